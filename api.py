@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from .retrieval.domain import Filter, Qrels, Query, Run
 from .retrieval.errors import QueryError
-from .retrieval.records.lines import shown
+from .retrieval.records.lines import quote_value
 from .retrieval.text import refuse_text
 from .settings import Config
 
@@ -223,9 +223,11 @@ def _check_qids(queries: Sequence[Query]) -> None:
     for query in queries:
         if not (hasattr(query, "qid") and hasattr(query, "text")):
             remedy = "give factseek.Query(qid, text)"
-            raise QueryError(f"queries contain {shown(str(query))}, which is not a query", remedy=remedy)
+            raise QueryError(f"queries contain {quote_value(str(query))}, which is not a query", remedy=remedy)
         if query.qid in seen:
-            raise QueryError(f"two queries have the qid {shown(query.qid)}", remedy="give each query a qid of its own")
+            raise QueryError(
+                f"two queries have the qid {quote_value(query.qid)}", remedy="give each query a qid of its own"
+            )
         seen.add(query.qid)
 
 

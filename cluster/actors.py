@@ -37,7 +37,7 @@ from ..retrieval.search.retriever import Ranked, Rankings
 from ..retrieval.search.snapshot import IndexEncoders, Snapshot
 from ..retrieval.store.documents import Place, Stored
 from ..retrieval.store.manifest import Manifest
-from ..retrieval.terminal import listed
+from ..retrieval.terminal import join_words
 from . import layout
 from .coordinator import Gathering, ShardedState, ShardLostError
 from .layout import Shards
@@ -121,7 +121,7 @@ class ShardActor:
         own: dict[str, Callable[..., Any]] = {
             "hits": self._hits,
             "columns": self._columns,
-            "stored": lambda state, places: state.stored(places, lambda *_: None),
+            "read_passages": lambda state, places: state.read_passages(places, lambda *_: None),
             # Yield documents in the order of the shard, from the first one or from the one that follows ``after``.
             "documents": lambda state, where, after, most: list(islice(state.documents(where, after), most)),
         }
@@ -146,7 +146,7 @@ class ShardActor:
         if seconds is None:
             return None
         if seconds <= 0:
-            raise CutOffError(f"{listed(names)} took longer than the time limit of the search")
+            raise CutOffError(f"{join_words(names)} took longer than the time limit of the search")
         return Deadline(seconds, self._beside)
 
 
@@ -244,9 +244,9 @@ class RemoteState:
         """Return rankings that the shard computes together in its own process."""
         return RemoteRankings(self._replicas, names, config)
 
-    def stored(self, places: Iterable[Place], note: ReadNote) -> dict[Place, Stored]:
+    def read_passages(self, places: Iterable[Place], note: ReadNote) -> dict[Place, Stored]:
         """Return passages by document and number; when all have arrived, call ``note`` for each."""
-        stored: dict[Place, Stored] = self._replicas.ask("stored", list(places))
+        stored: dict[Place, Stored] = self._replicas.ask("read_passages", list(places))
         for passage in stored.values():
             note(passage.document, passage.span)
         return stored
@@ -303,7 +303,7 @@ class RemoteRankings(Rankings):
         if limit is None:
             return self._replicas.ask(method, (*question, None))
         try:
-            seconds = limit.left(self.names[0])
+            seconds = limit.require_seconds(self.names[0])
             return self._replicas.ask(method, (*question, seconds), seconds=seconds + GRACE_SECONDS)
         except CutOffError:
             late = [limit.cut_off(name) for name in self.names]

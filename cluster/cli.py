@@ -24,7 +24,7 @@ from ..retrieval.terminal import (
     add_index,
     add_json,
     config_of,
-    counted,
+    format_count,
     report,
     write,
 )
@@ -131,7 +131,10 @@ def _show_info(args: argparse.Namespace) -> int:
         return DONE
     lines = description(args.index, shards.merged)
     for shard in shards.shards:
-        documents, passages = counted(shard.manifest.documents, "document"), counted(shard.manifest.passages, "passage")
+        documents, passages = (
+            format_count(shard.manifest.documents, "document"),
+            format_count(shard.manifest.passages, "passage"),
+        )
         lines += [(shard.path, f"{documents} in {passages}"), *segments(shard.manifest)]
     write("".join(f"{name:15} {value}\n" for name, value in lines))
     return DONE
@@ -164,9 +167,9 @@ def _divide(args: argparse.Namespace, how: str) -> int:
         "shards": shards,
         "seconds": round(seconds, 3),
     }
-    where = f"in {counted(shards, 'shard')}" if shards else "in one index"
-    before = f", previously in {counted(done.before, 'shard')}" if done.before else ""
-    line = f"{counted(done.manifest.documents, 'document')} {where}{before}, in {seconds:.1f} s"
+    where = f"in {format_count(shards, 'shard')}" if shards else "in one index"
+    before = f", previously in {format_count(done.before, 'shard')}" if done.before else ""
+    line = f"{format_count(done.manifest.documents, 'document')} {where}{before}, in {seconds:.1f} s"
     report(args, facts, f"{args.index}: {line}\n")
     return DONE
 
@@ -183,7 +186,7 @@ def _show_status(args: argparse.Namespace) -> int:
     for replica in replicas:
         state = "not running"
         if replica.alive:
-            states, answered = ", ".join(replica.states) or "none yet", counted(replica.answered, "question")
+            states, answered = ", ".join(replica.states) or "none yet", format_count(replica.answered, "question")
             state = f"node {replica.node[:12]}, process {replica.pid}, states {states}, {answered} answered"
         lines.append(f"{replica.shard} replica {replica.replica}: {state}")
     report(args, {"replicas": [replica._asdict() for replica in replicas]}, "\n".join(lines))
@@ -194,5 +197,5 @@ def _stop_replicas(args: argparse.Namespace) -> int:
     from .actors import stop
 
     ended = stop(args.index, _cluster_of(args))
-    report(args, {"ended": ended}, f"{counted(ended, 'replica')} stopped")
+    report(args, {"ended": ended}, f"{format_count(ended, 'replica')} stopped")
     return DONE

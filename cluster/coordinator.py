@@ -78,12 +78,12 @@ def open_state(folder: Path, config: Config, encoders: IndexEncoders) -> IndexSt
     return cast(IndexState, ShardedState(folder, shards, states, config, encoders, gather=Gathering()))
 
 
-def published(folder: Path) -> Manifest:
+def read_published(folder: Path) -> Manifest:
     """Return the published state of the sharded index in ``folder`` as one manifest."""
     return layout.read(folder).merged
 
 
-def leased(folder: Path) -> tuple[list[tuple[Path, Manifest]], Lease]:
+def lease_segments(folder: Path) -> tuple[list[tuple[Path, Manifest]], Lease]:
     """Return the folder and the manifest of each shard in ``folder``, and a lease that keeps their segments."""
     shards, lease = layout.open_leased(folder)
     return [(shard.folder(folder), shard.manifest) for shard in shards.shards], lease
@@ -136,10 +136,10 @@ class Gathering:
 
 _MERGED: Mapping[str, Callable[[list[Any]], Any]] = {
     "count": lambda totals: Total(sum(each.hits for each in totals), any(each.matching for each in totals)),
-    "undated": sum,
+    "count_undated": sum,
     "has_word": any,
     "words_near": lambda parts: list(chain.from_iterable(parts)),
-    "unwritten": lambda parts: [word for word in parts[0] if all(word in part for part in parts)],
+    "find_unwritten": lambda parts: [word for word in parts[0] if all(word in part for part in parts)],
     "near_copies": lambda parts: [set().union(*near) for near in zip(*parts, strict=True)],
 }
 """For each method that asks all shards, the function that combines their answers."""
@@ -209,7 +209,7 @@ class ShardedState:
         if fusing is None:
             return ShardedRanking(name, config, self)
         ranked = self.rankings(fusing.rankings(name, config), config)
-        return fusing.fused(ranked, config, self.manifest.language, group=config.search.group)
+        return fusing.fuse_rankings(ranked, config, self.manifest.language, group=config.search.group)
 
     def rankings(self, names: Sequence[str], config: Config) -> Rankings:
         """Return the rankings of these names and settings, to be computed together."""
@@ -228,9 +228,9 @@ class ShardedState:
             for field, most in fields.items()
         }
 
-    def stored(self, places: Iterable[Place], note: ReadNote) -> dict[Place, Stored]:
+    def read_passages(self, places: Iterable[Place], note: ReadNote) -> dict[Place, Stored]:
         """Return passages by document and number."""
-        of_shards = self._ask_owners(list(places), lambda state, some: state.stored(some, note))
+        of_shards = self._ask_owners(list(places), lambda state, some: state.read_passages(some, note))
         return dict(chain.from_iterable(of_shard.items() for of_shard in of_shards.values()))
 
     def documents(self, where: Filter | None = None) -> Iterator[Document]:

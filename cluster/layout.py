@@ -182,7 +182,10 @@ def _converted(path: Path, raw: Any) -> Shards:
     if raw.get("layout") != LAYOUT:
         raise IndexStateError(f"has layout {raw.get('layout')!r}, but this factseek reads layout {LAYOUT}", place=path)
     shards = [
-        {**shard, "manifest": manifests.converted(f"{path}: shard {str(shard.get('path'))[:60]}", shard["manifest"])}
+        {
+            **shard,
+            "manifest": manifests.convert_manifest(f"{path}: shard {str(shard.get('path'))[:60]}", shard["manifest"]),
+        }
         if isinstance(shard, dict) and "manifest" in shard
         else shard
         for shard in raw["shards"]

@@ -30,7 +30,7 @@ from ..retrieval.search.collection_statistics import (
     weighted_terms,
 )
 from ..retrieval.search.options import IndexState
-from ..retrieval.search.order import ordered
+from ..retrieval.search.order import sort_hits
 from ..retrieval.search.retriever import Ranked, Retriever
 from ..retrieval.store.manifest import LUCENE, VECTORS
 
@@ -237,7 +237,7 @@ def _with_vectors(queries: Sequence[CollectionQuery], vectors: dict[str, Vectors
 
 
 def _merged_hits(of_shards: Iterable[Sequence[Sequence[Hit]]], k: int) -> list[list[Hit]]:
-    return [ordered(chain.from_iterable(of_query))[:k] for of_query in zip(*of_shards, strict=True)]
+    return [sort_hits(chain.from_iterable(of_query))[:k] for of_query in zip(*of_shards, strict=True)]
 
 
 def _documents(hits: Sequence[Hit]) -> ScoredDocids:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ..retrieval.errors import IndexStateError
 from ..retrieval.files import os_errors_reported, sync_folder, temporary_beside
-from ..retrieval.search.opening import published
+from ..retrieval.search.opening import read_published
 
 
 class Pointed(NamedTuple):
@@ -33,7 +33,7 @@ def point(alias: Path, index: Path) -> Pointed:
     own, other = (path.parent.resolve() / path.name for path in (alias.absolute(), index.absolute()))
     if own == other:
         raise IndexStateError("an alias cannot point to itself", place=alias, remedy="give the path of an index")
-    manifest = published(index)
+    manifest = read_published(index)
     if alias.exists() and not alias.is_symlink():
         what = "is not an alias: it is a file or folder itself"
         raise IndexStateError(what, place=alias, remedy="choose another name")

@@ -14,7 +14,7 @@ import msgspec
 from ..retrieval.errors import UsageError
 from ..retrieval.filters import field_names, parse_filter
 from ..retrieval.records.dates import ORDERS
-from ..retrieval.records.lines import Strict, decoded, lines
+from ..retrieval.records.lines import Strict, decode_line, lines
 from ..retrieval.terminal import (
     DONE,
     GOES_ON,
@@ -24,7 +24,7 @@ from ..retrieval.terminal import (
     add_index,
     add_json,
     config_of,
-    counted,
+    format_count,
     report,
     say,
     write,
@@ -181,7 +181,7 @@ def tell_build(args: argparse.Namespace, built: BuildReport, seconds: float) -> 
     for place, reason in sorted(built.left_out, key=itemgetter(1)):
         left_out.setdefault(reason, []).append(place)
     _say_what_was_not_read(built, left_out)
-    added = f"{counted(built.documents, 'document')} in {counted(built.passages, 'passage')}"
+    added = f"{format_count(built.documents, 'document')} in {format_count(built.passages, 'passage')}"
     added += f" (earlier versions replaced: {built.replaced})" if built.replaced else ""
     added += f", {built.duplicates} were already in the index" if built.duplicates else ""
     added += f", {built.bad_lines.count} bad lines skipped" if built.bad_lines.count else ""
@@ -230,14 +230,14 @@ def _say_what_was_not_read(built: BuildReport, left_out: dict[str, list[str]]) -
 
 def delete_documents(args: argparse.Namespace, delete: Callable[..., Deleted] | None = None) -> int:
     """Delete documents and print how many. ``delete`` replaces the function for an index without shards."""
-    from ..retrieval.search.opening import published
+    from ..retrieval.search.opening import read_published
     from . import deletion
 
     docids = list(args.docids)
     if args.from_file:
         faults = Strict(args.from_file)
-        docids += [docid for at, line in lines(args.from_file, faults) if (docid := decoded(at, line, faults))]
-    where = parse_filter(args.filter, declared=published(args.index).filter_fields if args.filter else ())
+        docids += [docid for at, line in lines(args.from_file, faults) if (docid := decode_line(at, line, faults))]
+    where = parse_filter(args.filter, declared=read_published(args.index).filter_fields if args.filter else ())
     if not docids and where is None:
         raise UsageError("give the docids to delete, a file of docids with --from-file, or a --filter")
     deleted = (delete or deletion.delete)(args.index, docids, where=where, wait=args.wait)
@@ -245,7 +245,7 @@ def delete_documents(args: argparse.Namespace, delete: Callable[..., Deleted] | 
         say(f"not in the index: {docid}")
     more = f", {len(deleted.unknown)} were not in the index" if deleted.unknown else ""
     facts = {"index": str(args.index), "deleted": deleted.documents, "not_there": list(deleted.unknown)}
-    report(args, facts, f"{args.index}: deleted {counted(deleted.documents, 'document')}{more}\n")
+    report(args, facts, f"{args.index}: deleted {format_count(deleted.documents, 'document')}{more}\n")
     return DONE
 
 

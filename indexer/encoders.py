@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from ..retrieval.dense.encoder import Encoder
 from ..retrieval.encoders.runtime import open_encoder
-from ..retrieval.encoders.sources import MissingModelError, for_language, named, of_index
+from ..retrieval.encoders.sources import MissingModelError, choose_model, for_language, of_index
 from ..retrieval.errors import ConfigError, UsageError
 from ..retrieval.store.manifest import VECTORS, EncoderInfo
 from .settings import Config
@@ -32,7 +32,7 @@ class Encoders:
         self._config = config
         self._opened = dict(opened or {})
         self._own: list[str] = []
-        settings = [named(config.encoder, model) for model in models] or [config.encoder]
+        settings = [choose_model(config.encoder, model) for model in models] or [config.encoder]
         views = (VECTORS, *further_views(models))
         self._new = {view: for_language(each, language) for view, each in zip(views, settings, strict=True)}
 

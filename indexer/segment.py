@@ -126,7 +126,7 @@ class Merge(NamedTuple):
         """Write one segment with as many of the documents as fit, and return its description."""
         merged = [segment for _, segment in self.group]
         first, folder = merged[0], self.tools.folder
-        built = folder.unfinished(name)
+        built = folder.locate_unfinished(name)
         writer = TextWriter(built, first.kind, self.tools)
         rows: list[list[int]] = [[] for _ in merged]  # the rows of the copied passages, by segment of the group
         try:

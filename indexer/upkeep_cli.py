@@ -24,7 +24,7 @@ from ..retrieval.terminal import (
     add_index,
     add_json,
     config_of,
-    counted,
+    format_count,
     report,
     say,
     write,
@@ -179,23 +179,23 @@ def _point_alias(args: argparse.Namespace) -> int:
 
 def compact_index(args: argparse.Namespace, compact: Callable[..., Compacted] | None = None) -> int:
     """Merge segments with ``compact``, by default the function for an index without shards, and print the result."""
-    from ..retrieval.search.opening import published
+    from ..retrieval.search.opening import read_published
     from . import compaction
 
     began = perf_counter()
-    before = published(args.index).views
+    before = read_published(args.index).views
     compacted = (compact or compaction.compact)(args.index, config_of(args, Config), add=args.add, wait=args.wait)
     after = len(compacted.manifest.segments)
     done = []
     if after < compacted.before:
-        done.append(f"merged {counted(compacted.before, 'segment')} into {after}")
+        done.append(f"merged {format_count(compacted.before, 'segment')} into {after}")
     if compacted.dropped:
-        done.append(f"dropped {counted(compacted.dropped, 'deleted document')}")
+        done.append(f"dropped {format_count(compacted.dropped, 'deleted document')}")
     added = sorted(compacted.manifest.views.keys() - before.keys())
     if added:
         done.append(f"added {', '.join(added)}")
     seconds = perf_counter() - began
-    line = f"{', '.join(done)} in {seconds:.1f} s" if done else f"nothing to merge in {counted(after, 'segment')}"
+    line = f"{', '.join(done)} in {seconds:.1f} s" if done else f"nothing to merge in {format_count(after, 'segment')}"
     facts = {
         "index": str(args.index),
         "manifest_id": compacted.manifest.id,
@@ -237,13 +237,13 @@ def verify_index(
         }
         write(msgspec.json.format(msgspec.json.encode(answer), indent=2).decode() + "\n")
     else:
-        whole = counted(done.verified.documents, "whole document")
+        whole = format_count(done.verified.documents, "whole document")
         write("".join(f"{fault}\n" for fault in faults))
-        write(f"{args.index}: {whole}, {counted(len(faults), 'fault') if faults else 'no fault found'}\n")
+        write(f"{args.index}: {whole}, {format_count(len(faults), 'fault') if faults else 'no fault found'}\n")
     for name in done.segments:
         say(f"segment {name} was rebuilt from its documents")
     if done.left:
-        left = counted(len(done.left), "fault")
+        left = format_count(len(done.left), "fault")
         what = f"is damaged ({left}); repair it with --repair, or restore a snapshot"
         if args.repair:
             what = f"{left} cannot be repaired: documents are damaged; restore a snapshot"
@@ -256,11 +256,11 @@ def _take_snapshot(args: argparse.Namespace) -> int:
 
     done = snapshot(args.index, args.target, copy=args.copy)
     facts = {"snapshot": str(args.target), "index": str(args.index), **_copied(done)}
-    shared = f"{counted(done.files, 'file')} shared with the index"
+    shared = f"{format_count(done.files, 'file')} shared with the index"
     if done.shared < done.files:
         shared = f", {done.shared} shared with the index" if done.shared else ""
-        shared = f"{counted(done.files - done.shared, 'file')} copied{shared}"
-    report(args, facts, f"{args.target}: {counted(done.manifest.documents, 'document')}, {shared}\n")
+        shared = f"{format_count(done.files - done.shared, 'file')} copied{shared}"
+    report(args, facts, f"{args.target}: {format_count(done.manifest.documents, 'document')}, {shared}\n")
     return DONE
 
 
@@ -269,7 +269,9 @@ def _restore_index(args: argparse.Namespace) -> int:
 
     done = restore(args.source, args.index, config_of(args, Config), overwrite=args.overwrite, wait=args.wait)
     facts = {"index": str(args.index), "snapshot": str(args.source), **_copied(done)}
-    report(args, facts, f"{args.index}: {counted(done.manifest.documents, 'document')} restored from {args.source}\n")
+    report(
+        args, facts, f"{args.index}: {format_count(done.manifest.documents, 'document')} restored from {args.source}\n"
+    )
     return DONE
 
 
@@ -283,10 +285,10 @@ def _copied(done: Copied) -> dict[str, Any]:
 
 
 def _export_documents(args: argparse.Namespace) -> int:
-    from ..retrieval.search.opening import published
+    from ..retrieval.search.opening import read_published
     from .export import export, export_reviews, export_to
 
-    where = parse_filter(args.filter, declared=published(args.index).filter_fields if args.filter else ())
+    where = parse_filter(args.filter, declared=read_published(args.index).filter_fields if args.filter else ())
     to_file = args.output not in (None, Path("-"))
     if args.json and not to_file:
         raise UsageError(
@@ -302,10 +304,10 @@ def _export_documents(args: argparse.Namespace) -> int:
         for piece in pieces:
             write_bytes(piece)
     for reason, count in left_out.items():
-        say(f"{counted(count, 'document')} left out: {reason}")
+        say(f"{format_count(count, 'document')} left out: {reason}")
     if to_file:
         facts = {"output": str(args.output), "index": str(args.index), "documents": documents}
-        report(args, facts, f"{args.output}: {counted(documents, 'document')}\n")
+        report(args, facts, f"{args.output}: {format_count(documents, 'document')}\n")
     return DONE
 
 
@@ -330,7 +332,7 @@ def _watch_folder(args: argparse.Namespace) -> int:
                 say(f"factseek: {error}")
                 continue
             replaced = f" (earlier versions replaced: {report.replaced})" if report.replaced else ""
-            added, read = counted(report.documents, "document"), counted(len(files), "file")
+            added, read = format_count(report.documents, "document"), format_count(len(files), "file")
             write_now(f"{args.index}: added {added}{replaced} from {read}\n")
     say("stopped")
     return DONE

@@ -82,7 +82,7 @@ class Work:
                 self._take_again(record)
                 continue
             if self._writer is None:
-                folder = self._folder.unfinished(self.journal.next_name)
+                folder = self._folder.locate_unfinished(self.journal.next_name)
                 self._writer = TextWriter(folder, self._kind, self._tools)
             self._write(self._writer, record)
             self._text_seconds += self._lap()
@@ -140,7 +140,7 @@ class Work:
         """Write the document of a record, unless an earlier document has its docid."""
         document, progress = record.document, self.journal.progress
         digest = checksum(document)
-        seen = writer.stored.seen(document.docid) or _seen_in(self._finished, document.docid)
+        seen = writer.stored.look_up(document.docid) or _seen_in(self._finished, document.docid)
         seen = seen or self._seen_live(record, digest)
         if seen is None:
             settings, spans = self._config.passages, record.spans
@@ -184,7 +184,7 @@ class Work:
     def _finish_segment(self) -> None:
         """Add the missing views to the segment whose text is complete, and move the segment to its place."""
         self._text_seconds += self._lap()
-        folder = self._folder.unfinished(self.journal.text_of)
+        folder = self._folder.locate_unfinished(self.journal.text_of)
         text = SegmentDocuments(folder / DOCUMENTS)
         documents, passages = text.counts()
         text.close()
@@ -214,4 +214,4 @@ class Work:
 
 def _seen_in(segments: Sequence[SegmentDocuments], docid: str) -> Seen | None:
     """Return checksum and place of a document from the first segment that contains its docid, or None."""
-    return next(filter(None, (documents.seen(docid) for documents in segments)), None)
+    return next(filter(None, (documents.look_up(docid) for documents in segments)), None)

@@ -81,11 +81,11 @@ StateOfDocument = Callable[[str], DocumentState | None]
 @contextmanager
 def published_documents(folder: Path) -> Iterator[StateOfDocument]:
     """Yield a function that looks up published documents of an index. The caller holds the index's lock."""
-    with IndexFolder(folder).opened(manifests.read(folder).segments) as segments:
+    with IndexFolder(folder).open_documents(manifests.read(folder).segments) as segments:
 
         def state_of_document(docid: str) -> DocumentState | None:
             for documents in segments:
-                if seen := documents.seen(docid):
+                if seen := documents.look_up(docid):
                     return DocumentState(seen[0], state_of(seen[0], documents.spans(docid)))
             return None
 

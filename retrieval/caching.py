@@ -66,7 +66,7 @@ def opened_once(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenat
     return get
 
 
-def remembered(most: int, method: Callable[..., T]) -> _lru_cache_wrapper[T]:
+def cache_method(most: int, method: Callable[..., T]) -> _lru_cache_wrapper[T]:
     """Return a bound method with a cache of at most ``most`` results, the most recently used.
 
     The object of the method must outlive the returned method.

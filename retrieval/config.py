@@ -50,14 +50,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     removed = MappingProxyType[str, str]({})
     """Former settings of the group, each with its replacement."""
 
-    def anchored(self, folder: Path) -> Self:
+    def anchor(self, folder: Path) -> Self:
         """Return these settings with relative paths resolved from ``folder``.
 
         A group with paths overrides this method.
         """
         groups = ((name, getattr(self, name)) for name in self.__struct_fields__)
         return msgspec.structs.replace(
-            self, **{name: group.anchored(folder) for name, group in groups if isinstance(group, Settings)}
+            self, **{name: group.anchor(folder) for name, group in groups if isinstance(group, Settings)}
         )
 
 
@@ -107,7 +107,7 @@ class DenseSettings(Settings, frozen=True, kw_only=True):
     train_sample: Positive = 100_000
 
 
-def _anchored_model(self: Any, folder: Path) -> Any:
+def _anchor_model(self: Any, folder: Path) -> Any:
     """Resolve the cache's path from ``folder``, and the path of the model unless the model is a name."""
     is_folder = bool(self.model.strip()) and self.model != AUTO and (folder / self.model).is_dir()
     model = anchored_path(self.model, folder) if is_folder else self.model
@@ -118,7 +118,7 @@ def _anchored_model(self: Any, folder: Path) -> Any:
 class EncoderSettings(Settings, frozen=True, kw_only=True):
     """The sentence-transformers model that makes the vectors, and how it runs."""
 
-    anchored = _anchored_model
+    anchor = _anchor_model
     model: str = AUTO
     precision: Literal["int8", "fp32"] = "int8"
     max_tokens: Count = 0
@@ -164,7 +164,7 @@ class SearchSettings(Settings, frozen=True, kw_only=True):
 class CrossEncoderSettings(Settings, frozen=True, kw_only=True):
     """A CrossEncoder, which reads two texts together: its model, and how it is exported."""
 
-    anchored = _anchored_model
+    anchor = _anchor_model
     model: str = ""
     precision: Literal["int8", "fp32"] = "int8"
     max_tokens: Count = 0
@@ -197,10 +197,10 @@ class Config(Settings, frozen=True, kw_only=True):
         """Return the settings of a retriever or a stage; if these are not configured, return the defaults."""
         return next((group for group in self.plugins if isinstance(group, kind)), None) or kind()
 
-    def anchored(self, folder: Path) -> Self:
+    def anchor(self, folder: Path) -> Self:
         """Resolve relative paths from ``folder``, including the paths in plug-ins' settings."""
-        own = super().anchored(folder)
-        return msgspec.structs.replace(own, plugins=tuple(group.anchored(folder) for group in self.plugins))
+        own = super().anchor(folder)
+        return msgspec.structs.replace(own, plugins=tuple(group.anchor(folder) for group in self.plugins))
 
 
 AnyConfig = TypeVar("AnyConfig", bound=Config)
@@ -266,7 +266,7 @@ def read(path: Path, kind: type[AnyConfig]) -> AnyConfig:
 
     raw = read_yaml(path)
     config = convert(raw if raw is not None else {}, str(path), kind)
-    return config.anchored(path.parent)
+    return config.anchor(path.parent)
 
 
 def convert(raw: Any, place: str, kind: type[AnyConfig]) -> AnyConfig:
@@ -282,7 +282,7 @@ def convert(raw: Any, place: str, kind: type[AnyConfig]) -> AnyConfig:
         config = msgspec.convert(values, whole)
     except msgspec.ValidationError as error:
         wrong = mismatch_in(values, error, partial(msgspec.convert, type=whole))
-        raise ConfigError(_explained(wrong, _with_groups(kind, plugin_settings())), place=place) from None
+        raise ConfigError(_explain(wrong, _with_groups(kind, plugin_settings())), place=place) from None
     except RecursionError:
         raise ConfigError("is nested too deeply", place=place) from None
     for fault in _unknown_names(config):
@@ -313,10 +313,10 @@ def view(config: Config, kind: type[AnyConfig]) -> AnyConfig:
 
 def explain(error: msgspec.ValidationError, kind: type[Settings]) -> str:
     """Return a validation error in words, for example ``bm25.k1: expected float, got str``."""
-    return _explained(mismatch(error), kind)
+    return _explain(mismatch(error), kind)
 
 
-def _explained(wrong: Mismatch, kind: type[Settings]) -> str:
+def _explain(wrong: Mismatch, kind: type[Settings]) -> str:
     key, reason = wrong.path, wrong.reason
     if wrong.of_a_key:
         return f"{f'{key}: ' if key else ''}a key is not a string; write it in quotes"

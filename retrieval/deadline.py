@@ -62,7 +62,7 @@ class Deadline:
         """Return a new limit of the same length that starts now, with an empty ``missing`` list."""
         return Deadline(self._seconds, self.beside, self.memory)
 
-    def left(self, retriever: str) -> float:
+    def require_seconds(self, retriever: str) -> float:
         """Return the seconds left. If no time is left, record the retriever as missing and raise CutOffError."""
         seconds = self._deadline - monotonic()
         if seconds <= 0:
@@ -110,7 +110,7 @@ class Pending(Generic[T]):
     def result(self) -> T:
         """Wait for the result and return it. Raises CutOffError if it takes longer than the limit."""
         try:
-            return self._begun.result(self._limit.left(self._retriever))
+            return self._begun.result(self._limit.require_seconds(self._retriever))
         except FutureTimeoutError:
             raise self._limit.cut_off(self._retriever) from None
         finally:

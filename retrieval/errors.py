@@ -38,7 +38,7 @@ class FactseekError(Exception):
 
     def __reduce__(self) -> tuple[Callable[..., FactseekError], tuple[object, ...]]:
         """Return the arguments that recreate this error in another process."""
-        return _copied, (type(self), self.what, self.place, self.remedy)
+        return _restore_error, (type(self), self.what, self.place, self.remedy)
 
     def __str__(self) -> str:
         """Return the message: ``place: what; remedy``."""
@@ -51,7 +51,7 @@ class FactseekError(Exception):
         return " ".join(str(self).split())
 
 
-def _copied(kind: type[FactseekError], what: str, place: str, remedy: str) -> FactseekError:
+def _restore_error(kind: type[FactseekError], what: str, place: str, remedy: str) -> FactseekError:
     return kind(what, place=place, remedy=remedy)
 
 

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from .domain import Document, Filter
 from .errors import QueryError
-from .folding import folded, folded_value
+from .folding import fold, folded_value
 from .languages import language_code
 from .lucene.analysis import LETTER, parts_of, words_of
 from .text import refuse_text
@@ -132,7 +132,7 @@ def first_day(value: str, name: str) -> str:
     return (value + "-01-01")[:10] if len(value) < 10 else value
 
 
-def narrowed(where: Filter | None, further: Filter) -> Filter | None:
+def narrow(where: Filter | None, further: Filter) -> Filter | None:
     """Return the filter that admits what both filters admit, None if both admit everything.
 
     Raises QueryError if no document can pass both filters.
@@ -169,7 +169,7 @@ def _common(name: str, first: tuple[str, ...], second: tuple[str, ...]) -> tuple
 
 def tokens(document: Document, kind: str, segment: str, declared: Sequence[str] = ()) -> str:
     """Return a document's tokens for filters and deletions in Lucene, separated by spaces."""
-    shared = _shared(kind, document.topic, document.source, document.language, document.date)
+    shared = _join_tokens(kind, document.topic, document.source, document.language, document.date)
     pairs = ((name, value) for name in declared for value in metadata_values(document.metadata.get(name)))
     own = (token(f"{METADATA}.{name}", value) for name, value in pairs)
     titles = _title_tokens(document.title, by_letters=True)
@@ -183,7 +183,7 @@ def title_tokens(title: str) -> list[str]:
 
 def _title_tokens(title: str, *, by_letters: bool) -> list[str]:
     """Return :func:`title_tokens`; ``by_letters`` adds tokens of the index alone: single letters and parts of words."""
-    form = folded(title).casefold()
+    form = fold(title).casefold()
     found = words_of(form) + (parts_of(form).split() if by_letters else [])
     words = set(filter(str.isascii, found))
     for word in set(found) - words:
@@ -203,7 +203,7 @@ def _title_token(word: str) -> str:
 
 
 @lru_cache(maxsize=1_000)
-def _shared(kind: str, topic: str, source: str, language: str, dated: str) -> str:
+def _join_tokens(kind: str, topic: str, source: str, language: str, dated: str) -> str:
     fields = {"kind": kind, "topic": topic, "source": source, "language": language, "date": last_day(dated)}
     return " ".join(token(name, value) for name, value in fields.items())
 

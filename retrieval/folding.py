@@ -51,16 +51,16 @@ _ATTACHED = re.compile("[\u1160-\u11ff\u3131-\u318e\uff9e\uff9f\uffa0-\uffdc]")
 """Characters that are not marks, but may combine with the character before: Hangul letters, sound marks of kana."""
 
 
-def folded(text: str) -> str:
+def fold(text: str) -> str:
     """Return a text in the form for comparisons; ASCII stays unchanged."""
     if text.isascii():
         return text
     if _SPECIAL.search(text):
         text = _SPECIAL.sub(_plain, text)
-    return _GLUE.sub(" ", _normalized(text))
+    return _GLUE.sub(" ", _normalize(text))
 
 
-def _normalized(text: str) -> str:
+def _normalize(text: str) -> str:
     return _KINDS["apostrophe"].sub("'", unicodedata.normalize("NFKC", text))
 
 
@@ -68,14 +68,14 @@ def folded_value(value: str) -> str:
     """Return a field's value as stored and compared: NFKC, ASCII apostrophes and hyphens, no invisible characters."""
     if value.isascii():
         return value
-    value = _normalized(_INVISIBLE.sub("", value)).replace("\u2010", "-")
+    value = _normalize(_INVISIBLE.sub("", value)).replace("\u2010", "-")
     return " ".join(value.split())
 
 
 def folded_with_places(text: str) -> tuple[str, list[int], list[int]]:
     """Return the folded text, and for each character of it the start and the end in ``text``."""
     if text.isascii() or not (_SPECIAL.search(text) or not unicodedata.is_normalized("NFKC", text)):
-        return folded(text), list(range(len(text))), list(range(1, len(text) + 1))
+        return fold(text), list(range(len(text))), list(range(1, len(text) + 1))
     characters: list[tuple[str, int, int]] = []
     last = 0
     for special in _SPECIAL.finditer(text):
@@ -88,7 +88,7 @@ def folded_with_places(text: str) -> tuple[str, list[int], list[int]]:
         following = characters[after][0] if after < len(characters) else " "
         if unicodedata.category(following)[0] == "M" or _ATTACHED.match(following):
             continue
-        group = _normalized("".join(character for character, _, _ in characters[first:after]))
+        group = _normalize("".join(character for character, _, _ in characters[first:after]))
         form += group
         starts += [characters[first][1]] * len(group)
         ends += [characters[after - 1][2]] * len(group)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from time import monotonic
 from typing import Protocol
 
-from .terminal import counted, plural
+from .terminal import format_count, plural
 
 SECONDS_BETWEEN_LINES = 10.0
 
@@ -66,7 +66,7 @@ class Lines:
         if now - self._last >= SECONDS_BETWEEN_LINES:
             self._last = now
             of = "" if self._total is None else f"{self._done:,} of "
-            what = counted(self._done if self._total is None else self._total, self._unit)
+            what = format_count(self._done if self._total is None else self._total, self._unit)
             self._write(f"{self._doing}: {of}{what} in {now - self._began:.0f} s\n")
 
     def close(self) -> None:

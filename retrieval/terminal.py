@@ -100,7 +100,7 @@ def say(text: str) -> None:
     sys.stderr.write(text + "\n")
 
 
-def counted(number: int, name: str) -> str:
+def format_count(number: int, name: str) -> str:
     """Return a number of things in words: ``1 line``, ``1,200 queries``."""
     return f"{number:,} {name if number == 1 else plural(name)}"
 
@@ -110,7 +110,7 @@ def plural(name: str) -> str:
     return f"{name.removesuffix('y')}ies" if name.endswith("y") else f"{name}s"
 
 
-def listed(words: Sequence[str], conjunction: str = "and") -> str:
+def join_words(words: Sequence[str], conjunction: str = "and") -> str:
     """Return words as a list in a sentence: ``bm25, dense and hybrid``."""
     return f" {conjunction} ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
 

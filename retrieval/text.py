@@ -22,7 +22,7 @@ _LEADING_ZEROS = re.compile(r"&#0+(?=[0-9])")
 _OUT_OF_RANGE = re.compile(r"&#[0-9]{8,}+;?")
 
 
-def unescaped(text: str) -> str:
+def unescape(text: str) -> str:
     """Return ``text`` with its character references resolved; a reference out of range becomes U+FFFD, as in HTML."""
     if "&" not in text:
         return text
@@ -95,7 +95,7 @@ def plain(text: str) -> str:
 
 def tweet(text: str) -> str:
     """Return a tweet without links, mentions and RT, with entities resolved; hashtags appear whole and as words."""
-    text = unescaped(unescaped(text))
+    text = unescape(unescape(text))
     text = _LINK.sub(" ", text)
     text = _RETWEET.sub("", text)
     text = _MENTION.sub(" ", text)

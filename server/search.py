@@ -76,7 +76,7 @@ def search_of(options: SearchOptions, index: Index, k_name: str = "k", offset: i
     context = stages.StageContext(index.settings, index.info.published, lambda: index.terms)
     for field, named in (("stages", search.stages), ("collapse", search.collapse and (f"collapse={search.collapse}",))):
         with query_errors_named(field):
-            stages.opened(named or (), context)
+            stages.open_stages(named or (), context)
     return search._replace(retriever=_retriever(options.retriever, search, index))
 
 

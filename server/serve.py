@@ -21,7 +21,7 @@ from ..retrieval.encoders.runtime import SharedEncoders
 from ..retrieval.errors import ConfigError
 from ..retrieval.lucene.jvm import anserini_jar, java_home
 from ..retrieval.search.index import open_index
-from ..retrieval.search.opening import published, published_file
+from ..retrieval.search.opening import published_file, read_published
 from ..retrieval.store.manifest import SHARDS
 from ..retrieval.terminal import say
 from . import adapters
@@ -70,7 +70,7 @@ def check(config: Config) -> None:
             from ..cluster.actors import try_to_open
 
             try_to_open(folder, config, config.cluster)
-            manifest = published(folder)
+            manifest = read_published(folder)
         else:
             with open_index(folder, config) as index:
                 manifest = index.info.published

@@ -58,7 +58,7 @@ class ServerSettings(Settings, frozen=True, kw_only=True):
         }
     )
 
-    def anchored(self, folder: Path) -> Self:
+    def anchor(self, folder: Path) -> Self:
         """Resolve the paths of indexes and models relative to ``folder``."""
         anchored = {
             field: {name: anchored_path(path, folder) for name, path in getattr(self, field).items()}

@@ -18,7 +18,7 @@ from hypothesis import settings
 
 from factseek import commands
 from factseek.retrieval.config import EncoderSettings
-from factseek.retrieval.encoders.cache import exported
+from factseek.retrieval.encoders.cache import ensure_export
 from factseek.retrieval.encoders.sources import ENGLISH
 from factseek.retrieval.errors import MachineError
 
@@ -50,7 +50,7 @@ def exported_encoder() -> None:
     """Export the embedded encoder where nothing is kept yet: who does it first is told so where it takes long."""
     if os.environ.get("CI"):
         with suppress(MachineError):
-            exported(EncoderSettings(model=ENGLISH))
+            ensure_export(EncoderSettings(model=ENGLISH))
 
 
 @pytest.fixture(scope="session")

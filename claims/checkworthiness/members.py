@@ -15,7 +15,7 @@ import numpy as np
 from ...retrieval.config import AUTO, EncoderSettings
 from ...retrieval.domain import Statement
 from ...retrieval.encoders.runtime import OnnxEncoder, open_encoder
-from ...retrieval.encoders.sources import ENGLISH, MULTILINGUAL, MissingModelError, find_model, languages, named
+from ...retrieval.encoders.sources import ENGLISH, MULTILINGUAL, MissingModelError, choose_model, find_model, languages
 from ...retrieval.errors import MachineError
 from ...retrieval.records.model_file import State, array, number
 from ..learning import models
@@ -289,12 +289,12 @@ def _encoder_settings(config: Config, trained: str = "") -> EncoderSettings:
     if config.encoder.model != AUTO:
         return config.encoder
     if trained in (ENGLISH, MULTILINGUAL):
-        return named(config.encoder, trained)
+        return choose_model(config.encoder, trained)
     try:
         find_model(MULTILINGUAL)
     except MissingModelError:
-        return named(config.encoder, ENGLISH)
-    return named(config.encoder, MULTILINGUAL)
+        return choose_model(config.encoder, ENGLISH)
+    return choose_model(config.encoder, MULTILINGUAL)
 
 
 _DOUBT = 0.5

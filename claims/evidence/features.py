@@ -24,12 +24,12 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ...retrieval.caching import remembered
+from ...retrieval.caching import cache_method
 from ...retrieval.config import AUTO, CrossEncoderSettings, EncoderSettings
 from ...retrieval.dense.encoder import Encoder, EntailmentModel
 from ...retrieval.encoders.cross_encoder import EntailmentInfo, open_entailment, revision_of
 from ...retrieval.encoders.runtime import OnnxEncoder, open_encoder
-from ...retrieval.encoders.sources import MULTILINGUAL, MissingModelError, find_model, named, of_index
+from ...retrieval.encoders.sources import MULTILINGUAL, MissingModelError, choose_model, find_model, of_index
 from ...retrieval.errors import MachineError, SourceError
 from ...retrieval.store.manifest import EncoderInfo
 from ..settings import Config
@@ -151,7 +151,7 @@ class ContrastExtractor:
         self.info = info
         self._encoder = encoder
         self._language = language
-        self._vector = remembered(_KEPT, self._encoded)
+        self._vector = cache_method(_KEPT, self._encoded)
 
     def matrix(self, claims: Sequence[str], evidence: Sequence[ClaimEvidence]) -> NDArray[np.float64]:
         """Return the features, shape (len(claims), len(CONTRASTED)); zeros without a sentence or an opposite."""
@@ -176,7 +176,7 @@ class EntailmentExtractor:
     def __init__(self, model: EntailmentModel, info: EntailmentInfo | None = None) -> None:
         self.info = info
         self._model = model
-        self._log_odds = remembered(_KEPT, self._judged)
+        self._log_odds = cache_method(_KEPT, self._judged)
 
     def matrix(self, claims: Sequence[str], evidence: Sequence[ClaimEvidence]) -> NDArray[np.float64]:
         """Return the features, shape (len(claims), len(ENTAILED)); zeros without a sentence."""
@@ -229,7 +229,7 @@ def open_contrast(config: Config, language: str) -> ContrastExtractor | None:
         except MissingModelError:
             return None
         name = MULTILINGUAL
-    encoder = _encoder(named(config.encoder, name))
+    encoder = _encoder(choose_model(config.encoder, name))
     return ContrastExtractor(encoder, language, EncoderInfo.of(encoder))
 
 

@@ -22,7 +22,7 @@ from ...retrieval.domain import Filter, Hit
 from ...retrieval.search.evidence import Evidence as Shown
 from ...retrieval.search.index import Index
 from ...retrieval.search.options import Search, check_whole
-from ...retrieval.search.order import float32, ordered
+from ...retrieval.search.order import float32, sort_hits
 from ...retrieval.sentences import sentences
 from ..settings import VerdictSettings
 from ..text.words import coverage, terms
@@ -183,7 +183,7 @@ def raised_by_page(hits: Sequence[Hit], weight: float) -> list[Hit]:
     support = {docid: sum(sorted(scores, reverse=True)[:2]) for docid, scores in pages.items()}
     scores = float32(hit.score + weight * support[hit.docid] for hit in hits)
     again = [msgspec.structs.replace(hit, score=score) for hit, score in zip(hits, scores, strict=True)]
-    return ordered(again)
+    return sort_hits(again)
 
 
 def _cut(shown: Shown, *, whole: bool) -> Iterator[EvidenceSentence]:

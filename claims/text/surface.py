@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...retrieval.domain import Statement
-from ...retrieval.text import unescaped
+from ...retrieval.text import unescape
 from .words import MENTION, URL
 
 _TWEET_NUMBER = re.compile(r"[1-9][0-9]{16,18}")
@@ -39,7 +39,7 @@ NAMES = (
 
 def surface_features(statements: Sequence[Statement]) -> NDArray[np.float64]:
     """Return the features, shape (len(statements), len(NAMES)); counts are ln(1 + n)."""
-    rows = [_features_of(unescaped(unescaped(statement.text))) for statement in statements]
+    rows = [_features_of(unescape(unescape(statement.text))) for statement in statements]
     return np.array(rows).reshape(-1, len(NAMES))
 
 

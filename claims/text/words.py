@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...retrieval.domain import Statement
-from ...retrieval.text import unescaped
+from ...retrieval.text import unescape
 from ..settings import CHARACTERS
 
 URL = re.compile(r"(?:https?://|www\.|pic\.twitter\.com/)\S+", re.IGNORECASE)
@@ -28,13 +28,13 @@ _CHARACTERS = (2, 3, 4, 5)
 
 def normalised(text: str) -> str:
     """Return a text unescaped, in lower case; addresses become ``xxurl``, accounts ``xxuser``, and numbers ``0``."""
-    text = URL.sub(" xxurl ", unescaped(unescaped(text)))
+    text = URL.sub(" xxurl ", unescape(unescape(text)))
     return _NUMBER.sub("0", MENTION.sub(" xxuser ", text)).lower()
 
 
 def words(text: str) -> list[str]:
     """Return words in lower case, then pairs of words; numbers and account names stay, addresses become ``xxurl``."""
-    read = URL.sub(" xxurl ", unescaped(unescaped(text))).lower()
+    read = URL.sub(" xxurl ", unescape(unescape(text))).lower()
     tokens = _WORD.findall(read)
     return tokens + [f"{first} {second}" for first, second in pairwise(tokens)]
 

@@ -18,7 +18,17 @@ from ...retrieval.filters import parse_filter
 from ...retrieval.progress import bar
 from ...retrieval.records import model_file
 from ...retrieval.search.index import Index, open_index
-from ...retrieval.terminal import DONE, Subparsers, add_filter, add_index, add_json, config_of, counted, report, say
+from ...retrieval.terminal import (
+    DONE,
+    Subparsers,
+    add_filter,
+    add_index,
+    add_json,
+    config_of,
+    format_count,
+    report,
+    say,
+)
 from ..evidence.features import open_contrast, open_entailment_of
 from ..evidence.sentences import Finder
 from ..formats import add_learning, check_model
@@ -126,7 +136,7 @@ def _learned(args: argparse.Namespace, formats: VerdictTasks, finder: Finder, co
     if args.save:
         model_file.save(args.save, learned.manifest, learned.model.state())
         claims = sum(len(labelled) for _, labelled in sources)
-        say(f"{args.save}: {learned.manifest.model}, learned from {counted(claims, 'claim')}")
+        say(f"{args.save}: {learned.manifest.model}, learned from {format_count(claims, 'claim')}")
     return learned
 
 
@@ -152,9 +162,9 @@ def _submit(
         "labels": dict(counts),
         "abstained": abstained,
     }
-    report(args, facts, f"{args.output}: {counted(len(verdicts), 'claim')}: {each}\n{shown}: the evidence\n")
+    report(args, facts, f"{args.output}: {format_count(len(verdicts), 'claim')}: {each}\n{shown}: the evidence\n")
     if abstained:
-        summary = f"the evidence allows no verdict on {abstained:,} of {counted(len(verdicts), 'claim')}"
+        summary = f"the evidence allows no verdict on {abstained:,} of {format_count(len(verdicts), 'claim')}"
         say(f"note: {summary}. Their label is {learned.manifest.undecided}; see {shown} for the reasons")
 
 

@@ -23,7 +23,7 @@ from ...retrieval.progress import Progress, silent
 from ...retrieval.records.runs import ScoreTable
 from ...retrieval.search.index import Index
 from ...retrieval.store import manifest as manifests
-from ...retrieval.terminal import counted
+from ...retrieval.terminal import format_count
 from ..run.batch import DEPTH, Judged, chunks, columns, depth_of
 from ..run.compare import Comparison, compare
 from ..scoring.machine import Machine, this_machine
@@ -194,8 +194,8 @@ def method(bench: Bench) -> str:
     """Return what was measured, how, and on which machine, in short sentences."""
     encoder = f", with vectors of the encoder {bench.encoder}" if bench.encoder else ""
     return (
-        f"{bench.name}: the index has {counted(bench.documents, 'document')} in "
-        f"{counted(bench.passages, 'passage')}{encoder}. "
+        f"{bench.name}: the index has {format_count(bench.documents, 'document')} in "
+        f"{format_count(bench.passages, 'passage')}{encoder}. "
         f"The quality is the mean over {bench.quality.queries:,} judged queries. "
         f"Each measure reads the first {bench.depth:,} hits. "
         f"The intervals are 95 % bootstrap intervals ({RESAMPLES:,} resamples, seed {bench.quality.seed}). "

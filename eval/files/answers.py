@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from ...retrieval.domain import Hit, Run, ScoredDocids
 from ...retrieval.errors import QueryError
-from ...retrieval.records.lines import shown
+from ...retrieval.records.lines import quote_value
 from ...retrieval.records.runs import ScoreTable, best_documents
 from ...retrieval.text import ProfileName
 from .report import CheckReport, accepted
@@ -88,7 +88,7 @@ def prediction_line(qid: str, docids: Sequence[str]) -> str:
     for value in (qid, *docids):
         if not value or not value.isprintable() or set(value) & set("'\"\\\t"):
             unfit = "is empty, or contains a quote, a backslash or an unprintable character"
-            raise QueryError(f"{shown(value)} {unfit}: it cannot be submitted")
+            raise QueryError(f"{quote_value(value)} {unfit}: it cannot be submitted")
     return f"{qid}\t[{', '.join(map(repr, docids))}]\n"
 
 

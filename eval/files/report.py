@@ -8,8 +8,8 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 from ...retrieval.errors import CheckFailed, QueryError
 from ...retrieval.files import files_in
-from ...retrieval.records.lines import UNENDED, place, shown
-from ...retrieval.terminal import counted
+from ...retrieval.records.lines import UNENDED, place, quote_value
+from ...retrieval.terminal import format_count
 
 Severity = Literal["error", "warning"]
 
@@ -66,7 +66,9 @@ class CheckReport:
         """A message for each kept fault, then the numbers of further errors and warnings."""
         texts = [f"{place(self.path, p.line)}: {p.severity}: {p.reason}" for p in self.problems]
         more = {severity: count - len(self._kept[severity]) for severity, count in self._counts.items()}
-        return texts + [f"{self.path}: and {counted(n, f'more {severity}')}" for severity, n in more.items() if n > 0]
+        return texts + [
+            f"{self.path}: and {format_count(n, f'more {severity}')}" for severity, n in more.items() if n > 0
+        ]
 
     @property
     def notes(self) -> list[str]:
@@ -76,14 +78,14 @@ class CheckReport:
     @property
     def verdict(self) -> str:
         """One line: the number of errors and warnings."""
-        counts = [counted(number, severity) for severity, number in self._counts.items() if number]
+        counts = [format_count(number, severity) for severity, number in self._counts.items() if number]
         return f"{self.path}: {', '.join(counts) or 'no fault found'}"
 
     def refuse(self) -> None:
         """Raise CheckFailed, with the first error and the number of the others, if there is any error."""
         if self.errors:
             first = next(problem for problem in self.problems if problem.severity == "error")
-            more = f"; and {counted(self.errors - 1, 'more error')}" if self.errors > 1 else ""
+            more = f"; and {format_count(self.errors - 1, 'more error')}" if self.errors > 1 else ""
             raise CheckFailed(
                 f"{first.reason}{more}", place=place(self.path, first.line), remedy="the file is not scored"
             )
@@ -129,14 +131,17 @@ def check_ids(
     folded = {_folded(key): key for key in known} if strangers else {}
     if len(strangers) == len(lines):
         first = strangers[0]
-        hint = _near_hint(folded, first) or f"; {source} has {shown(next(iter(expected)))}, the file {shown(first)}"
+        hint = (
+            _near_hint(folded, first)
+            or f"; {source} has {quote_value(next(iter(expected)))}, the file {quote_value(first)}"
+        )
         report.error(0, f"no {name} in common with {source}: the file may be for other data{hint}")
         return
     for key in strangers:
-        report.error(lines[key], f"{name} {shown(key)} is not in {source}{_near_hint(folded, key)}")
+        report.error(lines[key], f"{name} {quote_value(key)} is not in {source}{_near_hint(folded, key)}")
     for key in expected:
         if key not in lines:
-            report.add(missing, 0, f"{name} {shown(key)} of {source} is missing")
+            report.add(missing, 0, f"{name} {quote_value(key)} of {source} is missing")
 
 
 def near_miss(strangers: Collection[str], known: Collection[str]) -> str:
@@ -160,7 +165,9 @@ def _near_hint(folded: Mapping[str, str], key: str) -> str:
     case = any(a.lstrip("0") != b.lstrip("0") for a, b in bare)
     zeros = any(a.casefold() != b.casefold() for a, b in bare)
     difference = " and ".join(["white space"] * spaces + ["case"] * case + ["a leading zero"] * zeros)
-    return f"; {shown(meant)} and {shown(key)} differ by {difference} alone: ids are compared letter by letter"
+    return (
+        f"; {quote_value(meant)} and {quote_value(key)} differ by {difference} alone: ids are compared letter by letter"
+    )
 
 
 def paired(
@@ -179,7 +186,7 @@ def paired(
         return [(right[name], answers[name]) for name in right]
     gold, runs = files_in(gold), files_in(runs)
     if len(gold) != len(runs):
-        has = f"{gold_name} has {counted(len(gold), 'file')}, {runs_name} {len(runs)}"
+        has = f"{gold_name} has {format_count(len(gold), 'file')}, {runs_name} {len(runs)}"
         raise QueryError(f"{has}: give the same number to both, because files are paired by position")
     return list(zip(gold, runs, strict=True))
 

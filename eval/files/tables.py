@@ -17,11 +17,11 @@ from typing import Any
 
 from ...retrieval.errors import SourceError
 from ...retrieval.records.gzip_files import is_gzip
-from ...retrieval.records.lines import MAX_LINE, UNENDED, Faults, lines, shown
+from ...retrieval.records.lines import MAX_LINE, UNENDED, Faults, lines, quote_value
 from ...retrieval.records.table_shape import (
     SAVE_AS_UTF8,
     TableShape,
-    continued,
+    find_unended_json,
     is_separator_line,
     list_advice,
     shape_of_start,
@@ -69,7 +69,9 @@ def rows(
         yield number, fields
         run_id = run_id or fields[-1]
         if one_run and fields[-1] != run_id:
-            message = f"run id {shown(fields[-1])} differs from {shown(run_id)} above: a file contains one run"
+            message = (
+                f"run id {quote_value(fields[-1])} differs from {quote_value(run_id)} above: a file contains one run"
+            )
             faults.error(number, message)
     if not number:
         faults.error(0, "is empty")
@@ -88,7 +90,7 @@ def _misfit(line: str, fields: list[str], layout: Sequence[str]) -> str:
         if not field:
             return f"column {name} is empty"
         if field.strip() != field:
-            return f"column {name} has white space around it: {shown(field)}"
+            return f"column {name} has white space around it: {quote_value(field)}"
     return ""
 
 
@@ -107,10 +109,10 @@ def json_objects(path: Path, faults: Faults) -> Iterator[tuple[int, dict[str, An
             value = json.loads(line, parse_constant=_refuse_constant)
         except json.JSONDecodeError as error:
             reason = f"column {error.colno}: {error.msg[:1].lower()}{error.msg[1:]}"
-            faults.error(number, continued(line) or f"is not JSON ({reason})")
+            faults.error(number, find_unended_json(line) or f"is not JSON ({reason})")
         except (ValueError, RecursionError) as error:
             reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-            faults.error(number, continued(line) or f"is not JSON ({reason})")
+            faults.error(number, find_unended_json(line) or f"is not JSON ({reason})")
         else:
             if isinstance(value, dict):
                 yield number, value
@@ -156,7 +158,9 @@ def rows_of(
             if absent:
                 by_commas = len(header) == 1 and set(needed) <= {name.strip(' "') for name in header[0].split(",")}
                 hint = "; this file separates them by commas, use tabs" if by_commas else ""
-                faults.error(line, f"the header has no {' and no '.join(absent)}: {shown(' '.join(fields))}{hint}")
+                faults.error(
+                    line, f"the header has no {' and no '.join(absent)}: {quote_value(' '.join(fields))}{hint}"
+                )
                 return
         elif len(fields) != len(header):
             faults.error(line, f"has {len(fields)} columns, but the header has {len(header)}" if fields else "is blank")

@@ -19,10 +19,10 @@ from typing import NamedTuple
 
 from ...retrieval.domain import Query
 from ...retrieval.errors import QueryError
-from ...retrieval.records.lines import Strict, shown
+from ...retrieval.records.lines import Strict, quote_value
 from ...retrieval.records.runs import column, encodable
-from ...retrieval.records.table_shape import TableShape, column_at, column_name, continued, wrapper_advice
-from ...retrieval.text import unescaped
+from ...retrieval.records.table_shape import TableShape, column_at, column_name, find_unended_json, wrapper_advice
+from ...retrieval.text import unescape
 from .answers import TaskQuery
 from .tables import Numbered, Rows, rows_below, shape_of_lines, table_lines, unquoted
 
@@ -92,16 +92,16 @@ def read_queries(path: Path, *, quoting: bool = False) -> list[TaskQuery]:
     queries: list[TaskQuery] = []
     for line, qid, text, date in _drafts(path, faults, quoting=quoting):
         if not text.strip():
-            faults.error(line, f"query {shown(qid)} has no text")
+            faults.error(line, f"query {quote_value(qid)} has no text")
         for name, value in (("qid", qid), ("text", text), ("date", date)):
             if not encodable(value):
-                faults.error(line, f"{name} {shown(value)} cannot be encoded as UTF-8")
+                faults.error(line, f"{name} {quote_value(value)} cannot be encoded as UTF-8")
         try:
             query = TaskQuery(column(qid.strip()), text.strip(), date=date.strip())
         except QueryError:
-            faults.error(line, f"qid {shown(qid)} is empty or contains white space")
+            faults.error(line, f"qid {quote_value(qid)} is empty or contains white space")
         if query.qid in first_lines:
-            faults.error(line, f"query {shown(query.qid)} is already on line {first_lines[query.qid]}")
+            faults.error(line, f"query {quote_value(query.qid)} is already on line {first_lines[query.qid]}")
         first_lines[query.qid] = line
         queries.append(query)
     if not queries:
@@ -139,7 +139,7 @@ def _of_objects(filled: Numbered, faults: Strict) -> Iterator[_Draft]:
         try:
             row = json.loads(text)
         except (ValueError, RecursionError):
-            faults.error(line, continued(text) or "is not a JSON object")
+            faults.error(line, find_unended_json(text) or "is not a JSON object")
         yield _of_object(line, row, faults, "")
 
 
@@ -183,7 +183,7 @@ def _of_table(
             yield _Draft(line, cells[qid_at].strip(), cells[text_at], date)
         return
     if delimiter != "\t":
-        names = f"its first row is {shown(filled[0][1])}"
+        names = f"its first row is {quote_value(filled[0][1])}"
         faults.error(filled[0][0], f"{shape.sentence} and {names}: a table needs a header; {_NAMED}")
     if all(text.count("\t") == 5 for _, text in filled):
         faults.error(
@@ -215,7 +215,7 @@ def _header(shape: TableShape, line: int, rows: Rows, faults: Strict) -> tuple[i
     digits = [any(map(str.isdigit, row[0])) for row in (cells, *(row for _, row in below))]
     if words and texts and below and not digits[0] and all(digits[1:]):
         lacking = "ids" if qid_at is None else "queries"
-        known = f"no column of {lacking}, only {', '.join(map(shown, cells))}"
+        known = f"no column of {lacking}, only {', '.join(map(quote_value, cells))}"
         faults.error(line, f"is a header with {known}: expected {_list(QIDS if qid_at is None else TEXTS)}; {_NAMED}")
     return None
 
@@ -267,10 +267,11 @@ def _pieces(content: str, line: int, faults: Strict) -> Iterator[_Piece]:
             at = line + before.count("\n", 0, broken.start())
             written = before[broken.start() :].partition("\n")[0]
             faults.error(
-                at, f'{shown(written)} cannot be read as a tag; close it, and write each attribute as name="value"'
+                at,
+                f'{quote_value(written)} cannot be read as a tag; close it, and write each attribute as name="value"',
             )
         if before:
-            yield _Piece(line, unescaped(before))
+            yield _Piece(line, unescape(before))
         if match is None:
             return
         line += before.count("\n")
@@ -293,13 +294,13 @@ def _topic(pieces: Sequence[_Piece], faults: Strict) -> _Draft:
     start = pieces[0]
     fields = _fields(pieces[1:])
     for key, *values in _ATTRIBUTE.findall(start.attributes):
-        fields[key.lower()] = " ".join(unescaped("".join(values)).split())
+        fields[key.lower()] = " ".join(unescape("".join(values)).split())
     found: list[str] = []
     for kind, wanted in (("id", _TAGGED_QIDS), ("text", _TAGGED_TEXTS)):
         value = next((fields[name] for name in wanted if fields.get(name)), "")
         if not value:
             there = ", ".join(name for name in fields if name != "text") or "none"
-            query = f"query {shown(found[0])}" if found else f"the <{start.name}>"
+            query = f"query {quote_value(found[0])}" if found else f"the <{start.name}>"
             faults.error(start.line, f"{query} has no {kind}: its fields are {there}; expected {', '.join(wanted)}")
         found.append(value)
     return _Draft(start.line, *found)

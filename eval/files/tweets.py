@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ...retrieval.domain import Statement
 from ...retrieval.errors import SourceError
 from ...retrieval.files import rereadable
-from ...retrieval.records.lines import Faults, Strict, shown
+from ...retrieval.records.lines import Faults, Strict, quote_value
 from ...retrieval.records.runs import encodable
 from ...retrieval.records.table_shape import column_name, wrapper_advice
 from .answers import TaskQuery
@@ -61,7 +61,9 @@ def read_tweets(path: Path) -> list[Tweet]:
         delimiter = _delimiter(numbered[0][1], numbered)
         header = columns(numbered[0][1], delimiter)
         if not has_id(header):
-            raise SourceError(f"the header has no tweet_id: it begins with {shown(numbered[0][1])}", place=f"{path}:1")
+            raise SourceError(
+                f"the header has no tweet_id: it begins with {quote_value(numbered[0][1])}", place=f"{path}:1"
+            )
         for line, cells in rows_below(path, numbered, delimiter):
             tweets.append(tweet_of(path, line, dict(zip(header, cells, strict=True))))
     if not tweets:
@@ -104,12 +106,12 @@ def tweet_of(path: Path, line: int, row: Mapping[str, str]) -> Tweet:
     values = {key: next((row[name] for name in names if name in row), "").strip() for key, names in _NAMES.items()}
     place = f"{path}:{line}"
     if len(values["tweet_id"].split()) != 1:
-        raise SourceError(f"tweet_id {shown(values['tweet_id'])} is empty or contains white space", place=place)
+        raise SourceError(f"tweet_id {quote_value(values['tweet_id'])} is empty or contains white space", place=place)
     odd = next((name for name, value in values.items() if not encodable(value)), None)
     if odd:
-        raise SourceError(f"{odd} {shown(values[odd])} cannot be encoded as UTF-8", place=place)
+        raise SourceError(f"{odd} {quote_value(values[odd])} cannot be encoded as UTF-8", place=place)
     if not values["text"]:
-        raise SourceError(f"tweet {shown(values['tweet_id'])} has no text", place=place)
+        raise SourceError(f"tweet {quote_value(values['tweet_id'])} has no text", place=place)
     return Tweet(line=line, **values)
 
 
@@ -124,10 +126,10 @@ def read_claims(path: Path) -> list[Tweet]:
     first: dict[str, int] = {}
     for claim in claims:
         if len(claim.topic.split()) != 1:
-            raise SourceError(f"tweet {shown(claim.tweet_id)} has no topic_id", place=f"{path}:{claim.line}")
+            raise SourceError(f"tweet {quote_value(claim.tweet_id)} has no topic_id", place=f"{path}:{claim.line}")
         qid = claim_key(claim.topic, claim.tweet_id)
         if qid in first:
-            raise SourceError(f"claim {shown(qid)} is already on line {first[qid]}", place=f"{path}:{claim.line}")
+            raise SourceError(f"claim {quote_value(qid)} is already on line {first[qid]}", place=f"{path}:{claim.line}")
         first[qid] = claim.line
     return claims
 
@@ -143,7 +145,7 @@ def read_claim_queries(path: Path) -> list[TaskQuery]:
 def read_label(line: int, text: str, faults: Faults) -> int:
     """Return a gold label of check-worthiness, 1 or 0; anything else is an error."""
     if text not in ("0", "1"):
-        faults.error(line, f"label {shown(text)} is neither 0 nor 1")
+        faults.error(line, f"label {quote_value(text)} is neither 0 nor 1")
     return int(text == "1")
 
 
@@ -190,7 +192,7 @@ def stream(lines: Iterable[bytes], source: str, take: Callable[[int, str], State
         try:
             row = json.loads(text)
         except (ValueError, RecursionError):
-            raise SourceError(f"is not JSON: {shown(text.strip())}", place=place) from None
+            raise SourceError(f"is not JSON: {quote_value(text.strip())}", place=place) from None
         if not isinstance(row, dict):
             raise SourceError("is not a JSON object", place=place)
         cells = {"id": str(number), **fields_of(row)}

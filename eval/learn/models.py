@@ -19,7 +19,7 @@ from ...retrieval.domain import Qrels
 from ...retrieval.encoders.cross_encoder import open_cross_encoder
 from ...retrieval.errors import MachineError
 from ...retrieval.progress import Progress
-from ...retrieval.search.score_normalizers import mixed
+from ...retrieval.search.score_normalizers import mix_scores
 from ..scoring.measures import values_of
 from ..scoring.statistics import Values
 from . import trainer
@@ -244,7 +244,7 @@ class RerankerTraining:
         for query in candidates:
             after = list(islice(left, len(query.hits)))
             before = [query.scores.get(docid, 0.0) for docid in query.hits]
-            run[query.qid] = dict(zip(query.hits, mixed(before, after, weight), strict=True))
+            run[query.qid] = dict(zip(query.hits, mix_scores(before, after, weight), strict=True))
         return self._measured(run)
 
     def _measured(self, run: Mapping[str, Mapping[str, float]]) -> Values:

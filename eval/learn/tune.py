@@ -21,13 +21,13 @@ from numpy.typing import NDArray
 
 from ...retrieval import retrievers
 from ...retrieval import stages as stage_kinds
-from ...retrieval.caching import remembered
+from ...retrieval.caching import cache_method
 from ...retrieval.config import BM25Settings, Config, FusionSettings, to_mapping
 from ...retrieval.domain import Hit, Qrels
 from ...retrieval.errors import QueryError
 from ...retrieval.progress import Bar, Progress, silent
 from ...retrieval.records.runs import ScoreTable
-from ...retrieval.search.fusion import Ranking, unfused
+from ...retrieval.search.fusion import Ranking, list_unfused
 from ...retrieval.search.index import Index
 from ...retrieval.search.options import Search
 from ...retrieval.search.order import scores_below
@@ -89,7 +89,7 @@ class FusedEvaluator:
             rows = order[start : min(start + k, end)]
             best = dict(zip([self._docids[row] for row in rows.tolist()], scores[rows].tolist(), strict=True))
             rankings = [Ranking(name, 0.0, ranking[qid]) for name, ranking in self._rankings.items()]
-            rest = islice(unfused(rankings, self._depth, set(best)), max(0, k - len(best)))
+            rest = islice(list_unfused(rankings, self._depth, set(best)), max(0, k - len(best)))
             docids = [hit.docid for _, _, hit in rest]
             run[qid] = best | dict(zip(docids, scores_below(0.0, len(docids)), strict=True))
         return run
@@ -249,8 +249,8 @@ class SettingEvaluator:
         self._texts = [(query.qid, resolved.text(query.text)) for query in queries]
         self._values: dict[Setting, Values] = {}
         # The ranking of many queries is large, so only the latest ones are kept.
-        self._ranking = remembered(4, self._ranked)
-        self._pool = remembered(2, self._pooled)
+        self._ranking = cache_method(4, self._ranked)
+        self._pool = cache_method(2, self._pooled)
 
     @property
     def tried(self) -> Mapping[Setting, Values]:

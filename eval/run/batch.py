@@ -16,7 +16,7 @@ from ...retrieval.domain import Filter, Hit, Qrels, ScoredDocids
 from ...retrieval.errors import QueryError
 from ...retrieval.filters import bound
 from ...retrieval.progress import Progress
-from ...retrieval.records.lines import shown
+from ...retrieval.records.lines import quote_value
 from ...retrieval.search.evidence import Evidence
 from ...retrieval.search.index import Index
 from ...retrieval.search.options import Search
@@ -85,7 +85,7 @@ def filtered_queries(
     for query in queries:
         if len(query.text) > longest:
             reason = f"has {len(query.text)} characters, but at most {longest} are allowed (search.max_query_chars)"
-            raise QueryError(f"query {shown(query.qid)} {reason}")
+            raise QueryError(f"query {quote_value(query.qid)} {reason}")
         where = search.where or Filter()
         if own_topic:
             where = where._replace(topic=(query.topic,))
@@ -155,7 +155,7 @@ def _answered(
 def _day(query: TaskQuery) -> str:
     """Return the day of a query in UTC; its date is an ISO date, a time, or a tweet's ``created_at``."""
     if not query.date:
-        raise QueryError(f"query {shown(query.qid)} has no date", remedy="add a date, or leave out --as-of-query")
+        raise QueryError(f"query {quote_value(query.qid)} has no date", remedy="add a date, or leave out --as-of-query")
     day = query.date
     if len(day) > 10:
         for parse in (datetime.fromisoformat, lambda tweeted: datetime.strptime(tweeted, _TWITTER)):  # noqa: DTZ007
@@ -163,7 +163,7 @@ def _day(query: TaskQuery) -> str:
                 moment = parse(query.date)
                 day = (moment if moment.tzinfo is None else moment.astimezone(UTC)).date().isoformat()
                 break
-    return bound(day, f"the date of query {shown(query.qid)}")
+    return bound(day, f"the date of query {quote_value(query.qid)}")
 
 
 DEPTH = 1000  # the number of hits that a measure without a cutoff uses
@@ -208,14 +208,16 @@ def read_judged(files: JudgedFiles, index: Index, *, sample: int | None = None, 
     judged = [query for query in queries if query.qid in qrels]
     if not judged:
         hint = near_miss([query.qid for query in queries], qrels)
-        examples = f"the file has {shown(queries[0].qid)}, the judgements {shown(next(iter(qrels)))}{hint}"
+        examples = f"the file has {quote_value(queries[0].qid)}, the judgements {quote_value(next(iter(qrels)))}{hint}"
         raise QueryError(f"no query in common with {files.qrels}: {examples}", place=files.queries)
     docids = list(index.docids())
     indexed = set(docids)
     documents = dict.fromkeys(docid for of_query in qrels.values() for docid in of_query)
     if documents.keys().isdisjoint(indexed):
-        there = shown(docids[0]) if docids else "no document"
-        examples = f"the file has {shown(next(iter(documents)))}, the index {there}{near_miss(documents, indexed)}"
+        there = quote_value(docids[0]) if docids else "no document"
+        examples = (
+            f"the file has {quote_value(next(iter(documents)))}, the index {there}{near_miss(documents, indexed)}"
+        )
         raise QueryError(f"no docid in common with the index {index.info.place}: {examples}", place=files.qrels)
     if len(judged) < len(qrels):
         notes.append(f"{len(qrels) - len(judged):,} of {len(qrels):,} judged queries are not in {files.queries.name}")
@@ -225,7 +227,7 @@ def read_judged(files: JudgedFiles, index: Index, *, sample: int | None = None, 
     kept = {query.qid: qrels[query.qid] for query in judged}
     relevant = {docid for of_query in kept.values() for docid, grade in of_query.items() if grade > 0}
     if missing := sorted(relevant - indexed):
-        some = ", ".join(map(shown, missing[:_NAMED])) + (", ..." if len(missing) > _NAMED else "")
+        some = ", ".join(map(quote_value, missing[:_NAMED])) + (", ..." if len(missing) > _NAMED else "")
         notes.append(f"{len(missing):,} of {len(relevant):,} relevant documents are not in the index: {some}")
     search = search_of(files.task, Search(profile=files.profile))
     longest = index.settings.search.max_query_chars

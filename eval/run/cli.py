@@ -12,7 +12,7 @@ from ...retrieval.config import Config
 from ...retrieval.progress import bar
 from ...retrieval.search.cli import add_search_options, search_from
 from ...retrieval.search.index import open_index
-from ...retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, counted, report, say
+from ...retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, format_count, report, say
 from ..scoring.ranking import identical_notes
 from ..tasks import RANKING
 from .run import RunRequest
@@ -99,7 +99,7 @@ def run(args: argparse.Namespace) -> int:
         say(f"note: queries without hits: {_named(done.without_hits)}")
     for note in identical_notes("query", done.identical_ids):
         say(f"note: {note}")
-    line = f"{counted(done.hits, 'hit')} for {counted(done.queries, 'query')} in {seconds:.1f} s"
+    line = f"{format_count(done.hits, 'hit')} for {format_count(done.queries, 'query')} in {seconds:.1f} s"
     facts = {"output": str(args.output), **asdict(done), "seconds": round(seconds, 3)}
     report(args, facts, f"{args.output}: {line}\n")
     return DONE

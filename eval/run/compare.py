@@ -21,7 +21,7 @@ from ...retrieval.domain import Qrels
 from ...retrieval.errors import QueryError
 from ...retrieval.files import rereadable
 from ...retrieval.records.runs import ScoreTable
-from ...retrieval.records.trec import ranked
+from ...retrieval.records.trec import rank_docs
 from ..scoring import ranking
 from ..scoring.measures import Figures, evaluate
 from ..scoring.statistics import RESAMPLES, Interval, PairedTest, holm, intervals, paired
@@ -167,7 +167,7 @@ def _moved(qrels: Qrels, runs: Mapping[str, ScoreTable], figures: Mapping[str, F
         if abs(after[at] - before[at]) <= 1e-12:
             break
         qid = figures[a].qids[at]
-        places = [{hit.docid: rank for rank, hit in enumerate(ranked(runs[run].get(qid, {})), 1)} for run in (a, b)]
+        places = [{hit.docid: rank for rank, hit in enumerate(rank_docs(runs[run].get(qid, {})), 1)} for run in (a, b)]
         ranks = {
             docid: (places[0].get(docid), places[1].get(docid)) for docid, grade in qrels[qid].items() if grade > 0
         }

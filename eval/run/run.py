@@ -20,7 +20,7 @@ from ...retrieval.errors import QueryError
 from ...retrieval.files import replacing, rereadable, sha256, storable, writable, write_atomically
 from ...retrieval.progress import Progress, silent
 from ...retrieval.records.gzip_files import is_packed, packing
-from ...retrieval.records.lines import shown
+from ...retrieval.records.lines import quote_value
 from ...retrieval.records.runs import column
 from ...retrieval.search.index import Index
 from ...retrieval.search.options import DEFAULT_SEARCH, Search
@@ -120,7 +120,9 @@ def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunRe
             if request.search.where:
                 hint += ", and that documents match the filter"
             if of_task.DEFAULTS.own_topic:
-                hint = f"the documents of the index need the topics of the claims, such as {shown(queries[0].topic)}"
+                hint = (
+                    f"the documents of the index need the topics of the claims, such as {quote_value(queries[0].topic)}"
+                )
             message = f"no query has a hit in {index.info.place}, so nothing is written; {hint}"
             raise QueryError(f"{request.queries}: {message}")
         if request.described_in not in (None, IN_RUN):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...retrieval.errors import QueryError
-from ...retrieval.records.lines import Faults, shown
+from ...retrieval.records.lines import Faults, quote_value
 from ..files.tables import finite, is_header
 
 CUTOFFS = (1, 3, 5, 10, 20, 30, 50)
@@ -85,9 +85,9 @@ def read_score(line: int, text: str, faults: Faults) -> float | None:
     value = finite(text)
     if value is None:
         header = "; a submission has no header" if is_header(line, text) else ""
-        faults.error(line, f"score {shown(text)} is not a finite number{header}")
+        faults.error(line, f"score {quote_value(text)} is not a finite number{header}")
     elif not _SCORE.fullmatch(text):
-        faults.error(line, f"score {shown(text)} is refused by the official checker: write {digits(value)}")
+        faults.error(line, f"score {quote_value(text)} is refused by the official checker: write {digits(value)}")
     return value
 
 

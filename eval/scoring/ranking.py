@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from ...retrieval.domain import Qrels
 from ...retrieval.errors import CheckFailed
-from ...retrieval.records.lines import shown
-from ...retrieval.terminal import counted
+from ...retrieval.records.lines import quote_value
+from ...retrieval.terminal import format_count
 from ..files.answers import Note, RunScores, Scores
 from ..files.report import near_miss, only
 from .measures import Figures, evaluate, follows_relevance
@@ -64,8 +64,8 @@ def identical_notes(unit: str, qids: Sequence[str]) -> tuple[str, ...]:
     """Return a note on queries whose first document has the query's id, if there are any."""
     if not qids:
         return ()
-    count = f"{counted(len(qids), unit)} find{'s' if len(qids) == 1 else ''}"
-    found = f"{count} the document of the same id first, such as {shown(qids[0])}"
+    count = f"{format_count(len(qids), unit)} find{'s' if len(qids) == 1 else ''}"
+    found = f"{count} the document of the same id first, such as {quote_value(qids[0])}"
     return (f"{found}; use --ignore-identical-ids to leave it out, as BEIR does",)
 
 
@@ -84,7 +84,7 @@ def score(
     first = figures.names[0]
     empty = sum(not run.get(qid) for qid in qrels)
     effect = "has no results and counts 0" if empty == 1 else "have no results and count 0"
-    silent = (f"{empty:,} of {counted(len(qrels), f'judged {unit}')} {effect}",) if empty else ()
+    silent = (f"{empty:,} of {format_count(len(qrels), f'judged {unit}')} {effect}",) if empty else ()
     bounds = tie_bounds(qrels, run, figures)
     decided = tie_note(first, values[first], bounds.get(first), RULE, unit)
     return Scores(
@@ -105,7 +105,7 @@ def compared(path: Path, qrels: Qrels, run: Mapping[str, Mapping[str, float]], u
     strangers = common(path, qrels, run, unit)
     hint = near_miss(strangers, qrels) if strangers else ""
     message = f"left out because not judged: {len(strangers):,} of the run's {len(run):,}, such as {unit} "
-    left_out = (f"{message}{shown(strangers[0])}{hint}",) if strangers else ()
+    left_out = (f"{message}{quote_value(strangers[0])}{hint}",) if strangers else ()
     return (*left_out, *unjudged(qrels, run))
 
 
@@ -116,8 +116,10 @@ def common(place: object, qrels: Qrels, run: Mapping[str, Mapping[str, float]], 
     """
     strangers = [qid for qid in run if qid not in qrels]
     if len(strangers) == len(run):
-        run_has = f"the run {shown(strangers[0])}{near_miss(strangers, qrels)}" if strangers else "the run is empty"
-        examples = f"the judgements have {shown(next(iter(qrels)))}, {run_has}"
+        run_has = (
+            f"the run {quote_value(strangers[0])}{near_miss(strangers, qrels)}" if strangers else "the run is empty"
+        )
+        examples = f"the judgements have {quote_value(next(iter(qrels)))}, {run_has}"
         raise CheckFailed(f"no {unit} in common with the judgements: {examples}", place=place)
     return strangers
 
@@ -130,7 +132,7 @@ def unjudged(
     docids = [docid for docs in run.values() for docid in docs]
     if not docids or any(docid in judged for docid in docids):
         return ()
-    examples = f"the judgements have {shown(next(iter(judged)))}, the run {shown(docids[0])}"
+    examples = f"the judgements have {quote_value(next(iter(judged)))}, the run {quote_value(docids[0])}"
     return (f"no {name} of the run is in the judgements: {examples}{near_miss(docids, judged)}",)
 
 
@@ -195,7 +197,7 @@ def tie_note(measure: str, value: float, bound: Bounds | None, rule: str, unit: 
     """Return a note on the values that a figure can take because of ties; no note if ``bound`` is ``None``."""
     if bound is None:
         return ()
-    queries = counted(bound.queries, unit)
+    queries = format_count(bound.queries, unit)
     digits = 4 if bound.high - bound.low >= 5e-5 else 8
     return (
         f"ties decide: {measure} is {value:.{digits}f} with equal scores in {rule}, "

@@ -17,10 +17,10 @@ from ...retrieval.config import Settings, explain
 from ...retrieval.config_file import read_yaml
 from ...retrieval.domain import Qrels, Run
 from ...retrieval.errors import ConfigError, SourceError, UserError
-from ...retrieval.records.lines import Faults, Strict, shown
+from ...retrieval.records.lines import Faults, Strict, quote_value
 from ...retrieval.records.table_shape import shape_of
 from ...retrieval.records.trec import write_text
-from ...retrieval.terminal import counted, plural
+from ...retrieval.terminal import format_count, plural
 from ...retrieval.text import ProfileName
 from ..files.answers import (
     Answer,
@@ -156,9 +156,11 @@ class DescribedTask:
         for row in self._rows(path, needed, "" if names.several else names.id):
             grade = row[names.relevance] if names.relevance else "1"
             if not re.fullmatch(r"-?\d{1,9}", grade, re.ASCII):
-                raise SourceError(f"{names.relevance} {shown(grade)} is not a whole number", place=path)
+                raise SourceError(f"{names.relevance} {quote_value(grade)} is not a whole number", place=path)
             if qrels.setdefault(row[names.id], {}).setdefault(row[names.docid], int(grade)) != int(grade):
-                raise SourceError(f"{shown(row[names.docid])} of {shown(row[names.id])} has two grades", place=path)
+                raise SourceError(
+                    f"{quote_value(row[names.docid])} of {quote_value(row[names.id])} has two grades", place=path
+                )
         return qrels
 
     def read_submission(self, path: Path) -> Run:
@@ -207,7 +209,7 @@ class DescribedTask:
         cutoffs = {name: int(cutoff[1]) for name in self._measures if (cutoff := _CUTOFF.search(name))}
         deepest = max(cutoffs, key=lambda name: cutoffs[name], default="")
         if deep and deepest and longest < cutoffs[deepest]:
-            notes.append(f"no {unit} has more than {counted(longest, 'prediction')}, so {deepest} looks no deeper")
+            notes.append(f"no {unit} has more than {format_count(longest, 'prediction')}, so {deepest} looks no deeper")
         answered = {qid: row.docids for qid, row in predictions.items() if row.docids}
         return [*notes, *ranking.unjudged(right, answered, self._description.gold.docid)]
 
@@ -225,9 +227,11 @@ class DescribedTask:
             if not qid:
                 faults.error(line, f"{names.id} is empty")
             elif qid in predictions:
-                faults.error(line, f"{self._description.unit} {shown(qid)} is already on line {predictions[qid].line}")
+                faults.error(
+                    line, f"{self._description.unit} {quote_value(qid)} is already on line {predictions[qid].line}"
+                )
             elif (docids := docids_in(cell)) is None:
-                faults.error(line, f"{names.docids} {shown(cell)} is not a list like ['a', 'b']")
+                faults.error(line, f"{names.docids} {quote_value(cell)} is not a list like ['a', 'b']")
             else:
                 predictions[qid] = Predictions(line, docids)
                 self._judge(predictions[qid], faults)
@@ -244,11 +248,11 @@ class DescribedTask:
             faults.warning(row.line, "has no prediction")
         repeated = next((docid for at, docid in enumerate(docids) if docid in docids[:at]), None)
         if repeated is not None:
-            faults.warning(row.line, f"contains {shown(repeated)} twice, and both places count")
+            faults.warning(row.line, f"contains {quote_value(repeated)} twice, and both places count")
         if self._docid and self._description.docid:
             odd = next((docid for docid in docids if not self._docid.fullmatch(docid)), None)
             if odd is not None:
-                faults.warning(row.line, f"{shown(odd)} does not look like a {self._description.docid.name}")
+                faults.warning(row.line, f"{quote_value(odd)} does not look like a {self._description.docid.name}")
 
     def _rows(self, path: Path, needed: Sequence[str], once: str) -> list[dict[str, str]]:
         """Return the rows of an input or a gold file.
@@ -264,7 +268,9 @@ class DescribedTask:
             if empty:
                 faults.error(line, f"column {empty} is empty")
             if once and row[once] in first:
-                faults.error(line, f"{self._description.unit} {shown(row[once])} is already on line {first[row[once]]}")
+                faults.error(
+                    line, f"{self._description.unit} {quote_value(row[once])} is already on line {first[row[once]]}"
+                )
             if once:
                 first[row[once]] = line
             rows.append({name: row[name].strip() for name in needed})

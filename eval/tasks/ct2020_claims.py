@@ -15,9 +15,9 @@ import numpy as np
 
 from ...retrieval.domain import Qrels, Run
 from ...retrieval.errors import QueryError
-from ...retrieval.records.lines import Faults, Strict, shown
+from ...retrieval.records.lines import Faults, Strict, quote_value
 from ...retrieval.records.runs import LARGEST, ScoreTable, columns
-from ...retrieval.records.trec import ranked, read_qrels, write_text
+from ...retrieval.records.trec import rank_docs, read_qrels, write_text
 from ..files.answers import (
     Answer,
     Note,
@@ -65,7 +65,7 @@ def read_gold(paths: Sequence[Path], note: Note = ignore) -> Qrels:
 
 
 def read_submission(path: Path) -> Run:
-    return {qid: ranked(scores) for qid, scores in _read(path, Strict(path)).items()}
+    return {qid: rank_docs(scores) for qid, scores in _read(path, Strict(path)).items()}
 
 
 def read_scores(path: Path) -> RunScores:
@@ -112,20 +112,22 @@ def _read(path: Path, faults: Faults, *, submitted: bool = False) -> ScoreTable:
         value = finite(score_)
         if value is None or abs(value) > LARGEST:
             header = "; a submission has no header" if is_header(line, score_) else ""
-            faults.error(line, f"score {shown(score_)} is not a finite float32 number{header}")
+            faults.error(line, f"score {quote_value(score_)} is not a finite float32 number{header}")
         before = lines_of.setdefault((tweet, claim), line)
         if before != line:
-            faults.error(line, f"claim {shown(claim)} of tweet {shown(tweet)} is already on line {before}")
+            faults.error(line, f"claim {quote_value(claim)} of tweet {quote_value(tweet)} is already on line {before}")
             continue
         scores = table.setdefault(tweet, {})
         scores[claim] = value if value is not None and abs(value) <= LARGEST else 0.0
         if len(scores) == DEPTH + 1:
             faults.error(line, f"is result {DEPTH + 1:,} of its tweet; at most {DEPTH:,} are allowed")
         if submitted and q0 != "Q0":
-            faults.error(line, f"{shown(q0)} is refused by the official checker: the second column must be Q0")
+            faults.error(line, f"{quote_value(q0)} is refused by the official checker: the second column must be Q0")
         if submitted and rank != "1":
-            faults.error(line, f"rank {shown(rank)} is refused by the official checker: it must be 1 on every line")
+            faults.error(
+                line, f"rank {quote_value(rank)} is refused by the official checker: it must be 1 on every line"
+            )
         if submitted and value is not None and not _SCORE.fullmatch(score_):
-            message = f"score {shown(score_)} is refused by the official checker: write it without an exponent"
+            message = f"score {quote_value(score_)} is refused by the official checker: write it without an exponent"
             faults.error(line, message)
     return table

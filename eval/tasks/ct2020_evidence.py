@@ -12,10 +12,10 @@ from pathlib import Path
 
 from ...retrieval.domain import Qrels, Run
 from ...retrieval.errors import QueryError
-from ...retrieval.records.lines import Faults, Strict, shown
+from ...retrieval.records.lines import Faults, Strict, quote_value
 from ...retrieval.records.qrels import GRADES, LARGEST_GRADE
 from ...retrieval.records.runs import LARGEST, ScoreTable, columns, score_texts
-from ...retrieval.records.trec import ranked, repeats_note, write_text
+from ...retrieval.records.trec import rank_docs, repeats_note, write_text
 from ..files.answers import Answer, Note, RunScores, ScoreOptions, Scores, TaskDefaults, answers_of, ignore
 from ..files.report import CheckReport, accepted, check_ids
 from ..files.tables import finite, is_header, rows, text_lines, whole
@@ -63,7 +63,7 @@ def read_gold(paths: Sequence[Path], note: Note = ignore) -> Qrels:
             if judged.get(snippet) == grade:
                 repeats.append(line)
             elif snippet in judged:
-                faults.error(line, f"snippet {shown(snippet)} of claim {shown(qid)} is already judged")
+                faults.error(line, f"snippet {quote_value(snippet)} of claim {quote_value(qid)} is already judged")
             judged[snippet] = grade
         if repeats:
             note(f"{path}:{repeats[0]}: {repeats_note(len(repeats))}")
@@ -86,14 +86,14 @@ def _judgements(path: Path, faults: Strict) -> Iterator[tuple[int, str, str, int
             faults.error(line, "topic, tweet or snippet is empty")
         grade = whole(text)
         if grade is None:
-            faults.error(line, f"label {shown(text)} is neither 0 nor a positive whole number")
+            faults.error(line, f"label {quote_value(text)} is neither 0 nor a positive whole number")
         if grade > LARGEST_GRADE:
-            faults.error(line, f"label {shown(text)} is not {GRADES}; scale the labels down")
+            faults.error(line, f"label {quote_value(text)} is not {GRADES}; scale the labels down")
         yield line, first if "/" in first and second in ("0", "Q0") else claim_key(first, second), snippet, grade
 
 
 def read_submission(path: Path) -> Run:
-    return {qid: ranked(scores) for qid, scores in _read(path, Strict(path))[0].items()}
+    return {qid: rank_docs(scores) for qid, scores in _read(path, Strict(path))[0].items()}
 
 
 def read_scores(path: Path) -> RunScores:
@@ -110,7 +110,7 @@ def lines(answers: Sequence[Answer], run_id: str) -> list[str]:
     for qid, documents in answers:
         topic, slash, tweet = qid.rpartition("/")
         if not slash:
-            raise QueryError(f"{shown(qid)} does not name a claim: give topic/tweet")
+            raise QueryError(f"{quote_value(qid)} does not name a claim: give topic/tweet")
         docids = documents.docids[:DEPTH]
         columns([topic, tweet, run_id, *docids])
         scored = enumerate(zip(docids, score_texts(documents.scores[:DEPTH]), strict=True), 1)
@@ -155,12 +155,14 @@ def _read(path: Path, faults: Faults) -> tuple[ScoreTable, dict[str, int]]:
         claim = claims.setdefault(qid, _Claim())
         _take_rank(line, rank, claim, faults)
         if snippet in claim.lines:
-            reason = f"snippet {shown(snippet)} of claim {shown(qid)} is already on line {claim.lines[snippet]}"
+            reason = (
+                f"snippet {quote_value(snippet)} of claim {quote_value(qid)} is already on line {claim.lines[snippet]}"
+            )
             faults.error(line, reason)
         claim.lines.setdefault(snippet, line)
         known = _SNIPPET.fullmatch(snippet)
         if known and known["topic"] != topic:
-            faults.error(line, f"snippet {shown(snippet)} does not belong to topic {shown(topic)}")
+            faults.error(line, f"snippet {quote_value(snippet)} does not belong to topic {quote_value(topic)}")
         if not known:
             odd.append((line, snippet))
         if _take_score(line, score_, snippet, claim, faults):
@@ -170,7 +172,7 @@ def _read(path: Path, faults: Faults) -> tuple[ScoreTable, dict[str, int]]:
         faults.warning(rising[0], reason)
     if odd:
         line, snippet = odd[0]
-        form = f"snippet ids without the form TOPIC-0001-001: {len(odd):,} in all, such as {shown(snippet)}"
+        form = f"snippet ids without the form TOPIC-0001-001: {len(odd):,} in all, such as {quote_value(snippet)}"
         faults.warning(line, f"{form}; their topic cannot be compared with the claim's")
     return {qid: claim.scores for qid, claim in claims.items()}, first
 
@@ -179,7 +181,7 @@ def _take_rank(line: int, text: str, claim: _Claim, faults: Faults) -> None:
     rank, due = whole(text), claim.rank + 1
     if rank is None:
         header = "; a run has no header" if is_header(line, text) else ""
-        faults.error(line, f"rank {shown(text)} is not a whole number{header}")
+        faults.error(line, f"rank {quote_value(text)} is not a whole number{header}")
     elif rank != due:
         faults.error(line, f"rank {rank}, expected {due}: ranks of a claim run 1, 2, 3 … without a gap")
     if len(claim.lines) >= DEPTH:
@@ -191,7 +193,7 @@ def _take_score(line: int, text: str, snippet: str, claim: _Claim, faults: Fault
     """Add a score; return whether it equals the score before it although the snippet id is greater."""
     value = finite(text)
     if value is None or abs(value) > LARGEST:
-        faults.error(line, f"score {shown(text)} is not a finite float32 number")
+        faults.error(line, f"score {quote_value(text)} is not a finite float32 number")
         return False
     if value > claim.score:
         faults.error(line, f"score {text} rises above the score of the rank before")

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ...retrieval.domain import Claim
 from ...retrieval.errors import QueryError
-from ...retrieval.records.lines import Faults, Strict, shown
+from ...retrieval.records.lines import Faults, Strict, quote_value
 from ...retrieval.records.runs import column
 from ...retrieval.records.trec import write_text
 from ..files.answers import ScoreOptions, Scores
@@ -55,7 +55,9 @@ def write(records: Iterable[tuple[str, str, str]], path: Path, run_id: str) -> N
     lines = []
     for topic, tweet, label in records:
         if label not in LABELS:
-            raise QueryError(f"claim {shown(claim_key(topic, tweet))}: label {shown(label)} is neither TRUE nor FALSE")
+            raise QueryError(
+                f"claim {quote_value(claim_key(topic, tweet))}: label {quote_value(label)} is neither TRUE nor FALSE"
+            )
         lines.append(f"{column(topic)}\t{column(tweet)}\t{label}\t{run_id}\n")
     write_text(path, lines)
 
@@ -72,7 +74,7 @@ def read_claims(path: Path, *, labelled: bool) -> list[Claim]:
     for tweet in tweets:
         label = tweet.verdict.upper() if labelled else ""
         if labelled and label not in LABELS:
-            faults.error(tweet.line, f"label {shown(tweet.verdict)} is neither TRUE nor FALSE")
+            faults.error(tweet.line, f"label {quote_value(tweet.verdict)} is neither TRUE nor FALSE")
         qid = claim_key(tweet.topic, tweet.tweet_id)
         claims.append(Claim(qid, tweet.text, topic=tweet.topic, label=label, place=f"{path}:{tweet.line}"))
     return claims
@@ -128,8 +130,8 @@ def _read(path: Path, faults: Faults, layout: Sequence[str] = _LAYOUT) -> dict[s
                 continue
             hint = "; a submission has no header" if header else ""
             hint = "; write it in capitals" if label.upper() in LABELS else hint
-            faults.error(line, f"label {shown(label)} is neither TRUE nor FALSE{hint}")
+            faults.error(line, f"label {quote_value(label)} is neither TRUE nor FALSE{hint}")
         if qid in verdicts:
-            faults.error(line, f"claim {shown(qid)} is already on line {verdicts[qid].line}")
+            faults.error(line, f"claim {quote_value(qid)} is already on line {verdicts[qid].line}")
         verdicts.setdefault(qid, LabelledClaim(label, line))
     return verdicts

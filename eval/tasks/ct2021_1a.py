@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ...retrieval.domain import Statement
 from ...retrieval.errors import QueryError, SourceError
-from ...retrieval.records.lines import Faults, Strict, shown
+from ...retrieval.records.lines import Faults, Strict, quote_value
 from ...retrieval.records.runs import column
 from ...retrieval.records.trec import write_text
 from ..files.answers import ScoreOptions, Scores, TaskQuery
@@ -96,7 +96,7 @@ def stream_statements(lines: Iterable[bytes], source: str) -> Iterator[Statement
         if not header:
             header.extend(columns(text))
             if not has_id(header):
-                raise SourceError(f"the header has no tweet_id: it begins with {shown(text)}", place=place)
+                raise SourceError(f"the header has no tweet_id: it begins with {quote_value(text)}", place=place)
             return None
         fields = text.split("\t")
         if len(fields) != len(header):
@@ -116,7 +116,9 @@ def write(records: Iterable[tuple[str, str, float]], path: Path, run_id: str) ->
     lines = []
     for topic, tweet_id, score_ in records:
         if not _TWEET.fullmatch(tweet_id):
-            raise QueryError(f"tweet_id {shown(tweet_id)} is refused by the official checker: give 17 to 23 digits")
+            raise QueryError(
+                f"tweet_id {quote_value(tweet_id)} is refused by the official checker: give 17 to 23 digits"
+            )
         lines.append(f"{column(topic or '-')}\t{tweet_id}\t{digits(score_)}\t{run_id}\n")
     write_text(path, lines)
 
@@ -163,7 +165,9 @@ def _read(path: Path, faults: Faults) -> list[ScoredTweet]:
     submitted = []
     for line, (topic, tweet_id, score_, _) in rows(path, faults, _LAYOUT, one_run=True):
         if not _TWEET.fullmatch(tweet_id) and not is_header(line, score_):
-            faults.error(line, f"tweet_id {shown(tweet_id)} is refused by the official checker: give 17 to 23 digits")
+            faults.error(
+                line, f"tweet_id {quote_value(tweet_id)} is refused by the official checker: give 17 to 23 digits"
+            )
         value = read_score(line, score_, faults)
         if value is not None:
             submitted.append(ScoredTweet(line, topic, tweet_id, value))
@@ -187,4 +191,6 @@ def _check_tweets(report: CheckReport, submitted: Sequence[ScoredTweet], tweets:
     topics = {(tweet.topic or "-", tweet.tweet_id) for tweet in tweets}
     for row in submitted:
         if row.tweet_id in allowed and (row.topic, row.tweet_id) not in topics:
-            report.warning(row.line, f"topic {shown(row.topic)} is not the topic of tweet {row.tweet_id} in {source}")
+            report.warning(
+                row.line, f"topic {quote_value(row.topic)} is not the topic of tweet {row.tweet_id} in {source}"
+            )

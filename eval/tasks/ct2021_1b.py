@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from ...retrieval.domain import Statement
 from ...retrieval.errors import QueryError, SourceError
-from ...retrieval.records.lines import Faults, Strict, shown
+from ...retrieval.records.lines import Faults, Strict, quote_value
 from ...retrieval.records.table_shape import unlike_columns
 from ...retrieval.records.trec import write_text
-from ...retrieval.terminal import counted
+from ...retrieval.terminal import format_count
 from ..files.answers import ScoreOptions, Scores, TaskQuery
 from ..files.report import CheckReport, accepted, paired
 from ..files.tables import is_header, rows, text_lines, whole
@@ -73,7 +73,7 @@ def stream_statements(lines: Iterable[bytes], source: str) -> Iterator[Statement
         if len(fields) not in (len(_GOLD) - 1, len(_GOLD)):
             raise SourceError(f"has {len(fields)} {_COLUMNS}", place=f"{path}:{line}")
         if whole(fields[0]) != due:
-            raise SourceError(f"line number {shown(fields[0])}, expected {due}", place=f"{path}:{line}")
+            raise SourceError(f"line number {quote_value(fields[0])}, expected {due}", place=f"{path}:{line}")
         due += 1
         return _statement(path, line, fields[0], fields[1], fields[2])
 
@@ -148,7 +148,7 @@ def _read(path: Path, faults: Faults) -> list[float]:
     for line, (number, score_) in rows(path, faults, _LAYOUT):
         value = read_score(line, score_, faults)
         if number != str(due):
-            reason = f"line number {shown(number)}, expected {due}: lines run 1, 2, 3 … in order"
+            reason = f"line number {quote_value(number)}, expected {due}: lines run 1, 2, 3 … in order"
             faults.error(line, reason + ("; a submission has no header" if is_header(line, number) else ""))
             due = whole(number) or due
         if due > _LAST:
@@ -160,7 +160,7 @@ def _read(path: Path, faults: Faults) -> list[float]:
 
 def _check_length(report: CheckReport, lines: int, expected: int, source: str) -> None:
     if lines != expected and not report.errors:
-        report.error(0, f"has {counted(lines, 'line')}, but {source} has {expected}: every line needs a score")
+        report.error(0, f"has {format_count(lines, 'line')}, but {source} has {expected}: every line needs a score")
 
 
 def read_sentences(path: Path) -> list[DebateLine]:
@@ -173,7 +173,7 @@ def read_sentences(path: Path) -> list[DebateLine]:
             odd = unlike_columns(path) if number == 1 and len(fields) == 1 else ""
             faults.error(number, f"has {len(fields)} {_COLUMNS}{odd}")
         if fields[0] != str(number):
-            faults.error(number, f"line number {shown(fields[0])}, expected {number}")
+            faults.error(number, f"line number {quote_value(fields[0])}, expected {number}")
         sentences.append(DebateLine(number, fields[1], fields[2], fields[3] if len(fields) == len(_GOLD) else ""))
     if not sentences:
         faults.error(0, "contains no sentences")

@@ -16,9 +16,9 @@ import msgspec
 
 from ...retrieval.domain import Claim
 from ...retrieval.errors import CheckFailed, QueryError
-from ...retrieval.records.lines import Faults, Strict, shown
+from ...retrieval.records.lines import Faults, Strict, quote_value
 from ...retrieval.records.trec import write_text
-from ...retrieval.terminal import counted
+from ...retrieval.terminal import format_count
 from ..files.answers import ScoreOptions, Scores, TaskQuery
 from ..files.report import CheckReport, accepted, check_ids, near_miss, only
 from ..files.tables import json_objects, whole
@@ -86,7 +86,9 @@ def write(records: Iterable[tuple[str, str, Sequence[tuple[str, int]]]], path: P
     lines = []
     for claim, label, evidence in records:
         if label.upper() not in LABELS:
-            raise QueryError(f"claim {shown(claim)}: label {shown(label)} is not one of {', '.join(LABELS)}")
+            raise QueryError(
+                f"claim {quote_value(claim)}: label {quote_value(label)} is not one of {', '.join(LABELS)}"
+            )
         number = whole(claim)
         own = claim if number is None or str(number) != claim else number
         pairs = [[page, line] for page, line in evidence]
@@ -128,13 +130,15 @@ def check(path: Path, input_path: Path | None = None) -> CheckReport:
         for row in predictions:
             before = lines.setdefault(row.claim, [])
             if before and len(before) >= expected[row.claim]:
-                report.error(row.line, f"claim {shown(row.claim)} is already on line {before[0]}")
+                report.error(row.line, f"claim {quote_value(row.claim)} is already on line {before[0]}")
             before.append(row.line)
         first = {claim: numbers[0] for claim, numbers in lines.items()}
         check_ids(report, first, expected, name="claim", source=str(input_path))
         for claim, number in expected.items():
             if 0 < len(lines.get(claim, ())) < number:
-                reason = f"claim {shown(claim)} is {number} times in {input_path}, but {len(lines[claim])} times here"
+                reason = (
+                    f"claim {quote_value(claim)} is {number} times in {input_path}, but {len(lines[claim])} times here"
+                )
                 report.error(0, f"{reason}: every claim needs a prediction")
     return report
 
@@ -182,12 +186,14 @@ def _paired(
     if len(by_id) == len(predictions) == len(right) and set(by_id) == known:
         return [(by_id[truth.claim], truth) for truth in right], ()
     if len(predictions) != len(right):
-        lengths = f"has {counted(len(predictions), 'prediction')}, but the gold has {counted(len(right), 'claim')}"
+        lengths = (
+            f"has {format_count(len(predictions), 'prediction')}, but the gold has {format_count(len(right), 'claim')}"
+        )
         raise CheckFailed(f"{lengths}: every claim needs one prediction", place=path)
     unique = len(known) == len(ids) and len(by_id) == len(predictions)
     has_ids = not any(claim.startswith(NUMBERED) for claim in (ids[0], predictions[0].claim))
     if unique and has_ids and not known & set(by_id):
-        examples = f"the gold has {shown(ids[0])}, the file {shown(predictions[0].claim)}"
+        examples = f"the gold has {quote_value(ids[0])}, the file {quote_value(predictions[0].claim)}"
         raise CheckFailed(f"no claim in common with the gold: {examples}{near_miss(list(by_id), ids)}", place=path)
     hint = near_miss([claim for claim in by_id if claim not in known], known) if unique and has_ids else ""
     reason = "the ids of the two files differ" if unique else "ids repeat"
@@ -211,10 +217,12 @@ def _predicted(line: int, row: Mapping[str, Any], faults: Faults) -> Iterator[Se
     seen = set()
     for item in evidence:
         if not (isinstance(item, list) and len(item) == 2 and isinstance(item[0], str) and type(item[1]) is int):
-            faults.error(line, f"predicted_evidence contains {shown(str(item))}, not a [page, line] pair")
+            faults.error(line, f"predicted_evidence contains {quote_value(str(item))}, not a [page, line] pair")
             continue
         if tuple(item) in seen:
-            faults.warning(line, f"contains {shown(item[0])} line {item[1]} twice, and both count in the precision")
+            faults.warning(
+                line, f"contains {quote_value(item[0])} line {item[1]} twice, and both count in the precision"
+            )
         seen.add(tuple(item))
         yield item[0], item[1]
 
@@ -226,7 +234,9 @@ def _truth(line: int, row: Mapping[str, Any], faults: Strict) -> Truth:
     for sentence in (sentence for group in groups for sentence in group):
         page, number = (sentence[2], sentence[3]) if isinstance(sentence, list) and len(sentence) == 4 else ("", "")
         if not (isinstance(page, str) and type(number) is int) and (page, number) != (None, None):
-            faults.error(line, f"evidence contains {shown(str(sentence))}, not [annotation, evidence, page, line]")
+            faults.error(
+                line, f"evidence contains {quote_value(str(sentence))}, not [annotation, evidence, page, line]"
+            )
     sentences = [[(sentence[2], sentence[3]) for sentence in group] for group in groups]
     return Truth(line, _id(line, row, faults), _label(line, row, "label", faults), sentences)
 
@@ -235,7 +245,7 @@ def _id(line: int, row: Mapping[str, Any], faults: Faults) -> str:
     """Return a claim's id; for a claim without one, a name with its line number."""
     value = row.get("id", f"{NUMBERED}{line}")
     if isinstance(value, bool) or not isinstance(value, int | str) or value == "":
-        faults.error(line, f"id {shown(str(value))} is neither a number nor a text")
+        faults.error(line, f"id {quote_value(str(value))} is neither a number nor a text")
     return str(value)
 
 
@@ -243,6 +253,6 @@ def _label(line: int, row: Mapping[str, Any], name: str, faults: Faults) -> str:
     value = row.get(name)
     label = value.upper() if isinstance(value, str) else ""
     if label not in LABELS:
-        message = f"{name} {shown(str(value))} is not one of {', '.join(LABELS)}"
+        message = f"{name} {quote_value(str(value))} is not one of {', '.join(LABELS)}"
         faults.error(line, message if name in row else f"{name} is missing")
     return label

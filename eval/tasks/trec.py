@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ...retrieval.domain import Qrels
 from ...retrieval.errors import SourceError
-from ...retrieval.records.lines import shown
+from ...retrieval.records.lines import quote_value
 from ...retrieval.records.runs import runs_lines
 from ...retrieval.records.trec import read_qrels, read_run, write_run
 from ...retrieval.records.trec import read_scores as read_run_scores
@@ -46,7 +46,7 @@ def read_gold(paths: Sequence[Path], note: Note = ignore) -> Qrels:
             known = qrels.setdefault(qid, {})
             for docid, grade in judged.items():
                 if known.setdefault(docid, grade) != grade:
-                    pair = f"docid {shown(docid)} of query {shown(qid)}"
+                    pair = f"docid {quote_value(docid)} of query {quote_value(qid)}"
                     others = "in a file before it; keep one judgement"
                     raise SourceError(f"{pair} has relevance {grade} here and {known[docid]} {others}", place=path)
     return qrels

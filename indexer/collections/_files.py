@@ -20,7 +20,7 @@ from ...retrieval.errors import SourceError
 from ...retrieval.records.gzip_files import MAGIC, Unpacked
 from ...retrieval.records.table_shape import SAVE_TEXT, shape_of_start
 from ...retrieval.subprocesses import command, environment
-from ...retrieval.terminal import listed
+from ...retrieval.terminal import join_words
 from . import ReadOptions
 
 NOT_REGULAR = "not a regular file"
@@ -131,9 +131,9 @@ def _folder_files(folder: Path, suffixes: tuple[str, ...], options: ReadOptions)
         for path in paths:
             options.leave_out(path, reason)
     if not regular:
-        kind = f"{listed(suffixes, 'or')} " if any(suffixes) else ""
+        kind = f"{join_words(suffixes, 'or')} " if any(suffixes) else ""
         others = sorted({path.suffix.lower() for path in documents})
-        what = f", but {listed(others)} files, which this kind of source does not use" if others else ""
+        what = f", but {join_words(others)} files, which this kind of source does not use" if others else ""
         raise SourceError(
             f"contains no {kind}file{what}", place=folder, remedy=f"for each of them, {SAVE_TEXT}" if others else ""
         )

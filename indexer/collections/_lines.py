@@ -18,7 +18,7 @@ from ...retrieval.records.table_shape import (
     LOOKED_AT,
     SAVE_AS_UTF8,
     binary_content,
-    continued,
+    find_unended_json,
     list_advice,
     nul_reason,
 )
@@ -135,7 +135,7 @@ def parse_json_object(line: str, place: str, options: ReadOptions) -> dict[str, 
         else:
             return value
     except json.JSONDecodeError as error:
-        reason = continued(line) or f"is not JSON (column {error.colno}: {_lowered(error.msg)})"
+        reason = find_unended_json(line) or f"is not JSON (column {error.colno}: {_lowered(error.msg)})"
     except _NotPlainJsonError as error:
         reason = str(error)
     options.bad_lines.report(place, reason)

@@ -20,7 +20,7 @@ from typing import Any
 from urllib.parse import unquote, urljoin
 
 from ...retrieval.records.claim_review import URN
-from ...retrieval.text import unescaped
+from ...retrieval.text import unescape
 from ._documents import RATING_NAMES, host, plain_name
 from ._linked_data import Node
 
@@ -179,7 +179,7 @@ def text_in(node: Node, *names: str) -> str:
     """Return the first text, or number as text, of a node under one of ``names``, on one line; else ``""``."""
     for value in (value for name in names for value in _each(node.get(name))):
         if isinstance(value, str | int | float) and not isinstance(value, bool):
-            text = " ".join(unescaped(str(value)).replace("\0", " ").split())
+            text = " ".join(unescape(str(value)).replace("\0", " ").split())
             if text:
                 return text
     return ""

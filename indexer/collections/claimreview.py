@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
-from ...retrieval.text import unescaped
+from ...retrieval.text import unescape
 from . import Files, ReadOptions, Record, dated
 from ._documents import MAX_DOCID_BYTES, Docids, digest, make_record, names_of_any_table, text_language
 from ._files import BadFileError, expand, read_bytes
@@ -152,7 +152,7 @@ def _of_page(path: Path, options: ReadOptions) -> list[_Review]:
 
 def _address(page: str) -> str:
     for tag in _SELF.finditer(page):
-        named = {name.lower(): unescaped(a or b or c) for name, a, b, c in _ATTRIBUTE.findall(tag[0])}
+        named = {name.lower(): unescape(a or b or c) for name, a, b, c in _ATTRIBUTE.findall(tag[0])}
         said = "canonical" in named.get("rel", "").lower().split() or named.get("property", "").lower() == "og:url"
         address = (named.get("href") or named.get("content") or "").strip()
         if said and address.startswith(("https://", "http://")):

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ...retrieval.errors import SourceError
 from ...retrieval.records.dates import clean_date, order_of
-from ...retrieval.text import unescaped
+from ...retrieval.text import unescape
 from . import Files, ReadOptions, Record, dated
 from ._documents import make_record
 from ._files import expand
@@ -126,7 +126,7 @@ def _record(place: str, source: str, options: ReadOptions) -> Record | None:
     body = without(body[start.end() if start else 0 : ends[-1].start() if ends else None], _ID)
     header = next(elements(body, _WEB_HEADER), None)
     fields = _web_fields(body, header) if header else _news_fields(body, options)
-    fields["docid"] = unescaped(docid).strip()
+    fields["docid"] = unescape(docid).strip()
     return make_record(fields, place, options)
 
 
@@ -189,7 +189,7 @@ def _plain(source: str, is_tag: Callable[[str], bool] = bool) -> str:
     text = without_tags(text, " ", is_tag)
     for entity, character in _ENTITIES.items():
         text = text.replace(entity, character)
-    lines = (" ".join(line.split()) for line in unescaped(text).split("\n"))
+    lines = (" ".join(line.split()) for line in unescape(text).split("\n"))
     return "\n".join(line for line in lines if line)
 
 

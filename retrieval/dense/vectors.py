@@ -21,7 +21,7 @@ from ..config import DenseSettings
 from ..errors import IndexStateError, MachineError, QueryError
 from ..files import os_errors_reported
 from ..store.integrity import REMEDY, damage_reported
-from ..store.mapped import mapped
+from ..store.mapped import map_file
 
 ANN, VECTORS, CHANCE = "ann.faiss", "vectors.f32", "chance.f32"
 Vectors = NDArray[np.float32]
@@ -48,7 +48,7 @@ class VectorFiles(NamedTuple):
     chance: str = CHANCE
 
     @classmethod
-    def named(cls, variant: str = "") -> VectorFiles:
+    def for_variant(cls, variant: str = "") -> VectorFiles:
         """Return the file names of a further encoder; the first encoder has no ``variant``."""
         return cls(f"vectors-{variant}.f32", f"ann-{variant}.faiss", f"chance-{variant}.f32") if variant else cls()
 
@@ -122,7 +122,7 @@ def read_vectors(path: Path, rows: int, dimension: int) -> Vectors:
         raise IndexStateError(what, place=path, remedy=REMEDY)
     if rows == 0:
         return np.empty((0, dimension), dtype=np.float32)
-    return np.asarray(mapped(path, "<f4", (rows, dimension)))
+    return np.asarray(map_file(path, "<f4", (rows, dimension)))
 
 
 def _evenly_spaced(rows: int, most: int) -> NDArray[np.int64]:
@@ -225,7 +225,7 @@ class VectorIndex:
             for segment, first, end in zip(self._segments, self._bounds, self._bounds[1:], strict=False):
                 kept = None if keep is None else keep[first:end]
                 parts.append([Nearest(hit.scores, hit.rows + first) for hit in segment.search(some, k, kept)])
-            results += (_merged([part[number] for part in parts], k) for number in range(len(some)))
+            results += (_merge([part[number] for part in parts], k) for number in range(len(some)))
         return results
 
     def of_rows(self, rows: range) -> Vectors:
@@ -288,7 +288,7 @@ class _Segment:
             settled = (n == kept) | (scores[:, min(k, n) - 1] - scores[:, -1] > slack[pending])
             for number, ready, candidates in zip(pending, settled, rows, strict=True):
                 if ready:
-                    results[number] = _cut(self._rescored(queries[number], candidates), k)
+                    results[number] = _cut(self._rescore(queries[number], candidates), k)
             pending = [number for number, ready in zip(pending, settled, strict=True) if not ready]
             n *= 2
         return [results[number] for number in range(len(queries))]
@@ -319,12 +319,12 @@ class _Segment:
         rows = self._ann.search(queries, n, params=parameters)[1]
         results: list[Nearest | None] = []
         for query, candidates in zip(queries, rows, strict=True):
-            rescored = self._rescored(query, candidates[candidates >= 0])  # -1 means no row
+            rescored = self._rescore(query, candidates[candidates >= 0])  # -1 means no row
             best = _cut(rescored, k)
             results.append(best if len(best.rows) >= k and len(best.rows) < len(rescored.rows) else None)
         return results
 
-    def _rescored(self, query: Vectors, rows: NDArray[np.int64]) -> Nearest:
+    def _rescore(self, query: Vectors, rows: NDArray[np.int64]) -> Nearest:
         """Return rows with exact scores: float32 products are exact in float64, and each row is summed alone."""
         exact = query.astype(np.float64)
         scores = np.empty(len(rows), dtype=np.float32)
@@ -374,7 +374,7 @@ def _cut(hits: Nearest, k: int) -> Nearest:
     return Nearest(scores, rows)
 
 
-def _merged(parts: Sequence[Nearest], k: int) -> Nearest:
+def _merge(parts: Sequence[Nearest], k: int) -> Nearest:
     if len(parts) == 1:
         return parts[0]
     if not parts:

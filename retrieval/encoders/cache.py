@@ -77,7 +77,7 @@ class Export(NamedTuple):
     model: ModelSource
 
 
-def exported(settings: EncoderSettings | CrossEncoderSettings, kind: ExportKind = ENCODER) -> Export:
+def ensure_export(settings: EncoderSettings | CrossEncoderSettings, kind: ExportKind = ENCODER) -> Export:
     """Return the export of the configured model; export it if the cache has no intact one.
 
     Several processes may do this at once: each writes a folder of its own, and the first to rename its folder wins.
@@ -94,7 +94,7 @@ def exported(settings: EncoderSettings | CrossEncoderSettings, kind: ExportKind 
         # If the user's cache is read-only, use a temporary one. If somebody removes that, the model is exported again.
         kept = temporary_cache(f"{kind.group}.cache")
         log.warning("%s cannot be written: the %s is kept in %s; set %s.cache", cache, kind.noun, kept, kind.group)
-        return exported(msgspec.structs.replace(settings, cache=str(kept)), kind)
+        return ensure_export(msgspec.structs.replace(settings, cache=str(kept)), kind)
     if description is None:
         log.info("exporting the %s %s to ONNX (%s); this is done once", kind.noun, model.name, settings.precision)
         with os_errors_reported(cache):

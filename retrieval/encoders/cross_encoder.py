@@ -13,14 +13,14 @@ import numpy as np
 from ..config import CrossEncoderSettings
 from ..dense.encoder import LABELS, Entailment
 from ..files import storable
-from .cache import CROSS_ENCODER, ENTAILMENT, REVISION, SCORES, Export, cache_folder, exported, model_digest
+from .cache import CROSS_ENCODER, ENTAILMENT, REVISION, SCORES, Export, cache_folder, ensure_export, model_digest
 from .runtime import CHARACTERS_PER_TOKEN, encodable, load_exported
 from .sources import find_model
 
 
 def open_cross_encoder(settings: CrossEncoderSettings) -> OnnxCrossEncoder:
     """Open the configured re-ranker; export its model first if necessary."""
-    return OnnxCrossEncoder(exported(settings, CROSS_ENCODER))
+    return OnnxCrossEncoder(ensure_export(settings, CROSS_ENCODER))
 
 
 class OnnxPairModel:
@@ -77,7 +77,7 @@ class EntailmentInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 def open_entailment(settings: CrossEncoderSettings) -> OnnxEntailment:
     """Open the configured entailment model; export it first if necessary. Raises MachineError if labels are wrong."""
-    return OnnxEntailment(exported(settings, ENTAILMENT), settings)
+    return OnnxEntailment(ensure_export(settings, ENTAILMENT), settings)
 
 
 def revision_of(settings: CrossEncoderSettings) -> str:

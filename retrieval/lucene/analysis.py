@@ -9,7 +9,7 @@ from functools import cache, partial
 
 from .. import languages
 from ..errors import ConfigError
-from ..folding import folded, folded_with_places
+from ..folding import fold, folded_with_places
 from ..store.signatures import UNSPACED
 from ..text import marks
 from .jvm import java, pack, unpack
@@ -93,7 +93,7 @@ def _word() -> re.Pattern[str]:
 
 def words_of(text: str) -> list[str]:
     """Return the words of ``text``, folded, in order."""
-    return _ASCII_WORD.findall(text) if text.isascii() else _word().findall(folded(text))
+    return _ASCII_WORD.findall(text) if text.isascii() else _word().findall(fold(text))
 
 
 def parts_of(text: str) -> str:
@@ -134,7 +134,7 @@ def open_analyzer(name: str) -> int:
 
 def analysable(analyzer: str, text: str) -> str:
     """Return a document or a query in the form that an analyzer reads."""
-    form = folded(text)
+    form = fold(text)
     return form if analyzer in _READ_JOINERS else form.replace("\u200c", "")
 
 
@@ -219,7 +219,7 @@ class TermCache:
             known = {chunk: terms for chunk in chunks if (terms := self._chunks.get(chunk)) is not None}
             new = [chunk for chunk in chunks if chunk not in known and len(chunk) <= LONGEST_REMEMBERED]
             if new:
-                words = {chunk: [word for _, _, word in _words_and_parts(folded(chunk))] for chunk in new}
+                words = {chunk: [word for _, _, word in _words_and_parts(fold(chunk))] for chunk in new}
                 terms_of = self._terms_of({word for chunk in new for word in words[chunk]})
                 made = {c: tuple({term for word in words[c] for term in terms_of[word]}) for c in new}
                 known |= made
@@ -227,7 +227,7 @@ class TermCache:
                     self._chunks.update(made)
             held = {chunk for chunk in chunks if chunk not in known or not wanted.isdisjoint(known[chunk])}
             if letters and not text.isascii():
-                forms = {chunk: folded(chunk) for chunk in chunks if not chunk.isascii()}
+                forms = {chunk: fold(chunk) for chunk in chunks if not chunk.isascii()}
                 held.update(chunk for chunk, form in forms.items() if any(letter in form for letter in letters))
             return held
 

@@ -25,7 +25,7 @@ from ..search.collection_statistics import CollectionQuery, FieldStatistics, Ter
 from ..search.order import Rows, order_ties
 from ..store.integrity import REMEDY
 from .analysis import analysable, open_analyzer, parts_of, terms_of
-from .jvm import guarded, java, java_text, pack, unpack
+from .jvm import call_java, java, java_text, pack, unpack
 
 Fields = Literal["flat", "title_text"]
 Ranked = tuple[list[float], list[int]]  # Scores and rows, best first
@@ -79,7 +79,7 @@ class PassageWriter:
         names = pack((*_names(fields), PARTS, FILTERS))
         place = _java_path(folder)
         opened = open_analyzer(analyzer)
-        self._writer = self._guarded(lambda: java("PassageWriter").open(place, opened, names, buffer_mb, phrases))
+        self._writer = self._call_java(lambda: java("PassageWriter").open(place, opened, names, buffer_mb, phrases))
         self._gathered: list[str] = []
         self._size = 0
         self._ended = False
@@ -97,27 +97,27 @@ class PassageWriter:
         """Start the last work in the background: merge the passages into one leaf, make it durable, close the index."""
         if not self._ended:
             self._hand_over()
-            self._guarded(partial(java("PassageWriter").end, self._writer))
+            self._call_java(partial(java("PassageWriter").end, self._writer))
             self._ended = True
 
     def finish(self) -> int:
         """Wait until the work that :meth:`end` started is done; return the number of passages."""
         self.end()
-        count: int = self._guarded(partial(java("PassageWriter").finish, self._writer))
+        count: int = self._call_java(partial(java("PassageWriter").finish, self._writer))
         return count
 
     def abandon(self) -> None:
         """Close without keeping anything; a writer that has failed is already closed."""
         with suppress(MachineError):
-            self._guarded(partial(java("PassageWriter").abandon, self._writer))
+            self._call_java(partial(java("PassageWriter").abandon, self._writer))
 
     def _hand_over(self) -> None:
         if self._gathered:
             passages, self._gathered, self._size = pack(self._gathered), [], 0
-            self._guarded(lambda: java("PassageWriter").add(self._writer, passages))
+            self._call_java(lambda: java("PassageWriter").add(self._writer, passages))
 
-    def _guarded(self, call: Callable[[], _Returned]) -> _Returned:
-        return guarded(call, self._folder, MachineError, "cannot be written ({})")
+    def _call_java(self, call: Callable[[], _Returned]) -> _Returned:
+        return call_java(call, self._folder, MachineError, "cannot be written ({})")
 
 
 class PassageSearcher:
@@ -172,10 +172,10 @@ class PassageSearcher:
         arguments = (*texts, terms, n, *weights, self._clauses(where), _statistics(query), milliseconds)
         search: Callable[[bool], str | None] = partial(self._java.search, self._searcher, *arguments)
         ranked = rows is not None and self._ranked
-        packed = self._guarded(partial(search, ranked))
+        packed = self._call_java(partial(search, ranked))
         if packed is not None and rows is not None and not ranked and packed[0] == _MANY_TIES:
             self._rank(rows)
-            packed, ranked = self._guarded(partial(search, True)), True
+            packed, ranked = self._call_java(partial(search, True)), True
         if packed is None:
             return None
         content = packed.encode("latin-1")
@@ -192,7 +192,7 @@ class PassageSearcher:
             if not self._ranked:
                 docids = pack(rows.docids, "surrogatepass")
                 numbers = np.asarray(rows.numbers, dtype="<i4").tobytes() if rows.split else b""
-                self._guarded(lambda: self._java.rank(self._searcher, docids, numbers))
+                self._call_java(lambda: self._java.rank(self._searcher, docids, numbers))
                 self._ranked = True
 
     def matching(self, where: Filter) -> NDArray[np.bool_]:
@@ -212,7 +212,7 @@ class PassageSearcher:
         return text, parts_of(text)
 
     def _mask(self, call: Callable[[], str]) -> NDArray[np.bool_]:
-        bits = np.frombuffer(self._guarded(call).encode("latin-1"), np.uint8)
+        bits = np.frombuffer(self._call_java(call).encode("latin-1"), np.uint8)
         return np.unpackbits(bits, count=self.rows, bitorder="little").view(np.bool_)
 
     def holds(self, word: str) -> bool:
@@ -223,7 +223,7 @@ class PassageSearcher:
     def term_weights(self, query: str, rows: Sequence[int], weights: Weights = EQUAL_WEIGHTS) -> list[dict[str, float]]:
         """Return, for each of these passages, the query terms that it contains, each with its part of the score."""
         arguments = (*self._java_texts(query), *weights, _statistics(query), np.asarray(rows, dtype="<i4").tobytes())
-        explained = unpack(self._guarded(lambda: self._java.weights(self._searcher, *arguments)))
+        explained = unpack(self._call_java(lambda: self._java.weights(self._searcher, *arguments)))
         of_rows: list[dict[str, float]] = [{} for _ in rows]
         # A term in several fields appears several times.
         for at, term, weight in zip(explained[::3], explained[1::3], explained[2::3], strict=True):
@@ -232,13 +232,13 @@ class PassageSearcher:
 
     def field_statistics(self) -> list[FieldStatistics]:
         """Return the statistics of the searched text fields; for a field that no passage has, they are 0."""
-        numbers = _numbers(self._guarded(lambda: self._java.fieldStatistics(self._searcher)), 3)
+        numbers = _numbers(self._call_java(lambda: self._java.fieldStatistics(self._searcher)), 3)
         return sorted(FieldStatistics(name, self.rows, *of) for name, of in zip(self._fields, numbers, strict=True))
 
     def term_counts(self, terms: Sequence[Term]) -> list[TermCount]:
         """Return, for each term, the number of passages that contain it and the number of its occurrences."""
         pairs = pack([text for term in terms for text in term])
-        counts = _numbers(self._guarded(lambda: self._java.termCounts(self._searcher, pairs)), 2)
+        counts = _numbers(self._call_java(lambda: self._java.termCounts(self._searcher, pairs)), 2)
         return [TermCount(*of) for of in counts]
 
     def close(self) -> None:
@@ -277,8 +277,8 @@ class PassageSearcher:
             clauses += [part for name in names for part in ("any", "1", name)]
         return pack(clauses)
 
-    def _guarded(self, call: Callable[[], _Returned]) -> _Returned:
-        return guarded(call, self._place, IndexStateError, *_UNREADABLE)
+    def _call_java(self, call: Callable[[], _Returned]) -> _Returned:
+        return call_java(call, self._place, IndexStateError, *_UNREADABLE)
 
 
 def passage_ids(folder: Path) -> Iterator[tuple[str, int]]:
@@ -288,7 +288,7 @@ def passage_ids(folder: Path) -> Iterator[tuple[str, int]]:
     try:
         while True:
             read = partial(java("PassageSearcher").filterTokens, reader, start, _TOKENS_AT_ONCE)
-            found = unpack(guarded(read, folder, IndexStateError, "cannot be read ({})"))
+            found = unpack(call_java(read, folder, IndexStateError, "cannot be read ({})"))
             for name, row in zip(found[::2], found[1::2], strict=True):
                 if not name.startswith(prefix):
                     return
@@ -306,7 +306,7 @@ def _names(fields: Fields) -> tuple[str, ...]:
 
 def _open_reader(folder: Path) -> int:
     path = _java_path(folder)
-    reader: int = guarded(lambda: java("PassageSearcher").openReader(path), folder, IndexStateError, *_UNREADABLE)
+    reader: int = call_java(lambda: java("PassageSearcher").openReader(path), folder, IndexStateError, *_UNREADABLE)
     return reader
 
 

@@ -154,7 +154,7 @@ def java_thread() -> Iterator[None]:
             jnius.detach()
 
 
-def guarded(
+def call_java(
     call: Callable[[], _Returned],
     place: Path | str,
     error_type: type[FactseekError],

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ..encoders.sources import ENGLISH, find_model
 from ..errors import MachineError
-from ..folding import folded
+from ..folding import fold
 from ..store.signatures import UNSPACED
 from ..text import marks
 
@@ -76,7 +76,7 @@ class WordCounter:
     def add(self, text: str) -> None:
         """Count the words of a text."""
         # Counting chunks between spaces first, and splitting each chunk only once, takes a third of the time.
-        self._chunks.update(folded(text).lower().split())
+        self._chunks.update(fold(text).lower().split())
         if len(self._chunks) > _MOST_CHUNKS:
             self._cut()
 
@@ -252,7 +252,7 @@ def respelt(text: str, spellings: Mapping[str, str]) -> str:
             return right.upper()
         return right[:1].upper() + right[1:] if word[:1].isupper() else right
 
-    text = folded(text)
+    text = fold(text)
     return _pattern(text).sub(put_right, text)
 
 

@@ -26,7 +26,7 @@ def review_of(document: Document) -> dict[str, Any] | None:
     rating = next((_text(known, name) for name in ("rating", "label", "verdict") if _text(known, name)), "")
     if not document.text.strip() or not rating or not document.url.startswith(("https://", "http://")):
         return None
-    return filled(
+    return drop_empty(
         {
             "@type": "ClaimReview",
             "@id": name_of(document.docid),
@@ -36,7 +36,7 @@ def review_of(document: Document) -> dict[str, Any] | None:
             "datePublished": document.date,
             "inLanguage": document.language,
             **_names(document),
-            "reviewRating": filled(
+            "reviewRating": drop_empty(
                 {
                     "@type": "Rating",
                     "alternateName": rating,
@@ -54,13 +54,13 @@ def name_of(docid: str) -> str:
     return docid if docid.startswith(("https://", "http://")) else URN + quote(docid, safe="")
 
 
-def typed(kind: str, **properties: Any) -> dict[str, Any]:
+def make_typed(kind: str, **properties: Any) -> dict[str, Any]:
     """Return an object of a type, or an empty object if no property has a value."""
-    worded = filled(properties)
+    worded = drop_empty(properties)
     return {"@type": kind, **worded} if worded else {}
 
 
-def filled(properties: Mapping[str, Any]) -> dict[str, Any]:
+def drop_empty(properties: Mapping[str, Any]) -> dict[str, Any]:
     """Return the properties that have a value."""
     return {name: value for name, value in properties.items() if value not in ("", None, [], {})}
 
@@ -74,11 +74,11 @@ def _names(document: Document) -> dict[str, Any]:
     known = document.metadata
     name = _text(known, "publisher") or document.source
     address, image = _text(known, "publisher_url"), _text(known, "publisher_image")
-    organisation = typed("Organization", name=name, url=address, image=image)
+    organisation = make_typed("Organization", name=name, url=address, image=image)
     author = _text(known, "author")
     if not author or author == name:
         return {"author": organisation}
-    return {"author": typed("Person", name=author), "publisher": organisation}
+    return {"author": make_typed("Person", name=author), "publisher": organisation}
 
 
 def _scale(known: Mapping[str, Any]) -> Sequence[float]:
@@ -92,14 +92,14 @@ def _scale(known: Mapping[str, Any]) -> Sequence[float]:
 
 def _claim(known: Mapping[str, Any]) -> dict[str, Any]:
     name, job = _text(known, "claimant"), _text(known, "claimant_job")
-    claimant = typed("Person", name=name, jobTitle=job, sameAs=_texts(known, "claimant_pages"))
+    claimant = make_typed("Person", name=name, jobTitle=job, sameAs=_texts(known, "claimant_pages"))
     first = _text(known, "first_appearance")
-    works = [typed("CreativeWork", url=address) for address in _texts(known, "appearances")]
-    return typed(
+    works = [make_typed("CreativeWork", url=address) for address in _texts(known, "appearances")]
+    return make_typed(
         "Claim",
         author=claimant,
         datePublished=_text(known, "claim_date"),
-        firstAppearance=typed("CreativeWork", url=first),
+        firstAppearance=make_typed("CreativeWork", url=first),
         appearance=[work for work in works if work.get("url") != first],
     )
 

@@ -33,17 +33,17 @@ class Unpacked(gzip.GzipFile):
 
     def read(self, size: int | None = -1) -> bytes:
         """Return the next bytes."""
-        return self._counted(super().read(size))
+        return self._count(super().read(size))
 
     def read1(self, size: int = -1) -> bytes:
         """Return the next available bytes."""
-        return self._counted(super().read1(size))
+        return self._count(super().read1(size))
 
     def readline(self, size: int | None = -1) -> bytes:
         """Return the next line."""
-        return self._counted(super().readline(size))
+        return self._count(super().readline(size))
 
-    def _counted(self, content: bytes) -> bytes:
+    def _count(self, content: bytes) -> bytes:
         self._unpacked += len(content)
         if self._unpacked > UNPACKED_AT_ONCE and self._unpacked > MOST_TIMES * self._raw.tell():
             raise self._refused(f"unpacks to more than {MOST_TIMES} times its size; it is not a {self._expected}")
@@ -74,7 +74,7 @@ def is_gzip(path: Path) -> bool:
         return file.read(len(MAGIC)) == MAGIC
 
 
-def opened(path: Path) -> BufferedReader:
+def open_unpacked(path: Path) -> BufferedReader:
     """Open a file for reading, unpacked if it is a gzip file. Reading raises SourceError if that file is faulty."""
     file = open_regular(path)
     if not file.peek(len(MAGIC)).startswith(MAGIC):

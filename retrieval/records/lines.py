@@ -10,7 +10,7 @@ from typing import BinaryIO, NoReturn, Protocol
 
 from ..errors import SourceError
 from ..files import read_errors_reported
-from .gzip_files import opened
+from .gzip_files import open_unpacked
 from .table_shape import binary_content, nul_reason
 
 MAX_LINE = 1_000_000  # the maximum number of bytes in a line; a longer line is a fault
@@ -53,7 +53,7 @@ def place(path: Path, line: int) -> str:
     return f"{path}:{line}" if line else str(path)
 
 
-def shown(value: bytes | str) -> str:
+def quote_value(value: bytes | str) -> str:
     """Return a value quoted for a message, shortened if it is long."""
     text = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
     return repr(text if len(text) <= 40 else text[:39] + "…")
@@ -69,7 +69,7 @@ def lines(path: Path, faults: Faults) -> Iterator[tuple[int, bytes]]:
     """
     number = windows = 0
     with read_errors_reported(path):
-        opened_file = opened(path)
+        opened_file = open_unpacked(path)
     with opened_file as file:
         start = file.peek(4)[:4]
         if content := binary_content(file.peek(_PEEKED)):
@@ -147,7 +147,7 @@ def _valid_lines(whole: list[bytes], number: int, faults: Faults) -> Iterator[tu
             yield at, text
 
 
-def decoded(number: int, line: bytes, faults: Faults) -> str:
+def decode_line(number: int, line: bytes, faults: Faults) -> str:
     """Return a line decoded as UTF-8; invalid bytes are an error and are replaced."""
     try:
         return line.decode("utf-8")

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..domain import Qrels
-from .gzip_files import opened
-from .lines import Strict, decoded, shown
+from .gzip_files import open_unpacked
+from .lines import Strict, decode_line, quote_value
 from .model_file import State, array
 from .table_shape import column_at, column_name, unlike_columns
 
@@ -70,14 +70,16 @@ class QrelsReader:
         try:
             qid, docid = name.decode(), document.decode()
         except UnicodeDecodeError:
-            decoded(number, line, self._faults)
+            decode_line(number, line, self._faults)
             return
         if name != self._before:
             self._judged, self._before = self.qrels.setdefault(qid, {}), name
         if docid in self._judged:
             if self._judged[docid] != grade:
                 where = self._first_judged(number, (name, document))
-                self._faults.error(number, f"docid {shown(docid)} of query {shown(qid)} was judged differently {where}")
+                self._faults.error(
+                    number, f"docid {quote_value(docid)} of query {quote_value(qid)} was judged differently {where}"
+                )
             self.repeats += 1
             self.first_repeat = self.first_repeat or number
         self._judged[docid] = grade
@@ -117,13 +119,13 @@ class QrelsReader:
             if not self._any and _is_name(fields[-1]):
                 self._take_header(number, [column_name(field.decode("utf-8", "replace")) for field in fields])
                 return None
-            self._faults.error(number, f"relevance {shown(text)} is not a whole number")
+            self._faults.error(number, f"relevance {quote_value(text)} is not a whole number")
         grade = int(text.partition(b".")[0])
         if abs(grade) > LARGEST_GRADE:
-            self._faults.error(number, f"relevance {shown(text)} is not {GRADES}; scale the grades down")
+            self._faults.error(number, f"relevance {quote_value(text)} is not {GRADES}; scale the grades down")
         for kind, at in (("qid", self._qid_at), ("docid", self._docid_at)):
             if len(fields[at].split()) != 1:
-                self._faults.error(number, f"{kind} {shown(fields[at])} is empty or contains white space")
+                self._faults.error(number, f"{kind} {quote_value(fields[at])} is empty or contains white space")
         return grade
 
     def _take_header(self, number: int, names: list[str]) -> None:
@@ -131,7 +133,7 @@ class QrelsReader:
         at = {kind: column_at(names, known) for kind, known in _COLUMNS.items()}
         for kind, place in at.items():
             if place is None:
-                there, known = ", ".join(map(shown, names)), ", ".join(_COLUMNS[kind])
+                there, known = ", ".join(map(quote_value, names)), ", ".join(_COLUMNS[kind])
                 what = f"is a header without a column for {kind}: it has {there}; known names are {known}"
                 self._faults.error(number, what)
         self._qid_at, self._docid_at, self._grade_at = (at[kind] or 0 for kind in _COLUMNS)
@@ -140,7 +142,7 @@ class QrelsReader:
         """Return the place of the first line that judges a docid; this reads the file again."""
         if not self._path.is_file():  # a pipe cannot be read twice
             return "above"
-        with opened(self._path) as file:
+        with open_unpacked(self._path) as file:
             for at, line in enumerate(file, 1):
                 fields = self._fields(at, line)
                 if at < number and len(fields) > 2 and (fields[self._qid_at], fields[self._docid_at]) == ids:
@@ -249,13 +251,13 @@ class JudgedQueries:
         return self._rarity.get(term, self._unseen)
 
 
-def restored(state: State) -> JudgedQueries:
+def restore_judged(state: State) -> JudgedQueries:
     """Return the judged queries of a state. Raises ValueError if its parts do not fit together."""
     vocabulary, docids = (state.settings[name] for name in ("judged terms", "judged docids"))
     if not all(isinstance(text, str) for text in (*vocabulary, *docids)):
         raise ValueError("a term or docid is not text")
-    queries = list(_parted(state, "queries", len(vocabulary)))
-    answered = list(_parted(state, "answered", len(queries)))
+    queries = list(_divide(state, "queries", len(vocabulary)))
+    answered = list(_divide(state, "answered", len(queries)))
     terms = [frozenset(vocabulary[number] for number in numbers) for numbers in queries]
     return JudgedQueries(terms, dict(zip(docids, answered, strict=True)))
 
@@ -266,7 +268,7 @@ def _lists(name: str, lists: Sequence[Sequence[int]]) -> dict[str, NDArray[np.in
     return {name: np.array(joined, dtype=np.int32), f"{name} sizes": np.array(sizes, dtype=np.int32)}
 
 
-def _parted(state: State, name: str, limit: int) -> Iterator[list[int]]:
+def _divide(state: State, name: str, limit: int) -> Iterator[list[int]]:
     joined, sizes = array(state, name, np.int32, None), array(state, f"{name} sizes", np.int32, None)
     if (sizes < 0).any() or sizes.sum() != len(joined) or ((joined < 0) | (joined >= limit)).any():
         raise ValueError(f"{name} do not fit")

@@ -16,9 +16,9 @@ import orjson
 
 from ..domain import Hit, ScoredDocids
 from ..errors import QueryError
-from ..search.order import float32, ordered
-from .gzip_files import opened
-from .lines import Faults, decoded, shown
+from ..search.order import float32, sort_hits
+from .gzip_files import open_unpacked
+from .lines import Faults, decode_line, quote_value
 from .table_shape import unlike_columns
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class RunReader:
         """Read one line of six columns; like trec_eval, ignore further columns and comments after #."""
         fields = line.split()
         if len(fields) != 6 or (fields[0] == b"#" and not _is_result(fields)):
-            fields = self._mended(number, line, fields)
+            fields = self._mend(number, line, fields)
             if not fields:
                 return
         qid, _, name, rank, score, tag = fields
@@ -73,7 +73,7 @@ class RunReader:
         if not math.isfinite(value) or b"_" in score:
             header = "; a run has no header" if number == 1 and score.isalpha() and rank.isalpha() else ""
             header = header or (unlike_columns(self.path) if number == 1 else "")
-            self.faults.error(number, f"score {shown(score)} is not a finite number{header}")
+            self.faults.error(number, f"score {quote_value(score)} is not a finite number{header}")
             return
         try:
             docid = name.decode()
@@ -81,11 +81,11 @@ class RunReader:
                 self._docs = self.table.setdefault(qid.decode(), {})
                 self._qid, self._last = qid, self._lasts.setdefault(qid, _Last())
         except UnicodeDecodeError:
-            decoded(number, line, self.faults)
+            decode_line(number, line, self.faults)
             return
         docs = self._docs
         if docid in docs:
-            self._repeated(number, qid, name)
+            self._report_repeated(number, qid, name)
             return
         docs[docid] = value
         last = self._last
@@ -102,7 +102,7 @@ class RunReader:
         if not self.table:
             self.faults.error(0, "contains no results")
 
-    def _mended(self, number: int, line: bytes, fields: list[bytes]) -> list[bytes]:
+    def _mend(self, number: int, line: bytes, fields: list[bytes]) -> list[bytes]:
         if not fields:
             self._count(number, "blank lines: {count:,}")
         elif b"\r" in line:
@@ -117,12 +117,12 @@ class RunReader:
             self.faults.error(number, reason)
         return []
 
-    def _repeated(self, number: int, qid: bytes, docid: bytes) -> None:
+    def _report_repeated(self, number: int, qid: bytes, docid: bytes) -> None:
         if not self._first_lines:
             self._first_lines = _first_lines(self.path)
         first = self._first_lines.get((qid, docid), 0)
         where = f"on line {first}" if first else "above"
-        self.faults.error(number, f"docid {shown(docid)} of query {shown(qid)} is already {where}")
+        self.faults.error(number, f"docid {quote_value(docid)} of query {quote_value(qid)} is already {where}")
 
     def _note_odd(self, number: int, value: float, rank: bytes, tag: bytes) -> None:
         before, self._tag = self._tag, self._tag or tag
@@ -145,7 +145,7 @@ class RunReader:
         due = len(self._docs) + last.shift
         if rank != _number(due):
             if not rank.isdigit() or len(rank) > _LONGEST_RANK:
-                self.faults.error(number, f"rank {shown(rank)} is not a whole number from 1")
+                self.faults.error(number, f"rank {quote_value(rank)} is not a whole number from 1")
             elif rank == b"0" and due == 1:
                 self._count(number, "queries whose ranks start at 0: {count:,}; ranks are not used")
                 last.shift = -len(self._docs)
@@ -153,7 +153,7 @@ class RunReader:
                 self.faults.error(number, f"rank {rank.decode()}, expected {due}: ranks must be 1, 2, 3 … per query")
                 last.shift = int(rank) - len(self._docs)
         if tag != self._tag:
-            what = f"run id {shown(tag)} differs from {shown(self._tag)} above: a file contains one run"
+            what = f"run id {quote_value(tag)} differs from {quote_value(self._tag)} above: a file contains one run"
             self.faults.error(number, what)
 
     def _count(self, number: int, reason: str) -> None:
@@ -165,7 +165,7 @@ def _first_lines(path: Path) -> dict[tuple[bytes, bytes], int]:
     """Return the number of the first line of each qid and docid; this reads the file again."""
     if not path.is_file():  # a pipe cannot be read twice
         return {}
-    with opened(path) as file:
+    with open_unpacked(path) as file:
         words = ((number, line.split(None, 3)) for number, line in enumerate(file, 1))
         places = [((fields[0], fields[2]), number) for number, fields in words if len(fields) > 3]
     return dict(reversed(places))
@@ -223,7 +223,7 @@ def best_documents(hits: Iterable[Hit]) -> ScoredDocids:
     if all(map(gt, keys, keys[1:])) and len(set(docids)) == len(docids):
         return ScoredDocids(docids, scores)
     best: dict[str, float] = {}
-    for hit in ordered(Hit(hit.docid, score, hit.passage) for hit, score in zip(hits, scores, strict=True)):
+    for hit in sort_hits(Hit(hit.docid, score, hit.passage) for hit, score in zip(hits, scores, strict=True)):
         best.setdefault(hit.docid, hit.score)
     return ScoredDocids(list(best), list(best.values()))
 
@@ -246,9 +246,11 @@ def column(value: str) -> str:
     if value.isascii() and value.isalnum():
         return value
     if not value or len(value.split()) != 1 or value.strip() != value or "\0" in value:
-        raise QueryError(f"{shown(value)} is empty or contains white space: it cannot be written to a column of a file")
+        raise QueryError(
+            f"{quote_value(value)} is empty or contains white space: it cannot be written to a column of a file"
+        )
     if not encodable(value):
-        raise QueryError(f"{shown(value)} cannot be encoded as UTF-8: it cannot be written to a column of a file")
+        raise QueryError(f"{quote_value(value)} cannot be encoded as UTF-8: it cannot be written to a column of a file")
     return value
 
 

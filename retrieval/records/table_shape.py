@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from ..files import read_errors_reported
-from .gzip_files import opened
+from .gzip_files import open_unpacked
 
 UTF32 = "text in UTF-32"
 PICKLE = "a pickle"
@@ -128,7 +128,7 @@ def wrapper_advice(row: Mapping[str, object]) -> str:
     return f"; its {name!r} is a list of objects: write these one per line, as jq -c {shlex.quote(path)} does"
 
 
-def continued(line: str) -> str:
+def find_unended_json(line: str) -> str:
     """Return the fault of a line that begins a JSON value but does not end it, else ``""``."""
     line = line.strip()
     if line[:1] not in ("{", "[") or line[-1:] not in ("{", "["):
@@ -218,7 +218,7 @@ def shape_of(path: Path) -> TableShape:
     with read_errors_reported(path):
         if path.exists() and not path.is_file() and not path.is_dir():
             return TableShape("text")
-        with opened(path) as file:
+        with open_unpacked(path) as file:
             return shape_of_start(file.read(LOOKED_AT))
 
 

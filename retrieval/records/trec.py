@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ..domain import Hit, Qrels, Run
 from ..files import replacing, writable, write_atomically
-from ..search.order import ordered
+from ..search.order import sort_hits
 from .gzip_files import is_packed, packing
 from .lines import Faults, Strict, lines
 from .qrels import QrelsReader
@@ -31,12 +31,12 @@ def read_scores(path: Path, faults: Faults, *, submitted: bool = False) -> Score
 def read_run(path: Path) -> Run:
     """Read a TREC run in the total order. Raises SourceError at the first faulty or repeated line."""
     table = read_scores(path, Strict(path))
-    return {qid: ranked(docs) for qid, docs in table.items()}
+    return {qid: rank_docs(docs) for qid, docs in table.items()}
 
 
-def ranked(docs: dict[str, float]) -> list[Hit]:
+def rank_docs(docs: dict[str, float]) -> list[Hit]:
     """Return the hits of a query by score, then docid, both descending, as trec_eval 10 sorts them."""
-    return ordered(Hit(docid, score) for docid, score in docs.items())
+    return sort_hits(Hit(docid, score) for docid, score in docs.items())
 
 
 def read_qrels(path: Path, note: Callable[[str], None] | None = None) -> Qrels:

@@ -17,7 +17,7 @@ from ..errors import IndexStateError, QueryError
 from ..plugins import Plugins
 from ..search.retriever import Rankings, Retriever, SideBySide
 from ..store.manifest import Manifest
-from ..terminal import listed
+from ..terminal import join_words
 
 if TYPE_CHECKING:
     from ..search.options import IndexState
@@ -34,7 +34,7 @@ class MissingComponent(NamedTuple):
 class RetrieverKind(Protocol):
     """The interface of a module of this package.
 
-    A module with ``FUSES`` fuses other rankings: it has ``fused`` and ``fusion_of``. A module with
+    A module with ``FUSES`` fuses other rankings: it has ``fuse_rankings`` and ``fusion_of``. A module with
     ``EXPANDS = True`` expands a query by terms of another retriever's hits: it has ``over``, and an index does not list
     it.
     ``SETTINGS`` is the class of a module's own settings, a group of the configuration with the module's name.
@@ -68,7 +68,7 @@ class RetrieverKind(Protocol):
         scores must not depend on the other passages of the snapshot, because a shard is a snapshot of its own.
         """
 
-    def fused(self, ranked: Rankings, config: Config, language: str, *, group: bool) -> Retriever:
+    def fuse_rankings(self, ranked: Rankings, config: Config, language: str, *, group: bool) -> Retriever:
         """Return the fusion of rankings, made in this process or elsewhere, for an index in ``language``."""
 
     def fusion_of(self, query: str, fusion: FusionSettings, language: str) -> FusionSettings:
@@ -81,7 +81,7 @@ class RetrieverKind(Protocol):
 class ExpandingRetriever(Retriever, Protocol):
     """A retriever that expands a query by terms of the query's first hits."""
 
-    def expanded(self, query: str, where: Filter | None) -> str:
+    def expand(self, query: str, where: Filter | None) -> str:
         """Return the query expanded under a filter; a query that is already expanded is returned unchanged."""
 
 
@@ -111,7 +111,7 @@ def side_by_side(parts: Mapping[str, Retriever]) -> Rankings:
     return SideBySide(parts, [name for name in parts if kind(name).BLOCKING])
 
 
-def offered(manifest: Manifest, config: Config) -> tuple[str, ...]:
+def list_retrievers(manifest: Manifest, config: Config) -> tuple[str, ...]:
     """Return the names of the retrievers of an index: the choice of ``auto``, then the others in alphabetical order."""
     able = [
         (name, of_kind)
@@ -141,13 +141,15 @@ def resolve(name: str, manifest: Manifest, config: Config, place: object) -> str
     if name == AUTO:
         for each in names():  # report an invalid configuration, rather than ignore it
             kind(each).lacks(each, manifest, config)
-        answered = offered(manifest, config)
+        answered = list_retrievers(manifest, config)
         if not answered:
             raise IndexStateError("contains nothing that a retriever can search", place=place)
         return answered[0]
     if lack := missing(name, manifest, config):
-        answered = offered(manifest, config)
-        raise QueryError(f"{lack.what}: it supports {listed(answered)}, not {name}", place=place, remedy=lack.remedy)
+        answered = list_retrievers(manifest, config)
+        raise QueryError(
+            f"{lack.what}: it supports {join_words(answered)}, not {name}", place=place, remedy=lack.remedy
+        )
     return name
 
 

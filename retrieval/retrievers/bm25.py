@@ -80,7 +80,7 @@ class BM25Retriever(Retriever):
         grouped = self._group and self._rows.split
         n = 3 * k if grouped else k
         while True:
-            seconds = limit.left("bm25") if limit else None
+            seconds = limit.require_seconds("bm25") if limit else None
             ranked = self._searcher.search(query, n, where, self._weights, seconds=seconds, rows=self._rows)
             if ranked is None:
                 raise cast(Deadline, limit).cut_off("bm25")

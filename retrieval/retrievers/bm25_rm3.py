@@ -74,15 +74,15 @@ class RM3Retriever(Retriever):
     def search(
         self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
     ) -> list[list[Hit]]:
-        return self._bm25.search(self._expanded(queries, where, limit), k, where, limit)
+        return self._bm25.search(self._expand_all(queries, where, limit), k, where, limit)
 
     def matching(self, query: str) -> Mask | None:
-        return self._bm25.matching(self.expanded(query, None))
+        return self._bm25.matching(self.expand(query, None))
 
-    def expanded(self, query: str, where: Filter | None) -> str:
-        return self._expanded([query], where, None)[0]
+    def expand(self, query: str, where: Filter | None) -> str:
+        return self._expand_all([query], where, None)[0]
 
-    def _expanded(self, queries: Sequence[str], where: Filter | None, limit: Deadline | None) -> list[str]:
+    def _expand_all(self, queries: Sequence[str], where: Filter | None, limit: Deadline | None) -> list[str]:
         if all(map(weighted_terms, queries)):
             return list(queries)
         first = self._first.search(queries, self._settings.passages, where, limit)
@@ -90,7 +90,7 @@ class RM3Retriever(Retriever):
 
     def _expand(self, query: str, hits: Sequence[Hit]) -> str:
         places = [(hit.docid, hit.passage) for hit in hits]
-        stored = self._state.stored(places, lambda *_: None)
+        stored = self._state.read_passages(places, lambda *_: None)
         texts = [flat_text(stored[place].document.title, stored[place].passage.text) for place in places]
         own, *passages = map(Counter, terms_of(self._state.manifest.analyzer, [query, *texts]))
         rarity = self._rarity(sorted(set().union(*passages)))

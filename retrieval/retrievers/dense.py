@@ -86,7 +86,7 @@ class DenseRetriever(Retriever):
         vectors = self._vectors_of(queries)
         # One scan for all queries costs half as much per query as one scan for each.
         first = self._vectors.search(vectors, first_fetch(k, self._rows, group=self._group), keep)
-        return [self._ranked(*pair, k, keep) for pair in zip(vectors, first, strict=True)]
+        return [self._rank(*pair, k, keep) for pair in zip(vectors, first, strict=True)]
 
     def _vectors_of(self, queries: Sequence[str]) -> Vectors:
         texts = [query for query in queries if not isinstance(query, DocumentQuery | CollectionQuery | VectorQuery)]
@@ -105,7 +105,7 @@ class DenseRetriever(Retriever):
                 vectors.append(next(following))
         return np.stack(vectors)
 
-    def _ranked(self, vector: Vectors, first: Nearest, k: int, keep: Mask | None) -> list[Hit]:
+    def _rank(self, vector: Vectors, first: Nearest, k: int, keep: Mask | None) -> list[Hit]:
         wanted = first_fetch(k, self._rows, group=self._group)
 
         def fetch(n: int) -> tuple[list[float], list[int]]:

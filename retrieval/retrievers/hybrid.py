@@ -111,4 +111,4 @@ class HybridRetriever(Retriever):
         return self._rankings.matching(query)
 
 
-fused = HybridRetriever
+fuse_rankings = HybridRetriever

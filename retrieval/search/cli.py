@@ -27,7 +27,7 @@ from ..terminal import (
     add_json,
     add_verify,
     config_of,
-    counted,
+    format_count,
     say,
     write,
     write_bytes,
@@ -265,12 +265,12 @@ def _write_hits(
     if wanted:
         write_bytes(listings.list_hits(hits, wanted).encode())
         return DONE
-    write("".join(map(_shown, hits, reasons or [""] * len(hits))))
+    write("".join(map(_format_hit, hits, reasons or [""] * len(hits))))
     for line in counting.facet_lines(facets):
         write(_STEERING.sub("\ufffd", line) + "\n")
     sys.stdout.flush()  # if writing the hits fails, the user sees the error and no count
-    of_all = f" of {counting.described(total)}" if total is not None else ""
-    count = f"{counted(len(hits), 'hit')}{of_all} in {took.retrieve + took.evidence:.0f} ms"
+    of_all = f" of {counting.describe_total(total)}" if total is not None else ""
+    count = f"{format_count(len(hits), 'hit')}{of_all} in {took.retrieve + took.evidence:.0f} ms"
     say(count if hits else f"no hits{of_all}")
     return DONE
 
@@ -306,7 +306,7 @@ def search_from(args: argparse.Namespace, fusion: FusionSettings, declared: Sequ
     )
 
 
-def _shown(hit: Evidence, reason: str) -> str:
+def _format_hit(hit: Evidence, reason: str) -> str:
     ranks = ", ".join(f"{name} {part.rank}" for name, part in hit.retrievers.items())
     index = Path(hit.index).name if hit.index else ""
     weak = "weak match, by meaning only" if hit.weak else ""
@@ -316,13 +316,13 @@ def _shown(hit: Evidence, reason: str) -> str:
     if hit.title:
         lines.append(f"    {' '.join(hit.title.split())}")
     # Each mark is one private character, so the wrapped lines keep their width.
-    lines += textwrap.wrap(_marked(hit), width, initial_indent="    ", subsequent_indent="    ")
+    lines += textwrap.wrap(_mark_passage(hit), width, initial_indent="    ", subsequent_indent="    ")
     if hit.url:
         lines.append(f"    {hit.url}")
     if hit.copies and hit.copies.count:
         more = " …" if hit.copies.count > _COPIES else ""
         lines.append(
-            f"    {counted(hit.copies.count, 'near-duplicate')}: {', '.join(hit.copies.docids[:_COPIES])}{more}"
+            f"    {format_count(hit.copies.count, 'near-duplicate')}: {', '.join(hit.copies.docids[:_COPIES])}{more}"
         )
     lines += textwrap.wrap(reason, width, initial_indent="    ", subsequent_indent="    ")
     bold, plain = ("\x1b[1m", "\x1b[0m") if sys.stdout.isatty() else ("", "")
@@ -331,7 +331,7 @@ def _shown(hit: Evidence, reason: str) -> str:
     return text.replace("\ue000", bold).replace("\ue001", plain) + "\n\n"
 
 
-def _marked(hit: Evidence) -> str:
+def _mark_passage(hit: Evidence) -> str:
     """Return about the first 500 characters of the passage, with private characters around each highlight."""
     text = hit.passage.text
     end = len(text)

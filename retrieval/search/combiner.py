@@ -173,11 +173,11 @@ def load(path: Path) -> Combiner:
     with restored_from(path):
         if manifest.features != columns(manifest.rankings, remembers=manifest.remembers) or manifest.depth < 1:
             raise ValueError("its features differ from those of this version of factseek")
-        remembered = qrels.restored(state) if manifest.remembers else None
-        return Combiner(_restored(manifest, state), manifest, remembered)
+        remembered = qrels.restore_judged(state) if manifest.remembers else None
+        return Combiner(_restore(manifest, state), manifest, remembered)
 
 
-def _restored(manifest: CombinerManifest, state: State) -> CombinerModel:
+def _restore(manifest: CombinerManifest, state: State) -> CombinerModel:
     width = len(manifest.features)
     if manifest.model == Boosted.KIND:
         return Boosted(restore_trees(state, width))
@@ -259,11 +259,11 @@ def _of_texts(query: str, passages: Sequence[Titled], terms: TermCache) -> NDArr
     wanted = query_terms(query, terms)
     matching = terms.matcher(wanted)
 
-    def held(text: str) -> frozenset[str]:
+    def match_wanted(text: str) -> frozenset[str]:
         return wanted.intersection(term for made in matching(text).values() for term in made) if wanted else wanted
 
-    titles = [held(title) for title, _ in passages]
-    covered = [terms_there | held(text) for terms_there, (_, text) in zip(titles, passages, strict=True)]
+    titles = [match_wanted(title) for title, _ in passages]
+    covered = [terms_there | match_wanted(text) for terms_there, (_, text) in zip(titles, passages, strict=True)]
     rarity = _rarity(wanted, covered)
     words = words_of(query)
     pairs = {f"{first} {second}".lower() for first, second in pairwise(words)}

@@ -90,7 +90,7 @@ def facet_answers(facets: Mapping[str, FacetCounts]) -> dict[str, FacetAnswer]:
     }
 
 
-def described(total: Total) -> str:
+def describe_total(total: Total) -> str:
     """Return a total in words."""
     return f"{total.hits:,} that {'contain a word of the query' if total.matching else 'can be ranked'}"
 

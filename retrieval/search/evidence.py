@@ -127,7 +127,7 @@ def read_evidences(
         size = sys.getsizeof(document.text)
         memory.spend(size + WRITTEN * size * (span.end - span.start) // (len(document.text) or 1))
 
-    stored = state.stored([(hit.docid, hit.passage) for _, hits in ranked for hit in hits], charge)
+    stored = state.read_passages([(hit.docid, hit.passage) for _, hits in ranked for hit in hits], charge)
     staged = frozenset(stages.names() if any(hit.parts for _, hits in ranked for hit in hits) else ())
     for text, hits in ranked:
         marked = _highlighter(state, text, limit, HIGHLIGHTS) if highlight and hits else lambda _: []
@@ -182,7 +182,7 @@ def _passages(state: IndexState, marked: Highlighter, hit: Evidence, limit: Dead
 def read_texts(state: IndexState, hits: Sequence[Hit], spend: Callable[[int], object]) -> list[Stored]:
     """Return the passages of hits, in their order; ``spend`` receives the size of each document as it is read."""
     places = ((hit.docid, hit.passage) for hit in hits)
-    stored = state.stored(places, lambda document, _: spend(sys.getsizeof(document.text)))
+    stored = state.read_passages(places, lambda document, _: spend(sys.getsizeof(document.text)))
     return [stored[hit.docid, hit.passage] for hit in hits]
 
 

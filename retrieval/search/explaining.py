@@ -10,7 +10,7 @@ import msgspec
 from .. import retrievers, stages
 from ..domain import Hit, Part
 from ..lucene.analysis import query_terms
-from ..terminal import listed
+from ..terminal import join_words
 from .evidence import AnswerPart, RetrieverPart, part_answer
 from .options import ResolvedSearch, Search
 from .score_normalizers import FusionKind
@@ -85,13 +85,13 @@ def explanation(index: Index, query: str, search: Search, hits: Sequence[Hit]) -
         terms=sorted(query_terms(text, index.terms)),
         fusion=msgspec.convert(fusion, FusionAnswer, from_attributes=True) if fusion else None,
         hits=[
-            _explained(rank, hit, weights, resolved, stages.names())
+            _explain_hit(rank, hit, weights, resolved, stages.names())
             for rank, (hit, weights) in enumerate(zip(hits, words, strict=True), search.offset + 1)
         ],
     )
 
 
-def _explained(
+def _explain_hit(
     rank: int, hit: Hit, words: Mapping[str, float], resolved: ResolvedSearch, staged: Sequence[str]
 ) -> ExplainedHit:
     parts = hit.parts or (Part(resolved.retriever, rank, hit.score, hit.score),)
@@ -122,7 +122,7 @@ def sentence(rank: int, hit: Hit, words: Mapping[str, float], resolved: Resolved
     vote = resolved.fuses and hit.score >= 0
     pieces = ["The passage contains no word of the query"]
     if words:
-        pieces = [f"The passage contains {listed([f'{word} ({weight:.2f})' for word, weight in _heaviest(words)])}"]
+        pieces = [f"The passage contains {join_words([f'{word} ({weight:.2f})' for word, weight in _heaviest(words)])}"]
     pieces += [
         f"{part.retriever} ranks it number {part.rank} with {part.score:.4f}"
         + (f", which adds {part.vote:.4f}" if vote else "")

@@ -150,7 +150,7 @@ def answer(
         if hits_of and not _bears(indexes[name], text, searches[name], hits_of[0]):
             chosen[name] *= _UNLIKELY
     rrf_k = rrf_k or settings.fusion.rrf_k
-    ranked = fused(rankings, chosen, rrf_k, deepest)
+    ranked = fuse_indexes(rankings, chosen, rrf_k, deepest)
     if first.search.sort:
         ranked = _newest_first(ranked, indexes, window)
     shown, more = ranked[start:end], len(ranked) > end and end < settings.max_k
@@ -217,7 +217,7 @@ def counts_of_many(
             name: {field: _cut(facet, fields[field], chosen[field]) for field, facet in facets.items()}
             for name, facets in each.items()
         },
-        {field: _cut(_added(field, totals, each), most, chosen[field]) for field, most in fields.items()},
+        {field: _cut(_add_counts(field, totals, each), most, chosen[field]) for field, most in fields.items()},
     )
 
 
@@ -239,7 +239,9 @@ def chosen_weights(names: Mapping[str, object], weights: Mapping[str, float] | N
     return chosen
 
 
-def fused(rankings: Mapping[str, Sequence[Hit]], weights: Mapping[str, float], rrf_k: int, k: int) -> list[IndexedHit]:
+def fuse_indexes(
+    rankings: Mapping[str, Sequence[Hit]], weights: Mapping[str, float], rrf_k: int, k: int
+) -> list[IndexedHit]:
     """Return the first ``k`` hits of all indexes: by score descending, docid descending, then the index's name."""
     counted = sorted(name for name in rankings if weights[name])
     hits = [(name, rank, hit) for name in counted for rank, hit in enumerate(rankings[name], 1)]
@@ -285,7 +287,7 @@ def _newest_first(ranked: Sequence[IndexedHit], indexes: Mapping[str, Index], wi
     return newest + [of._replace(score=score) for of, score in below]
 
 
-def _added(field: str, totals: Mapping[str, Total], each: Mapping[str, Mapping[str, FacetCounts]]) -> FacetCounts:
+def _add_counts(field: str, totals: Mapping[str, Total], each: Mapping[str, Mapping[str, FacetCounts]]) -> FacetCounts:
     """Return the counts of a field's values over all indexes, highest first; equal counts are in alphabetical order."""
     if field == INDEX:
         return FacetCounts(_in_order({name: total.hits for name, total in totals.items()}), 0, 0)

@@ -64,7 +64,7 @@ def fuse(rankings: Sequence[Ranking], fusion: FusionSettings, k: int, *, group: 
     order.sort(key=scores.__getitem__, reverse=True)
     hits = [_hit(scores[key], votes[key]) for key in order[:k]]
     if len(hits) < k:
-        more = list(islice(unfused(rankings, fusion.depth, set(votes), key_of), k - len(hits)))
+        more = list(islice(list_unfused(rankings, fusion.depth, set(votes), key_of), k - len(hits)))
         hits += [
             Hit(hit.docid, score, hit.passage, (Part(name, rank, hit.score),))
             for score, (name, rank, hit) in zip(scores_below(0.0, len(more)), more, strict=True)
@@ -79,7 +79,7 @@ def _hit(score: float, votes: Sequence[_Vote]) -> Hit:
     return Hit(by.hits[highest].docid, score, by.hits[highest].passage, parts)
 
 
-def unfused(
+def list_unfused(
     rankings: Sequence[Ranking], depth: int, seen: set[Any], key_of: Callable[[Hit], Any] = attrgetter("docid")
 ) -> Iterator[tuple[str, int, Hit]]:
     """Yield (retriever, rank, hit) for the hits after the first ``depth`` of each ranking, except those in ``seen``.

@@ -101,14 +101,14 @@ class Index:
         """The default settings of a search."""
         # The cache refers to the state, not to this object: a cycle would keep a closed index in memory until
         # garbage collection.
-        resolve = partial(_resolved, self._state.manifest, self._state.folder, self.settings)
+        resolve = partial(_resolve, self._state.manifest, self._state.folder, self.settings)
         self._resolved = lru_cache(maxsize=REMEMBERED)(resolve)
         self._retrievers: dict[int, tuple[ResolvedSearch, Retriever]] = {}
         state = self._state
         self._context = StageContext(self.settings, state.manifest, lambda: state.terms)
         self._vectors: dict[str, str] = {}
         self._floors: dict[str, tuple[float, float]] = {}
-        offered = retrievers.offered(self._state.manifest, self.settings)
+        offered = retrievers.list_retrievers(self._state.manifest, self.settings)
         self.info = IndexInfo(Path(folder), self._state.manifest, offered)
 
     @property
@@ -141,7 +141,7 @@ class Index:
     def search(self, queries: Sequence[str], options: Search = DEFAULT_SEARCH) -> list[list[Hit]]:
         """Return the hits of each query, best first. Raises QueryError if a query or an option is out of range."""
         resolved = self.resolve(options)
-        k, texts = _depth(options, resolved), _worded(queries, resolved)
+        k, texts = _depth(options, resolved), _prepare_texts(queries, resolved)
         staged, retriever = self._stages(resolved, options.where), self._retriever(resolved)
         if staged:
             read = partial(read_texts, self._state)
@@ -155,7 +155,7 @@ class Index:
         resolved = self.resolve(options)
         if resolved.settings.search.stages or options.offset:
             return list(map(best_documents, self.search(queries, options)))
-        k, texts = _depth(options, resolved), _worded(queries, resolved)
+        k, texts = _depth(options, resolved), _prepare_texts(queries, resolved)
         return self._retriever(resolved).columns(texts, k, options.where, options.limit)
 
     def _retriever(self, resolved: ResolvedSearch) -> Retriever:
@@ -182,15 +182,15 @@ class Index:
 
     def _question(self, query: str, options: Search) -> CountQuery:
         resolved = self.resolve(options)
-        (text,) = _worded([query], resolved)
+        (text,) = _prepare_texts([query], resolved)
         if retrievers.expanding(resolved.retriever) is not None:
-            text = cast(ExpandingRetriever, self._retriever(resolved)).expanded(text, options.where)
+            text = cast(ExpandingRetriever, self._retriever(resolved)).expand(text, options.where)
         return CountQuery(text, resolved, options.where, options.typed)
 
     def word_weights(self, query: str, hits: Sequence[Hit], options: Search = DEFAULT_SEARCH) -> list[dict[str, float]]:
         """Return, for each hit, the query's words in its passage, each with its share of the BM25 score."""
         resolved = self.resolve(options)
-        (text,) = _worded([query], resolved)
+        (text,) = _prepare_texts([query], resolved)
         return word_weights(self._state, text, hits, resolved.settings.bm25)
 
     def like(self, docid: str, options: Search = DEFAULT_SEARCH) -> tuple[str, Search]:
@@ -307,7 +307,7 @@ class Index:
 
     def undated(self, options: Search = DEFAULT_SEARCH) -> int:
         """Return how many documents a date bound excludes because they have no date, ignoring conditions on words."""
-        return self._state.undated(options.where) if options.where else 0
+        return self._state.count_undated(options.where) if options.where else 0
 
     def missing_since(self, moment: float) -> Sequence[str]:
         """Return the names of the shards that failed to answer since a moment of :func:`time.monotonic`."""
@@ -349,7 +349,7 @@ def _check_filter(where: Filter, manifest: Manifest) -> None:
             raise QueryError(f"there is no field {name!r} to filter by", remedy=remedy)
 
 
-def _resolved(manifest: Manifest, folder: Path, config: Config, options: Search) -> ResolvedSearch:
+def _resolve(manifest: Manifest, folder: Path, config: Config, options: Search) -> ResolvedSearch:
     """Return a search with every option resolved; filter, offset and limit have no effect on the result."""
     varied = {name: getattr(options, name) for name in _SHARED if getattr(options, name) is not None}
     last = [f"{name}={value}" for name, value in (("collapse", options.collapse), ("sort", options.sort)) if value]
@@ -379,7 +379,7 @@ def _depth(options: Search, resolved: ResolvedSearch) -> int:
     return options.offset + settings.k
 
 
-def _worded(queries: Sequence[str], resolved: ResolvedSearch) -> list[str]:
+def _prepare_texts(queries: Sequence[str], resolved: ResolvedSearch) -> list[str]:
     """Return the texts to search for."""
     refuse_text("queries", queries)
     longest, texts = resolved.settings.search.max_query_chars, list[str]()

@@ -13,7 +13,7 @@ import msgspec
 
 from ..domain import Document, Hit
 from ..errors import QueryError
-from ..records.claim_review import filled, name_of, review_of, script_safe, typed
+from ..records.claim_review import drop_empty, make_typed, name_of, review_of, script_safe
 from ..records.runs import run_lines
 from ..sentences import sentences
 from .evidence import Evidence
@@ -97,11 +97,11 @@ def _cells(hit: Evidence) -> list[str]:
     texts = (hit.title, hit.passage.text, hit.url, hit.date, hit.source, hit.topic, hit.language, hit.kind)
     copies = str(hit.copies.count) if hit.copies else ""
     review = (str(hit.metadata.get(name) or "") for name in _OF_REVIEW)
-    start = (str(hit.rank), _defused(hit.docid), repr(hit.score))
-    return [*start, *map(_defused, texts), copies, *map(_defused, (hit.index or "", *review))]
+    start = (str(hit.rank), _defuse(hit.docid), repr(hit.score))
+    return [*start, *map(_defuse, texts), copies, *map(_defuse, (hit.index or "", *review))]
 
 
-def _defused(text: str) -> str:
+def _defuse(text: str) -> str:
     """Return a text without NULs, with an apostrophe before it if a spreadsheet would read it as a formula."""
     text = text.replace("\0", "\ufffd")
     return f"'{text}" if _FORMULA.match(text) else text
@@ -180,7 +180,7 @@ def _item(hit: Evidence) -> dict[str, Any]:
     if review := review_of(document):
         return review
     cited = citation(hit)
-    return filled(
+    return drop_empty(
         {
             "@type": _SCHEMA_TYPES.get(hit.kind, "CreativeWork"),
             "@id": name_of(hit.docid),
@@ -189,8 +189,8 @@ def _item(hit: Evidence) -> dict[str, Any]:
             "url": hit.url if hit.url.startswith(("https://", "http://")) else "",
             "datePublished": hit.date,
             "inLanguage": hit.language,
-            "author": [typed("Person", name=author) for author in cited.authors],
-            "publisher": typed("Organization", name=hit.source),
+            "author": [make_typed("Person", name=author) for author in cited.authors],
+            "publisher": make_typed("Organization", name=hit.source),
             "sameAs": f"https://doi.org/{cited.doi}" if cited.doi else "",
         }
     )

@@ -36,10 +36,10 @@ def open_state(folder: Path, config: Config, encoders: IndexEncoders) -> IndexSt
         return open_state(folder, config, encoders)  # the form changed during the read
 
 
-def published(folder: Path) -> Manifest:
+def read_published(folder: Path) -> Manifest:
     """Return the published state of the index in ``folder``. Raises IndexStateError if there is none."""
     form = _form(folder)
-    return form.published(folder) if form else manifests.read(folder)
+    return form.read_published(folder) if form else manifests.read(folder)
 
 
 def published_file(folder: Path) -> Path:
@@ -51,7 +51,7 @@ def published_file(folder: Path) -> Path:
 def leased(folder: Path) -> Iterator[Sequence[tuple[Path, Manifest]]]:
     """Protect the published segments of an index from removal; yield the folder and manifest of each part of it."""
     if form := _form(folder):
-        parts, lease = form.leased(folder)
+        parts, lease = form.lease_segments(folder)
     else:
         manifest, lease = open_leased(folder)
         parts = [(folder, manifest)]

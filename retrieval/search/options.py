@@ -12,7 +12,7 @@ from ..deadline import Deadline
 from ..domain import Document, DocumentQuery, Filter, Span
 from ..errors import PartMissingError
 from ..store.manifest import VECTORS, EncoderInfo, Manifest, SegmentInfo
-from ..terminal import counted
+from ..terminal import format_count
 from ..text import PROFILES, has_words
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def description(index: Path, manifest: Manifest) -> list[tuple[str, str]]:
     vectors = f"{encoder.name} ({encoder.dimension} dimensions, {encoder.precision})" if encoder else "none (bm25 only)"
     return [
         ("index", f"{index} ({manifest.id})"),
-        ("documents", f"{manifest.documents:,} in {counted(manifest.passages, 'passage')}, {bytes_ / 1e6:.1f} MB"),
+        ("documents", f"{manifest.documents:,} in {format_count(manifest.passages, 'passage')}, {bytes_ / 1e6:.1f} MB"),
         ("language", f"{manifest.language} ({manifest.analyzer} analyzer, {manifest.fields} fields)"),
         ("bm25", f"k1 {manifest.bm25.k1}, b {manifest.bm25.b} when it was built; a search uses its own settings"),
         ("vectors", vectors),
@@ -168,10 +168,10 @@ def description(index: Path, manifest: Manifest) -> list[tuple[str, str]]:
 
 def segments(manifest: Manifest) -> list[tuple[str, str]]:
     """Return the description of each segment of an index: its name and its contents."""
-    return [(f"segment {segment.name}", _described(segment)) for segment in manifest.segments]
+    return [(f"segment {segment.name}", _describe_segment(segment)) for segment in manifest.segments]
 
 
-def _described(segment: SegmentInfo) -> str:
+def _describe_segment(segment: SegmentInfo) -> str:
     names = [source.name for source in segment.sources]
     shown = ", ".join(names[:MOST_SOURCES]) + (f" and {len(names) - MOST_SOURCES} more" if names[MOST_SOURCES:] else "")
     deleted = f", {len(segment.deleted)} of them deleted" if segment.deleted else ""

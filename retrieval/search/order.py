@@ -35,7 +35,7 @@ def float32(values: Iterable[float]) -> list[float]:
     return rounded
 
 
-def ordered(hits: Iterable[Hit]) -> list[Hit]:
+def sort_hits(hits: Iterable[Hit]) -> list[Hit]:
     """Return the hits in the total order."""
     by_number = sorted(hits, key=attrgetter("passage"))
     by_docid = sorted(by_number, key=attrgetter("docid"), reverse=True)
@@ -69,7 +69,7 @@ def top_k(fetch: Fetch, k: int, rows: Rows, *, group: bool) -> list[Hit]:
     n = first_fetch(k, rows, group=group)
     while True:
         scores, row_numbers = fetch(n)
-        if len(scores) < n or _settled(scores, row_numbers, k, rows.docids, grouped):
+        if len(scores) < n or _is_settled(scores, row_numbers, k, rows.docids, grouped):
             break
         n *= 2
     order_ties(scores, row_numbers, rows)
@@ -92,7 +92,7 @@ def first_fetch(k: int, rows: Rows, *, group: bool) -> int:
     return (3 * k if group and rows.split else k) + k // 32 + 1
 
 
-def _settled(scores: list[float], row_numbers: list[int], k: int, docids: Sequence[str], grouped: bool) -> bool:
+def _is_settled(scores: list[float], row_numbers: list[int], k: int, docids: Sequence[str], grouped: bool) -> bool:
     if not grouped:
         return scores[-1] < scores[k - 1]
     seen: set[str] = set()

@@ -11,7 +11,7 @@ import numpy as np
 from ..config import BM25Settings
 from ..domain import DocumentQuery, Filter, Hit
 from ..encoders.sources import languages
-from ..folding import folded
+from ..folding import fold
 from ..languages import unknown_language
 from ..lucene.analysis import TermCache, words_of
 from ..lucene.index import Weights, flat_text
@@ -19,7 +19,7 @@ from ..lucene.spelling import admitted_edits, nearest, suspects, words_in
 from ..stages.collapse import NEAR
 from ..store.manifest import DOCUMENTS, LUCENE, VECTORS, WORDS, Manifest
 from ..store.signatures import most_disagreements
-from ..terminal import listed
+from ..terminal import join_words
 from ..views import view
 from .options import Footprint, IndexInfo, IndexState, ResolvedSearch
 
@@ -86,7 +86,9 @@ def note(
             doubtful = sorted(retriever for retriever in info.retrievers if name in views(retriever))
             others = sorted(set(info.retrievers).difference(doubtful))
             are = "is" if len(others) == 1 else "are"
-            trusted = f"{listed(others)} {are} more reliable here than {listed(doubtful, 'or')}; " if others else ""
+            trusted = (
+                f"{join_words(others)} {are} more reliable here than {join_words(doubtful, 'or')}; " if others else ""
+            )
             advice = f"{trusted}a multilingual encoder would know the language"
             return f"the query looks like {language}, and {vectors}; {advice}"
     return ""
@@ -107,10 +109,10 @@ def spellings(state: IndexState, text: str, where: Filter | None) -> Mapping[str
     """Return the misspelt words of a text, each with a correction that some passage under the filter contains."""
     if WORDS not in state.manifest.views:
         return {}
-    text = folded(text)
+    text = fold(text)
     words = words_in(text.lower())
     suspected = suspects(text, state.manifest.language)
-    unknown = state.unwritten(list(suspected))
+    unknown = state.find_unwritten(list(suspected))
     if not unknown or len(unknown) > _MOST:
         return {}
     is_foreign = partial(unknown_language, text, (state.manifest.language,))

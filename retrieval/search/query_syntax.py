@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from ..domain import Filter
 from ..errors import QueryError
-from ..filters import first_day, last_day, narrowed
+from ..filters import first_day, last_day, narrow
 from ..folding import folded_value
 from .options import DEFAULT_SEARCH, Search
 
@@ -74,7 +74,7 @@ def parse_query(query: str, search: Search = DEFAULT_SEARCH, *, undated: bool = 
     filters of ``search`` and the query together admit nothing.
     """
     parts: dict[str, list[str]] = {name: [] for name in ("phrases", "without", *_FIELDS)}
-    hidden, texts, end = _hidden(query), list[str](), 0
+    hidden, texts, end = _hide_escaped(query), list[str](), 0
     for match in _PART.finditer(hidden):
         condition = _condition(match)
         if condition is None:
@@ -107,7 +107,7 @@ def parse_query(query: str, search: Search = DEFAULT_SEARCH, *, undated: bool = 
         where.topic,
         before,
         after,
-        search._replace(where=narrowed(base, where), typed=narrowed(Filter(undated=base.undated), where)),
+        search._replace(where=narrow(base, where), typed=narrow(Filter(undated=base.undated), where)),
     )
 
 
@@ -127,7 +127,7 @@ def query_parts(query: str, most: int | None = None) -> list[QueryPart]:
 
     ``most`` is the maximum number of conditions to return. Each condition has its own ``rest``.
     """
-    hidden = " ".join(_hidden(query).split())
+    hidden = " ".join(_hide_escaped(query).split())
     matches = list(_PART.finditer(hidden))
     marked = {place for match in matches for place in range(*match.span())}
     conditions = [(match, condition) for match in matches if (condition := _condition(match)) is not None]
@@ -165,7 +165,7 @@ def _condition(match: re.Match[str]) -> tuple[str, str] | None:
     return ("phrases", value) if quoted is not None else None
 
 
-def _hidden(query: str) -> str:
+def _hide_escaped(query: str) -> str:
     """Return a query with private characters instead of the escaped marks."""
     return _ESCAPED.sub(lambda escaped: _HIDDEN[escaped[1]], query.translate(_MARKS))
 

@@ -51,7 +51,7 @@ def _zscore(scores: Sequence[float]) -> list[float]:
     return [(score - low) / spread if spread > 0 else 1.0 for score in scores]
 
 
-def mixed(before: Sequence[float], after: Sequence[float], weight: float) -> list[float]:
+def mix_scores(before: Sequence[float], after: Sequence[float], weight: float) -> list[float]:
     """Return the weighted sum of two lists of scores, each scaled to 0..1; ``weight`` is the share of ``after``.
 
     With a weight of 1, ``after`` is returned unscaled.

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import retrievers, views
-from ..caching import OpenedOnce, opened_once, remembered
+from ..caching import OpenedOnce, cache_method, opened_once
 from ..config import Config
 from ..dense.encoder import Encoder
 from ..dense.noise import made_up_vectors, nearest_of_segments, noise_similarities
@@ -80,8 +80,8 @@ class Snapshot:
             OpenSegment(self.place.segment(info.name), info, self.place.documents(info), base)
             for info, base in zip(self.manifest.segments, bases, strict=False)
         )
-        self._filtered = remembered(MASKS, self._passing)
-        self._undated = remembered(MASKS, self._undated_documents)
+        self._filtered = cache_method(MASKS, self._passing)
+        self._undated = cache_method(MASKS, self._undated_documents)
         self._opened = OpenedOnce()
         self._counter = HitCounter(self)
         # A name in the news that the index lacks appears in many queries, so cache the answer.
@@ -166,9 +166,9 @@ class Snapshot:
 
     def document(self, docid: str) -> Document:
         """Return the document of this docid."""
-        return self._found(docid)[1]
+        return self._find(docid)[1]
 
-    def _found(self, docid: str) -> tuple[OpenSegment, Document]:
+    def _find(self, docid: str) -> tuple[OpenSegment, Document]:
         for segment in reversed(self.segments):
             document = segment.documents.document(docid)
             if document is not None:
@@ -177,10 +177,10 @@ class Snapshot:
 
     def passages(self, docid: str) -> list[Passage]:
         """Return the passages of the document of this docid, in order."""
-        segment, document = self._found(docid)
+        segment, document = self._find(docid)
         return [Stored(document, span, "").passage for span in segment.documents.spans(docid)]
 
-    def stored(self, places: Iterable[Place], note: ReadNote) -> dict[Place, Stored]:
+    def read_passages(self, places: Iterable[Place], note: ReadNote) -> dict[Place, Stored]:
         """Return passages by docid and number, read segment by segment; ``note`` receives each passage."""
         read: dict[Place, Stored] = {}
         missing = list(places)
@@ -257,7 +257,7 @@ class Snapshot:
         """Return, for each passage, the terms of a text that it contains, each with its part of the score."""
         return self._lucene.term_weights(text, self._rows_at(places), weights)
 
-    def unwritten(self, words: Sequence[str]) -> list[str]:
+    def find_unwritten(self, words: Sequence[str]) -> list[str]:
         """Return those of the lower-case ``words`` of which the index contains no form."""
         return list(filter(self._unwritten, words))
 
@@ -293,7 +293,7 @@ class Snapshot:
 
     def document_vector(self, docid: str, view: str) -> Vectors:
         """Return the mean direction of a document's vectors in a view."""
-        self._found(docid)
+        self._find(docid)
         return mean_direction(self.view(view).of_rows(self.rows_of(docid)))
 
     def missing_since(self, moment: float) -> Sequence[str]:
@@ -331,7 +331,7 @@ class Snapshot:
             segment.documents.close()
         self._lease.close()
 
-    def undated(self, where: Filter) -> int:
+    def count_undated(self, where: Filter) -> int:
         """Return how many documents a date bound excludes because they have no date, ignoring conditions on words."""
         if where.undated or not (where.as_of or where.since):
             return 0
@@ -345,7 +345,7 @@ class Snapshot:
     @opened_once
     def noise_similarities(self, view: str) -> list[float]:
         """Return the stored cosine of the nearest passage to each random query; compute it if none is stored."""
-        name = VectorFiles.named(view.partition(":")[2]).chance
+        name = VectorFiles.for_variant(view.partition(":")[2]).chance
         vectors: VectorIndex = self.view(view)
         paths = [self.place.segment(info.name) / name for info in self.manifest.segments if info.passages]
         kept = nearest_of_segments(paths, vectors.dimension)

@@ -19,7 +19,7 @@ from ..errors import QueryError
 from ..lucene.analysis import TermCache
 from ..plugins import Plugins
 from ..search.options import IndexState, ResolvedSearch, Search
-from ..search.order import float32, ordered, scores_below
+from ..search.order import float32, scores_below, sort_hits
 from ..search.retriever import Retriever
 from ..store.documents import Stored
 from ..store.manifest import Manifest
@@ -94,7 +94,7 @@ def ranking() -> list[str]:
     return [name for name in names() if getattr(KINDS.load(name), "RANKS", False)]
 
 
-def opened(texts: Sequence[str], context: StageContext) -> dict[str, Stage]:
+def open_stages(texts: Sequence[str], context: StageContext) -> dict[str, Stage]:
     """Return the stages that ``texts`` name, in this order, by name. Raises QueryError if one cannot be used."""
     stages: dict[str, Stage] = {}
     for text in texts:
@@ -111,7 +111,7 @@ def opened(texts: Sequence[str], context: StageContext) -> dict[str, Stage]:
 
 def opened_over(texts: Sequence[str], state: IndexState, where: Filter | None, context: StageContext) -> list[Named]:
     """Return the stages that ``texts`` name, in this order, over an index and under the filter of a search."""
-    named = opened(texts, context).items()
+    named = open_stages(texts, context).items()
     return [Named(name, stage.over(state, where) if hasattr(stage, "over") else stage) for name, stage in named]
 
 
@@ -130,10 +130,10 @@ def _placed_below(hits: Sequence[Hit], stage: str, before: int, scores: Sequence
     return [replace(with_part(hit, stage, rank, hit.score), score=score) for rank, (hit, score) in ranks]
 
 
-def rescored(stage: str, hits: Sequence[Hit], scores: Sequence[float]) -> list[Hit]:
+def rescore_hits(stage: str, hits: Sequence[Hit], scores: Sequence[float]) -> list[Hit]:
     """Return hits in the total order of new scores, each with its old rank and score; unscored hits come last."""
     ranks = enumerate(zip(hits, float32(scores), strict=False), 1)
-    ranked = ordered(
+    ranked = sort_hits(
         replace(with_part(hit, stage, rank, hit.score, score), score=score) for rank, (hit, score) in ranks
     )
     rest = hits[len(ranked) :]
@@ -148,7 +148,7 @@ class _Applied(NamedTuple):
     short: bool = False
 
 
-def _joined(changed: list[Hit], before: _Applied, stage: str, window: int | None) -> _Applied:
+def _join_rest(changed: list[Hit], before: _Applied, stage: str, window: int | None) -> _Applied:
     """Return the result of a stage on its window, followed by the hits beyond the window."""
     if window is None:
         return _Applied(changed, before.short)
@@ -195,7 +195,7 @@ def search(
         try:
             for name, stage in staged:
                 changed = stage.apply(texts, [each.hits[: stage.window] for each in left], read, options.limit)
-                left = [_joined(new, before, name, stage.window) for new, before in zip(changed, left, strict=True)]
+                left = [_join_rest(new, before, name, stage.window) for new, before in zip(changed, left, strict=True)]
         finally:
             memory.give_back(sum(sizes))
         return left

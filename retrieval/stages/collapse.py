@@ -54,7 +54,7 @@ class Collapse:
     def apply(
         self, queries: Sequence[str], hits: Sequence[Sequence[Hit]], texts: Texts, limit: Deadline | None
     ) -> list[list[Hit]]:
-        return [list(self._kept(ranked)) for ranked in hits]
+        return [list(self._keep_leaders(ranked)) for ranked in hits]
 
     def copies(self, hits: Sequence[Hit]) -> list[Copies]:
         """Return each hit's near-duplicates in the index under the filter, without the hit's own document."""
@@ -67,7 +67,7 @@ class Collapse:
     def _of(self, hits: Sequence[Hit]) -> Signatures:
         return self._state.signatures([(hit.docid, hit.passage) for hit in hits])
 
-    def _kept(self, hits: Sequence[Hit]) -> Iterator[Hit]:
+    def _keep_leaders(self, hits: Sequence[Hit]) -> Iterator[Hit]:
         signatures = self._of(hits)
         leaders, count = np.empty((len(hits), WORDS), dtype="<u8"), 0
         for rank, (hit, signature) in enumerate(zip(hits, signatures, strict=True), 1):

@@ -18,7 +18,7 @@ from ..errors import QueryError
 from ..lucene.analysis import query_terms
 from ..search.combiner import Combiner, load, matrix, views_of
 from ..search.options import IndexState
-from . import StageContext, Texts, rescored
+from . import StageContext, Texts, rescore_hits
 
 LABEL = "Combine"
 HELP = "re-ranks hits with a model trained on your judgements (factseek train combiner): combine"
@@ -30,7 +30,7 @@ class CombineSettings(Settings, frozen=True, kw_only=True):
 
     model: str = ""
 
-    def anchored(self, folder: Path) -> Self:
+    def anchor(self, folder: Path) -> Self:
         """Resolve the model's path from ``folder``."""
         return msgspec.structs.replace(self, model=anchored_path(self.model, folder)) if self.model else self
 
@@ -83,7 +83,7 @@ class Combine:
             start += len(first)
             features = matrix(query, first, passages, terms, rankings, vectors=own)
             scores = combiner.score(features, query_terms(query, terms), first)
-            ranked_anew.append(rescored("combine", ranked, scores.tolist()))
+            ranked_anew.append(rescore_hits("combine", ranked, scores.tolist()))
         return ranked_anew
 
     def _vectors(self, hits: Sequence[Hit], rankings: Sequence[str]) -> dict[str, Vectors]:

@@ -40,9 +40,9 @@ class PerSource:
         self, queries: Sequence[str], hits: Sequence[Sequence[Hit]], texts: Texts, limit: Deadline | None
     ) -> list[list[Hit]]:
         sources = iter(stored.document.source for stored in texts([hit for ranked in hits for hit in ranked]))
-        return [list(self._kept(ranked, [next(sources) for _ in ranked])) for ranked in hits]
+        return [list(self._keep_first(ranked, [next(sources) for _ in ranked])) for ranked in hits]
 
-    def _kept(self, hits: Sequence[Hit], sources: Sequence[str]) -> Iterator[Hit]:
+    def _keep_first(self, hits: Sequence[Hit], sources: Sequence[str]) -> Iterator[Hit]:
         counts: Counter[str] = Counter()
         for rank, (hit, source) in enumerate(zip(hits, sources, strict=True), 1):
             counts[source] += 1

@@ -15,8 +15,8 @@ from ..domain import Hit
 from ..encoders.cross_encoder import OnnxCrossEncoder, open_cross_encoder
 from ..errors import QueryError
 from ..lucene.index import flat_text
-from ..search.score_normalizers import mixed
-from . import StageContext, Texts, rescored
+from ..search.score_normalizers import mix_scores
+from . import StageContext, Texts, rescore_hits
 
 LABEL = "Re-rank"
 HELP = "re-ranks hits with a model that reads query and passage together: rerank, or rerank=20 for the first 20 hits"
@@ -38,10 +38,10 @@ SETTINGS = RerankSettings
 
 def re_ranker(context: StageContext) -> OnnxCrossEncoder:
     """Return the configured model that reads query and passage together, opened once."""
-    return context.opened.get(_NAME, partial(open_cross_encoder, _configured(context)))
+    return context.opened.get(_NAME, partial(open_cross_encoder, _require_settings(context)))
 
 
-def _configured(context: StageContext) -> RerankSettings:
+def _require_settings(context: StageContext) -> RerankSettings:
     settings = context.settings.of(RerankSettings)
     if not settings.model:
         raise QueryError(
@@ -53,7 +53,7 @@ def _configured(context: StageContext) -> RerankSettings:
 def open(value: str, context: StageContext) -> Rerank:
     if value and not (value.isascii() and value.isdigit() and len(value) <= 4 and 1 <= int(value) <= _MOST):
         raise QueryError(f"rerank={value[:20]}: give the number of hits to re-rank, from 1 to {_MOST:,}")
-    settings = _configured(context)
+    settings = _require_settings(context)
     return Rerank(partial(re_ranker, context), settings, int(value) if value else settings.depth)
 
 
@@ -87,7 +87,7 @@ class Rerank:
             passages = [flat_text(record.document.title, record.passage.text) for record in records]
             after = self._scores(model, query, passages, limit)
             before = [hit.score for hit in ranked[: len(after)]]
-            ranked_anew.append(rescored(_NAME, ranked, mixed(before, after, self._settings.weight)))
+            ranked_anew.append(rescore_hits(_NAME, ranked, mix_scores(before, after, self._settings.weight)))
         return ranked_anew
 
     def _scores(

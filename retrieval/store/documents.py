@@ -65,7 +65,7 @@ class DocumentWriter:
         self.documents = 0
         self.passages = 0
 
-    def seen(self, docid: str) -> tuple[str, str] | None:
+    def look_up(self, docid: str) -> tuple[str, str] | None:
         """Return the checksum and the place of an added document, or None."""
         row = self._db.execute(_SEEN, (docid,)).fetchone()
         return tuple(row) if row else None
@@ -142,7 +142,7 @@ class SegmentDocuments:
         self._file = DocumentsFile(path)
         self._deleted = frozenset(deleted)
         try:
-            self._counts = self._counted()
+            self._counts = self._count_rows()
             pairs = zip(("documents", "passages"), self._counts, expected or self._counts, strict=True)
             for what, count, wanted in pairs:
                 if count != wanted:
@@ -176,7 +176,7 @@ class SegmentDocuments:
         """Return the numbers of documents and of passages, including deleted ones."""
         return self._counts
 
-    def seen(self, docid: str) -> tuple[str, str] | None:
+    def look_up(self, docid: str) -> tuple[str, str] | None:
         """Return the checksum and the place of the document of this docid, or None."""
         columns = self._columns_of(docid, "checksum, place", (str, str))
         return (columns[0], columns[1]) if columns else None
@@ -271,7 +271,7 @@ class SegmentDocuments:
         except (msgspec.DecodeError, RecursionError) as error:
             raise self._file.damaged(f"the metadata of a document is not JSON: {error}") from error
 
-    def _counted(self) -> tuple[int, int]:
+    def _count_rows(self) -> tuple[int, int]:
         """Return the numbers of documents and passages from their highest rows; :meth:`each` finds missing rows.
 
         Counting all rows would take longer, and would never end in a damaged file whose pages form a cycle.

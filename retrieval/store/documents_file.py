@@ -82,7 +82,7 @@ class DocumentsFile:
         try:
             with self._lock:
                 idle = self._idle.pop() if self._idle else None
-            connection = idle or self._opened()
+            connection = idle or self._open_checked()
             connection.looks = 0
             rows = connection.db.cursor()
             try:
@@ -122,7 +122,7 @@ class DocumentsFile:
         if not keep:
             connection.db.close()
 
-    def _opened(self) -> _Connection:
+    def _open_checked(self) -> _Connection:
         connection = _Connection(self.path, self._size)
         try:
             there = self.path.stat() if self.path.exists() else None

@@ -35,7 +35,7 @@ class IndexFolder:
         """Return the folder of a finished segment."""
         return self.segments / name
 
-    def unfinished(self, name: str) -> Path:
+    def locate_unfinished(self, name: str) -> Path:
         """Return the folder of an unfinished segment."""
         return self.path / BUILD / name
 
@@ -54,7 +54,7 @@ class IndexFolder:
         return SegmentDocuments(path, segment.deleted, expected)
 
     @contextmanager
-    def opened(self, segments: Sequence[SegmentInfo]) -> Iterator[list[SegmentDocuments]]:
+    def open_documents(self, segments: Sequence[SegmentInfo]) -> Iterator[list[SegmentDocuments]]:
         """Open the documents of published segments, and close them after use."""
         with ExitStack() as closed_last:
             yield [closed_last.enter_context(closing(self.documents(segment))) for segment in segments]

@@ -263,7 +263,7 @@ def read(folder: Path) -> Manifest:
         raise _missing_index(folder) from None
     except OSError as error:
         raise IndexStateError(f"cannot be read: {error.strerror}", place=path) from None
-    return converted(path, decoded_json(path, content))
+    return convert_manifest(path, decoded_json(path, content))
 
 
 def check_whole(folder: Path) -> None:
@@ -281,7 +281,7 @@ def decoded_json(path: Path, content: bytes) -> Any:
         raise IndexStateError(f"is damaged (not JSON: {error})", place=path, remedy=RESTORE) from None
 
 
-def converted(path: Path | str, raw: Any) -> Manifest:
+def convert_manifest(path: Path | str, raw: Any) -> Manifest:
     """Return the manifest in the decoded JSON of a file. Raises IndexStateError if this version cannot read it."""
     if not isinstance(raw, dict) or "layout" not in raw:
         raise IndexStateError("is not the manifest of a factseek index", place=path)

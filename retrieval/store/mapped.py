@@ -19,7 +19,7 @@ _Key = tuple[int, int, int, int, str, tuple[int, ...] | None]
 _MAPPED: WeakValueDictionary[_Key, NDArray[Any]] = WeakValueDictionary()
 
 
-def mapped(path: Path, dtype: str, shape: tuple[int, ...] | None = None) -> NDArray[Any]:
+def map_file(path: Path, dtype: str, shape: tuple[int, ...] | None = None) -> NDArray[Any]:
     """Map a non-empty file to an array, which has one dimension if no shape is given. Raises OSError or ValueError."""
     there = path.stat()
     if not stat.S_ISREG(there.st_mode):

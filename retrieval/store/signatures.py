@@ -38,7 +38,7 @@ _LAST_OF_FOUR = np.uint64(0x1111_1111_1111_1111)
 
 def signatures_of(texts: Sequence[str]) -> Signatures:
     """Return the signature of each text. It depends only on the words of that text."""
-    parts = [_signed(texts[start : start + AT_ONCE]) for start in range(0, len(texts), AT_ONCE)]
+    parts = [_sign(texts[start : start + AT_ONCE]) for start in range(0, len(texts), AT_ONCE)]
     return np.concatenate(parts) if parts else np.empty((0, WORDS), dtype="<u8")
 
 
@@ -78,7 +78,7 @@ def disagreements(signatures: Signatures, other: Signatures) -> NDArray[np.int64
     return counts
 
 
-def _signed(texts: Sequence[str]) -> Signatures:
+def _sign(texts: Sequence[str]) -> Signatures:
     numbers = defaultdict[bytes, int](count().__next__)
     of_texts = [list(map(numbers.__getitem__, features(text))) for text in texts]
     ordered = _in_orders(np.fromiter(map(crc32, numbers), np.uint64, len(numbers)))

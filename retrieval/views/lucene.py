@@ -42,7 +42,7 @@ class LuceneView(View):
 
     def checks(self, segment: SegmentPlace, tools: Tools) -> Sequence[Check]:
         start(tools.config.java.heap)
-        return (Check(LUCENE, lambda: _misnamed(segment)),)
+        return (Check(LUCENE, lambda: _find_misnamed(segment)),)
 
     def open(self, segments: Sequence[OpenSegment], manifest: Manifest, config: Config) -> PassageSearcher:
         start(config.java.heap)
@@ -79,7 +79,7 @@ class _LuceneSink(PassageSink):
         self._writer.abandon()
 
 
-def _misnamed(segment: SegmentPlace) -> Iterator[str]:
+def _find_misnamed(segment: SegmentPlace) -> Iterator[str]:
     with closing(segment.documents()) as documents:
         docids = documents.rows()[0]
     missing = set(range(len(docids)))

@@ -19,7 +19,7 @@ from ..domain import Document, Span
 from ..errors import IndexStateError
 from ..store.integrity import REMEDY, damage_reported
 from ..store.manifest import Manifest
-from ..store.mapped import mapped
+from ..store.mapped import map_file
 from ..store.signatures import AT_ONCE, WORDS, Signatures, disagreements, signatures_of
 from . import Check, Encoders, OpenSegment, PassageSink, SegmentPlace, Tools, View
 
@@ -103,7 +103,7 @@ def _read(path: Path, passages: int) -> Signatures:
             what = f"has {size} bytes, expected {passages * WORDS * 8}"
             raise IndexStateError(what, place=path, remedy=REMEDY)
         shape = (passages, WORDS)
-        return mapped(path, "<u8", shape) if passages else np.empty(shape, dtype="<u8")
+        return map_file(path, "<u8", shape) if passages else np.empty(shape, dtype="<u8")
 
 
 def _wrong(segment: SegmentPlace) -> Iterator[str]:

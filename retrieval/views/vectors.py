@@ -44,7 +44,7 @@ def describe(name: str, config: Config, encoders: Encoders) -> dict[str, Any] | 
 
 def searched_approximately(name: str, manifest: Manifest, settings: DenseSettings) -> bool:
     """Return whether a search of this view uses the approximate index of at least one segment."""
-    ann = VectorFiles.named(name.partition(":")[2]).ann
+    ann = VectorFiles.for_variant(name.partition(":")[2]).ann
     return settings.type != "flat" and any(ann in segment.files for segment in manifest.segments)
 
 
@@ -57,7 +57,7 @@ class VectorsView(View):
         if encoder is None:
             raise IndexStateError(f"there are no {name} in this index")
         self.encoder = encoder
-        self._files = VectorFiles.named(name.partition(":")[2])
+        self._files = VectorFiles.for_variant(name.partition(":")[2])
 
     @property
     def carried(self) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from ..files import read_regular
 from ..lucene.spelling import WordCounter, WordNearby, masks, possible, within
 from ..store.integrity import REMEDY
 from ..store.manifest import Manifest
-from ..store.mapped import mapped
+from ..store.mapped import map_file
 from . import Check, Encoders, OpenSegment, PassageSink, SegmentPlace, Tools, View
 
 TEXT, NUMBERS = "words.txt", "words.u64"
@@ -121,7 +121,7 @@ class _WordSink(PassageSink):
         _count(self._counter, document)
 
     def finish(self) -> None:
-        text, numbers = _packed(self._counter)
+        text, numbers = _pack(self._counter)
         (self._folder / TEXT).write_bytes(text)
         (self._folder / NUMBERS).write_bytes(numbers)
 
@@ -134,7 +134,7 @@ def _count(counter: WordCounter, document: Document) -> None:
     counter.add(document.text)
 
 
-def _packed(counter: WordCounter) -> tuple[bytes, bytes]:
+def _pack(counter: WordCounter) -> tuple[bytes, bytes]:
     counts = counter.counts()
     lines = [f"{word}\n".encode("utf-8", "replace") for word, _ in counts]
     places = np.cumsum([0, *map(len, lines)], dtype="<u8")[:-1]
@@ -146,9 +146,9 @@ def _packed(counter: WordCounter) -> tuple[bytes, bytes]:
 def _read(folder: Path) -> SegmentWords:
     path = folder / NUMBERS
     try:
-        numbers = np.fromfile(path, dtype="<u8") if path.stat().st_size < 16 else mapped(path, "<u8")
+        numbers = np.fromfile(path, dtype="<u8") if path.stat().st_size < 16 else map_file(path, "<u8")
         path = folder / TEXT
-        text = mapped(path, "u1") if path.stat().st_size else np.empty(0, dtype=np.uint8)
+        text = map_file(path, "u1") if path.stat().st_size else np.empty(0, dtype=np.uint8)
     except (OSError, ValueError) as error:
         what = f"cannot be read: {getattr(error, 'strerror', None) or 'it is truncated'}"
         raise IndexStateError(what, place=path, remedy=REMEDY) from None
@@ -167,5 +167,5 @@ def _wrong(segment: SegmentPlace) -> Iterator[str]:
     with closing(segment.documents()) as documents:
         for document in documents.each():
             _count(counter, document)
-    if tuple(read_regular(segment.folder / file) for file in (TEXT, NUMBERS)) != _packed(counter):
+    if tuple(read_regular(segment.folder / file) for file in (TEXT, NUMBERS)) != _pack(counter):
         yield "the words are not those of the documents"

@@ -92,7 +92,7 @@ def box_of(state: PageState) -> dict[str, Any]:
 def _answers(served: ServedIndex, stage: str) -> bool:
     index = served.index
     try:
-        stages.opened([stage], stages.StageContext(index.settings, index.info.published, lambda: index.terms))
+        stages.open_stages([stage], stages.StageContext(index.settings, index.info.published, lambda: index.terms))
     except FactseekError:
         return False
     return True

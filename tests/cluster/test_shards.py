@@ -18,7 +18,7 @@ from factseek.retrieval.dense.vectors import read_vectors
 from factseek.retrieval.errors import IndexStateError, SourceError
 from factseek.retrieval.lucene.jvm import java_thread
 from factseek.retrieval.search.index import Index
-from factseek.retrieval.search.opening import leased, published
+from factseek.retrieval.search.opening import leased, read_published
 from factseek.retrieval.search.options import Search
 from factseek.retrieval.search.snapshot import Snapshot
 from factseek.retrieval.store import manifest as manifests
@@ -53,8 +53,8 @@ def test_a_sharded_index_holds_what_one_index_holds_live_and_dead(tmp_path: Path
         assert delete(index, ["d1", "d45", "nope"]).unknown == ("nope",)
     assert passages(one) == passages(many)
     assert exported(many) == {d: text for d, text in (FIRST | CHANGED).items() if d not in ("d1", "d45")}
-    assert published(many).documents == published(one).documents == 48
-    assert published(many).passages == published(one).passages
+    assert read_published(many).documents == read_published(one).documents == 48
+    assert read_published(many).passages == read_published(one).passages
     check_owners(many)
     for index in (one, many):
         assert compact(index, CONFIG).dropped == 12

@@ -49,7 +49,7 @@ class Disk:
         self.on = False
         if target.name == manifests.NAME:
             content = manifests.decoded_json(file, file.read_bytes())
-            self._look([file], target.parent, manifests.converted(file, content))
+            self._look([file], target.parent, manifests.convert_manifest(file, content))
         elif target.name == manifests.SHARDS:
             shards = msgspec.json.decode(file.read_bytes(), type=layout.Shards)
             for shard in shards.shards:

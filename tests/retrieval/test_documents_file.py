@@ -34,7 +34,7 @@ def read_all(path: Path) -> None:
     try:
         documents.document("d7")
         list(documents.with_passages([("d7", 1), ("d8", 0)]))
-        documents.seen("d7")
+        documents.look_up("d7")
         documents.spans("d7")
         documents.rows()
         documents.deleted_rows()

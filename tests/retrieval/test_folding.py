@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from factseek.claims.text.surface import NAMES, surface_features
 from factseek.claims.text.words import normalised, words
 from factseek.retrieval.domain import Statement
-from factseek.retrieval.folding import folded, folded_with_places
-from factseek.retrieval.text import tweet, unescaped
+from factseek.retrieval.folding import fold, folded_with_places
+from factseek.retrieval.text import tweet, unescape
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ from factseek.retrieval.text import tweet, unescaped
     ],
 )
 def test_the_form_of_a_text(written: str, form: str | None) -> None:
-    assert folded(written) == (form or "immunization hydroxychloroquine Quarantine bleach")
+    assert fold(written) == (form or "immunization hydroxychloroquine Quarantine bleach")
 
 
 ODD = st.text(
@@ -55,16 +55,16 @@ ODD = st.text(
 @example("ㄱㅏ")
 @example("a\u0e33\u0301")
 def test_a_form_is_its_own_and_that_of_all_equivalents(text: str) -> None:
-    form = folded(text)
-    assert folded(form) == form
-    assert folded(unicodedata.normalize("NFC", text)) == folded(unicodedata.normalize("NFD", text))
+    form = fold(text)
+    assert fold(form) == form
+    assert fold(unicodedata.normalize("NFC", text)) == fold(unicodedata.normalize("NFD", text))
 
 
 @given(ODD)
 @example("ㄱㅏ")
 def test_places_point_into_the_text(text: str) -> None:
     form, starts, ends = folded_with_places(text)
-    assert form == folded(text)
+    assert form == fold(text)
     assert len(starts) == len(ends) == len(form)
     assert all(start < end for start, end in zip(starts, ends, strict=True))
     assert starts == sorted(starts)
@@ -89,7 +89,7 @@ LONG = 4_400
     ],
 )
 def test_a_reference_of_any_length_is_read(text: str, meant: str) -> None:
-    assert unescaped(text) == meant
+    assert unescape(text) == meant
 
 
 @pytest.mark.parametrize("reference", [f"&#{'1' * LONG};", f"&amp;#{'1' * LONG};"])

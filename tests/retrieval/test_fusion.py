@@ -9,12 +9,12 @@ from factseek.retrieval import retrievers
 from factseek.retrieval.config import FusionSettings
 from factseek.retrieval.domain import Hit, Part
 from factseek.retrieval.search.fusion import Ranking, fuse
-from factseek.retrieval.search.order import Rows, ordered, top_k
+from factseek.retrieval.search.order import Rows, sort_hits, top_k
 
 RRF = FusionSettings(kind="rrf", rrf_k=10)
 KINDS = ["rrf", "minmax", "zscore"]
 RANKING = st.dictionaries(st.sampled_from("abcdefgh"), st.floats(0, 30, width=32), max_size=8).map(
-    lambda scores: ordered(Hit(docid, score) for docid, score in scores.items())
+    lambda scores: sort_hits(Hit(docid, score) for docid, score in scores.items())
 )
 
 
@@ -61,7 +61,7 @@ def test_a_short_list_is_the_beginning_of_a_longer_one_whatever_is_fused(
     # Whoever asks for fewer hits need not know the end of the rankings.
     known = [ranking._replace(hits=ranking.hits[: max(k, depth)]) for ranking in rankings]
     assert fuse(known, fusion, k, group=group) == whole[:k]
-    assert whole == ordered(whole)
+    assert whole == sort_hits(whole)
     assert sorted(hit.docid for hit in whole) == sorted({hit.docid for hit in one} | {hit.docid for hit in two})
     fused = [hit for hit in whole if hit.score >= 0]
     assert {hit.docid for hit in fused} == {hit.docid for hit in one[:depth]} | {hit.docid for hit in two[:depth]}

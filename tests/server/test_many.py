@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from factseek import search_many
 from factseek.retrieval.domain import Hit
 from factseek.retrieval.errors import QueryError
-from factseek.retrieval.search.federated import fused
+from factseek.retrieval.search.federated import fuse_indexes
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
 from tests.examples_tried import EXAMPLES
@@ -31,19 +31,19 @@ RANKINGS = st.dictionaries(
 def test_rankings_are_fused_by_rank(docids: dict[str, list[str]], weights: list[float], k: int) -> None:
     rankings = {name: [Hit(docid, 1.0 / (at + 1)) for at, docid in enumerate(own)] for name, own in docids.items()}
     chosen = dict(zip("abc", weights, strict=True))
-    whole = fused(rankings, chosen, 10, 100)
+    whole = fuse_indexes(rankings, chosen, 10, 100)
     assert sorted((of.name, of.hit.docid) for of in whole) == sorted(
         (n, d) for n, own in docids.items() for d in own if chosen[n]
     )
-    assert fused(rankings, chosen, 10, k) == whole[:k]
-    assert fused(dict(reversed(rankings.items())), chosen, 10, k) == whole[:k]
+    assert fuse_indexes(rankings, chosen, 10, k) == whole[:k]
+    assert fuse_indexes(dict(reversed(rankings.items())), chosen, 10, k) == whole[:k]
     keys = [(-of.score, [-ord(sign) for sign in of.hit.docid], of.name) for of in whole]
     assert keys == sorted(keys)
     for of in whole:
         assert docids[of.name][of.rank - 1] == of.hit.docid
         assert of.score == pytest.approx(chosen[of.name] / (10 + of.rank), rel=1e-6)
     # A shorter ranking of each index is enough for a shorter list.
-    assert fused({name: hits[:k] for name, hits in rankings.items()}, chosen, 10, k) == whole[:k]
+    assert fuse_indexes({name: hits[:k] for name, hits in rankings.items()}, chosen, 10, k) == whole[:k]
 
 
 def test_one_ranking_over_http(client: FlaskClient) -> None:

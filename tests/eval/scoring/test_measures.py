@@ -6,7 +6,7 @@ import pytest
 
 from factseek.eval.scoring.measures import evaluate, named
 from factseek.retrieval.errors import QueryError
-from factseek.retrieval.records.trec import ranked, read_qrels, read_run
+from factseek.retrieval.records.trec import rank_docs, read_qrels, read_run
 
 SIMPLE = {
     "map": "AP", "recip_rank": "RR", "Rprec": "Rprec", "bpref": "Bpref", "infAP": "infAP", "ndcg": "nDCG",
@@ -110,7 +110,7 @@ def test_reciprocal_rank_is_cut_at_every_rank():
     "docs", [{"a": 1.0 + 1e-12, "b": 1.0, "ب": 1.0}, {"a": 9e4 + 1e-9, "c": 0.5, "ب": 0.1, "b": 0.1}]
 )
 def test_scores_are_compared_as_doubles_and_ties_go_by_docid_descending(docs):
-    order = [hit.docid for hit in ranked(docs)]
+    order = [hit.docid for hit in rank_docs(docs)]
     assert [docid for docid in order if docid != "c"] == ["a", "ب", "b"]
     for rank, docid in enumerate(order, 1):
         assert evaluate({"q": {docid: 1}}, {"q": docs}, ["RR"]).values[0, 0] == 1 / rank

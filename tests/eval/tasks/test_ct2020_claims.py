@@ -13,7 +13,7 @@ from factseek.eval.run.judge import score_files as score
 from factseek.eval.tasks import task
 from factseek.retrieval.domain import Hit
 from factseek.retrieval.errors import SourceError
-from factseek.retrieval.search.order import float32, ordered
+from factseek.retrieval.search.order import float32, sort_hits
 
 TASK = task("ct2020-claims")
 # What the organisers' checker holds each line to.
@@ -41,7 +41,7 @@ def test_a_repeated_judgement_is_noted_and_a_contradiction_refused(put) -> None:
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.floats(-(2.0**100), 2.0**100, width=32), min_size=1, max_size=20))
 def test_what_is_written_passes_the_official_checker_and_keeps_its_order(tmp_path: Path, drawn: list[float]) -> None:
-    hits = ordered(Hit(str(docid), value) for docid, value in enumerate(drawn))
+    hits = sort_hits(Hit(str(docid), value) for docid, value in enumerate(drawn))
     TASK.write({"7": hits}, tmp_path / "run", "me")
     lines = (tmp_path / "run").read_text().splitlines()
     assert all(OFFICIAL.fullmatch(line) for line in lines)
@@ -90,7 +90,7 @@ def test_figures_on_dev_are_those_of_ir_measures(data_dir: Path, tmp_path: Path)
     qrels = TASK.read_gold([dev / "tweet-vclaim-pairs.qrels"])
     # A made-up run: the right claim at a rank that the tweet's id decides, and ties below it.
     run = {
-        qid: ordered(
+        qid: sort_hits(
             [Hit(docid, 10.0 - int(qid) % 8) for docid in judged]
             + [Hit(str(20_000 + n), 9.5 - n) for n in range(9)]
             + [Hit(str(30_000 + n), 0.5) for n in range(3)]

