@@ -405,10 +405,10 @@ def _wait_for(groups: Sequence[Replicas], *, every: bool) -> None:
         except ray().exceptions.RayError as error:
             last = not any(opening[each][0] is replicas for each in waiting)
             if every or (replicas.name in missing and last):
-                raise _reported(error, replicas.name, "opened") from None
+                raise _convert_error(error, replicas.name, "opened") from None
 
 
-def _reported(error: Exception, place: object, done: str) -> FactseekError:
+def _convert_error(error: Exception, place: object, done: str) -> FactseekError:
     """Return the error for a shard that cannot be ``done`` (opened, built) on the cluster, given Ray's error."""
     if isinstance(cause := getattr(error, "cause", None), FactseekError):
         return cause
@@ -520,7 +520,7 @@ def builder(cluster: ClusterSettings) -> Callable[[Sequence[BuildRequest], index
         try:
             return list(library.get(builds))
         except library.exceptions.RayError as error:
-            raise _reported(error, requests[0].folder.parent, "built") from None
+            raise _convert_error(error, requests[0].folder.parent, "built") from None
         finally:
             for reference in library.wait(builds, num_returns=len(builds), timeout=0)[1]:
                 library.cancel(reference, force=True)

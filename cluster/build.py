@@ -92,7 +92,7 @@ def build_shards(request: BuildRequest, shards: int, config: Config, run: Run = 
         with _changing(folder, request.wait) as before:
             requests = _requests(request, [shard.folder(folder) for shard in before.shards])
             reports = run(requests, config)
-        return _joined(layout.read(folder), reports)
+        return _join_reports(layout.read(folder), reports)
     reports = []
     sources = describe(request.sources)
     with locked(folder, request.wait), os_errors_reported(folder):
@@ -113,9 +113,9 @@ def build_shards(request: BuildRequest, shards: int, config: Config, run: Run = 
                 # Raise the same error as for an index without shards, with the documents that were left out.
                 build(replace(fresh, folder=parts[0], verb="overwrite", share=None), config)
 
-        made = _replaced(folder, old, count_, fill, note)
+        made = _replace_shards(folder, old, count_, fill, note)
         _sweep(folder, made, old)
-    return _joined(made, reports)
+    return _join_reports(made, reports)
 
 
 def delete(folder: Path, docids: Sequence[str], *, where: Filter | None = None, wait: float = 0.0) -> Deleted:
@@ -147,14 +147,14 @@ def verify(folder: Path, config: Config) -> Verified:
     """Check each shard, and check that it owns its documents. In the result, a segment's name begins with its shard."""
     shards, lease = layout.open_leased(folder)
     with closing(lease):
-        return _verified(folder, shards, config)
+        return _verify_shards(folder, shards, config)
 
 
 def repair(folder: Path, config: Config, *, wait: float = 0.0) -> Repaired:
     """Rebuild the damaged segments of every shard; see :func:`factseek.indexer.verification.repair`."""
     made: list[str] = []
     with _changing(folder, wait) as before:
-        verified = _verified(folder, before, config)
+        verified = _verify_shards(folder, before, config)
         for shard in before.shards:
             done = verification.repair(shard.folder(folder), config)
             made += [f"{shard.path}/{name}" for name in done.segments]
@@ -169,21 +169,21 @@ def shard(folder: Path, shards: int, config: Config, *, wait: float = 0.0) -> Re
     previous state stays published until the copy is complete.
     """
     check_number("--into", shards)
-    return _divided(folder, shards, config, wait, _check_whole)
+    return _divide(folder, shards, config, wait, _check_whole)
 
 
 def reshard(folder: Path, shards: int, config: Config, *, wait: float = 0.0) -> Resharded:
     """Copy the documents of an index in shards into another number of shards, as :func:`shard` does."""
     check_number("--shards", shards)
-    return _divided(folder, shards, config, wait, _check_sharded)
+    return _divide(folder, shards, config, wait, _check_sharded)
 
 
 def unshard(folder: Path, config: Config, *, wait: float = 0.0) -> Resharded:
     """Copy the documents of an index in shards into one without shards, as :func:`shard` does."""
-    return _divided(folder, 0, config, wait, _check_sharded)
+    return _divide(folder, 0, config, wait, _check_sharded)
 
 
-def _divided(folder: Path, shards: int, config: Config, wait: float, check: Callable[[Path], None]) -> Resharded:
+def _divide(folder: Path, shards: int, config: Config, wait: float, check: Callable[[Path], None]) -> Resharded:
     """Copy an index into ``shards`` shards (0: an index without shards), unless it already has this number.
 
     ``check`` raises IndexStateError if the index cannot be divided so.
@@ -197,7 +197,7 @@ def _divided(folder: Path, shards: int, config: Config, wait: float, check: Call
             if before == shards:
                 return Resharded(old.merged if old else parts[0][1], before)
             origins = [(part, segment) for part, manifest in parts for segment in manifest.segments]
-            copied = partial(_copied, origins=origins, shape=parts[0][1], config=config)
+            copied = partial(_copy_share, origins=origins, shape=parts[0][1], config=config)
             if shards:
 
                 def fill(places: Sequence[Path]) -> None:
@@ -205,7 +205,7 @@ def _divided(folder: Path, shards: int, config: Config, wait: float, check: Call
                         manifests.publish(place, copied(place, share=OwnedShare(number, shards)))
                         journals.clean(place)
 
-                made = _replaced(folder, old, shards, fill)
+                made = _replace_shards(folder, old, shards, fill)
             else:
                 journals.remove_build(folder)
                 manifests.publish(folder, copied(folder, share=None))
@@ -257,7 +257,7 @@ def _requests(request: BuildRequest, parts: Sequence[Path]) -> list[BuildRequest
     ]
 
 
-def _joined(shards: Shards, reports: Sequence[BuildReport]) -> BuildReport:
+def _join_reports(shards: Shards, reports: Sequence[BuildReport]) -> BuildReport:
     """Return the reports of all shards as one; the first report has the messages of the readers."""
     bad_lines = reports[0].bad_lines
     for report in reports[1:]:
@@ -316,7 +316,7 @@ def _go_back(folder: Path, shards: Shards) -> None:
             manifests.publish(part, shard.manifest)
 
 
-def _replaced(
+def _replace_shards(
     folder: Path, old: Shards | None, shards: int, fill: Callable[[Sequence[Path]], None], note: str = ""
 ) -> Shards:
     """Fill new shards, or those that an interrupted build with the same ``note`` left, and publish them."""
@@ -360,7 +360,7 @@ def _sweep(folder: Path, shards: Shards | None, old: Shards | None) -> None:
         journals.remove_part(part)
 
 
-def _copied(
+def _copy_share(
     folder: Path, *, origins: Sequence[Origin], shape: Manifest, config: Config, share: OwnedShare | None
 ) -> Manifest:
     """Copy those documents of the segments that belong to ``share`` (None: all); return the unpublished new state."""
@@ -377,7 +377,7 @@ def _copied(
     return with_segments(tools.manifest, tuple(made), folder)
 
 
-def _verified(folder: Path, shards: Shards, config: Config) -> Verified:
+def _verify_shards(folder: Path, shards: Shards, config: Config) -> Verified:
     """Verify a state of all shards; the caller must prevent the removal of its segments."""
     parts = [verification.verified_state(shard.folder(folder), shard.manifest, config) for shard in shards.shards]
     faults: dict[str, list[Fault]] = {}

@@ -139,7 +139,7 @@ def read(folder: Path) -> Shards:
         raise IndexStateError(f"is not a sharded index (it has no {SHARDS})", place=folder) from None
     except OSError as error:
         raise IndexStateError(f"cannot be read: {error.strerror}", place=path) from None
-    shards = _converted(path, manifests.decoded_json(path, content))
+    shards = _convert(path, manifests.decoded_json(path, content))
     for shard in shards.shards[1:]:
         _check_alike(path, shards.shards[0], shard)
     places: dict[Path, str] = {folder.resolve(): f"the index {folder} itself"}
@@ -176,7 +176,7 @@ def open_leased(folder: Path) -> tuple[Shards, Lease]:
         shards = newer
 
 
-def _converted(path: Path, raw: Any) -> Shards:
+def _convert(path: Path, raw: Any) -> Shards:
     if not isinstance(raw, dict) or not isinstance(raw.get("shards"), list):
         raise IndexStateError("does not describe a sharded index", place=path)
     if raw.get("layout") != LAYOUT:

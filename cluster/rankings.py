@@ -155,7 +155,7 @@ class ShardedRankings:
         With a limit, another thread encodes the queries while this one collects the statistics. Raises CutOffError if
         encoding exceeds the limit and no ranking works without vectors.
         """
-        encode = partial(self._encoded, queries)
+        encode = partial(self._encode_queries, queries)
         if limit is None or not self._vector_views:
             return list(self.names), _with_vectors(self._with_words(queries), encode())
         pending = limit.begin(self._encoding[0], encode)
@@ -177,7 +177,7 @@ class ShardedRankings:
             return [self._whole.collection.query(query) for query in queries]
         return [CollectionQuery(query, None, {}) for query in queries]
 
-    def _encoded(self, queries: Sequence[str]) -> dict[str, Vectors]:
+    def _encode_queries(self, queries: Sequence[str]) -> dict[str, Vectors]:
         """Return the vectors of queries by view, encoded once for all shards; vectors of documents are looked up."""
         vectors: dict[str, Vectors] = {}
         for view in self._vector_views:

@@ -180,7 +180,7 @@ def _read(
     )
     work: Work | None = None
     try:
-        journal = None if fresh else journals.unfinished(request.folder, fingerprint)
+        journal = None if fresh else journals.recover_unfinished(request.folder, fingerprint)
         work = Work(
             request.kind,
             sources,
@@ -324,10 +324,10 @@ def _check_fit(request: BuildRequest, config: Config, base: Manifest) -> None:
 
 def describe(sources: Sequence[Path]) -> tuple[SourceInfo, ...]:
     """Describe sources by content: a file by its checksum, a folder by the checksums of the files below it."""
-    return tuple(map(_described, sources))
+    return tuple(map(_describe_source, sources))
 
 
-def _described(source: Path) -> SourceInfo:
+def _describe_source(source: Path) -> SourceInfo:
     try:
         if source.is_dir():
             digest, size = hashlib.sha256(), 0

@@ -63,14 +63,14 @@ def compact(
         wanted = (*add, *([VECTORS, *further_views(models)] if models else ()))
         lacking = [name for name in wanted if name not in base.views]
         groups = _by_kind(base.segments) if lacking else worth_merging(base.segments, config.index.segment_passages)
-        return _published(folder, base, groups, config, lacking=lacking, models=models)
+        return _merge_and_publish(folder, base, groups, config, lacking=lacking, models=models)
 
 
 def merge_surplus(folder: Path, config: Config) -> Compacted:
     """Merge segments of the index if it has more than ``index.max_segments``. The caller holds the index's lock."""
     with os_errors_reported(folder):
         base = manifests.read(folder)
-        return _published(folder, base, surplus(base.segments, config.index), config)
+        return _merge_and_publish(folder, base, surplus(base.segments, config.index), config)
 
 
 def worth_merging(segments: Sequence[SegmentInfo], most: int) -> list[Group]:
@@ -128,7 +128,7 @@ def _segments(group: Group, most: int) -> int:
     return -(-sum(segment.passages for segment in group) // most)
 
 
-def _published(
+def _merge_and_publish(
     folder: Path,
     base: Manifest,
     groups: Sequence[Group],

@@ -20,7 +20,7 @@ from ..retrieval.records.claim_review import review_of, script_safe
 from ..retrieval.search.opening import leased
 from ..retrieval.store.documents import StoredDocument
 from ..retrieval.store.index_folder import IndexFolder
-from .collections.jsonl import exported
+from .collections.jsonl import export_document
 
 _HEAD = b'{"@context":"https://schema.org","@type":"DataFeed","dataFeedElement":[\n'
 _FOOT = b"\n]}\n"
@@ -39,7 +39,9 @@ def documents_of(folder: Path, where: Filter | None = None) -> Iterator[StoredDo
 
 def export(folder: Path, where: Filter | None = None) -> Iterator[bytes]:
     """Yield one line of JSON, with the document's checksum, for each document of :func:`documents_of`."""
-    return (exported(stored.document, stored.checksum).encode() + b"\n" for stored in documents_of(folder, where))
+    return (
+        export_document(stored.document, stored.checksum).encode() + b"\n" for stored in documents_of(folder, where)
+    )
 
 
 def export_reviews(folder: Path, where: Filter | None, left_out: Counter[str]) -> Iterator[bytes]:

@@ -63,7 +63,7 @@ def begin(folder: Path, fingerprint: str, sources: tuple[SourceInfo, ...]) -> Jo
     return journal
 
 
-def unfinished(folder: Path, fingerprint: str) -> Journal | None:
+def recover_unfinished(folder: Path, fingerprint: str) -> Journal | None:
     """Return the journal of an unfinished build of the same request, or None if no segment's text is complete.
 
     Move the finished segments to their place, and remove a segment whose text is incomplete.
@@ -169,7 +169,7 @@ def sweep(folder: Path) -> None:
             remove_part(part)
     for leftover in folder.glob(f".{manifests.NAME}.*.tmp"):
         leftover.unlink(missing_ok=True)
-    live = _named(folder)
+    live = _read_names(folder)
     if live is None:
         return
     journal = read(folder)
@@ -183,11 +183,11 @@ def sweep(folder: Path) -> None:
 
 def first_segment(folder: Path) -> int:
     """Return one more than the highest number of a segment in ``folder``, including segments that only readers use."""
-    names = (_named(folder) or set()) | {path.name for path in folder.glob(f"{SEGMENTS}/*")}
+    names = (_read_names(folder) or set()) | {path.name for path in folder.glob(f"{SEGMENTS}/*")}
     return max((int(name) for name in names if name.isdigit()), default=-1) + 1
 
 
-def _named(folder: Path) -> set[str] | None:
+def _read_names(folder: Path) -> set[str] | None:
     """Return the names of the segments in the manifest, or None if it cannot be read: then all segments must stay."""
     if not (folder / manifests.NAME).is_file():
         return set()

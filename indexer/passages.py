@@ -42,10 +42,10 @@ def _groups(sentence_spans: list[SentenceSpan], words: int, overlap: int) -> Ite
             return
         yield first, last
         # The next passage must add at least one new sentence, even if the repeated ones are long.
-        first = last + 1 - _repeated(sentence_spans, last, words, overlap)
+        first = last + 1 - _count_repeated(sentence_spans, last, words, overlap)
 
 
-def _repeated(sentence_spans: list[SentenceSpan], last: int, words: int, overlap: int) -> int:
+def _count_repeated(sentence_spans: list[SentenceSpan], last: int, words: int, overlap: int) -> int:
     """Return how many sentences, counted back from ``last``, the next passage can repeat and still add a new one."""
     room = words - sentence_spans[last + 1].words
     count = 0

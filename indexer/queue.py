@@ -159,7 +159,7 @@ class Queue:
         with os_errors_reported(place):
             place.mkdir(exist_ok=True)
         self._path = place / FILE
-        with _reported(self._path):
+        with _errors_reported(self._path):
             self._database = _connection(self._path, to_read=to_read)
 
     def close(self) -> None:
@@ -309,7 +309,7 @@ class Queue:
 
     def _column(self, query: str, *values: object) -> list[Any]:
         """Return the values of the only column that a query selects."""
-        with _reported(self._path):
+        with _errors_reported(self._path):
             return [value for (value,) in self._database.execute(query, values)]
 
     def _change(self, statement: str, *values: object, durable: bool = False) -> int:
@@ -320,7 +320,7 @@ class Queue:
     @contextmanager
     def _transaction(self, *, durable: bool = False) -> Iterator[None]:
         """Run the block completely or not at all. If ``durable``, its effect is on disk afterwards."""
-        with _reported(self._path):
+        with _errors_reported(self._path):
             if durable:
                 self._database.execute("PRAGMA synchronous = FULL")
             try:
@@ -389,7 +389,7 @@ def _connection(path: Path, *, to_read: bool) -> sqlite3.Connection:
 
 
 @contextmanager
-def _reported(path: Path) -> Iterator[None]:
+def _errors_reported(path: Path) -> Iterator[None]:
     """Turn an error of SQLite into one of factseek's."""
     try:
         yield

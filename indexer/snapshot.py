@@ -143,7 +143,7 @@ def restore(source: Path, folder: Path, config: Config, *, overwrite: bool = Fal
             journals.clean(folder)
             (folder / BUILD).mkdir(parents=True, exist_ok=True)
             copier = Copier(share=True)
-            renamed = [each for each in wanted.segments if not _copied(copier, source, folder, each, live)]
+            renamed = [each for each in wanted.segments if not _copy_segment(copier, source, folder, each, live)]
             manifest = wanted
             if renamed:  # the index has other segments with these names
                 with closing(Encoders(config)) as encoders:
@@ -172,7 +172,9 @@ def _check_plain(source: Path, wanted: Manifest) -> None:
                 raise IndexStateError(what, place=source / path, remedy="take a snapshot of the index again")
 
 
-def _copied(copier: Copier, source: Path, folder: Path, segment: SegmentInfo, live: dict[str, SegmentInfo]) -> bool:
+def _copy_segment(
+    copier: Copier, source: Path, folder: Path, segment: SegmentInfo, live: dict[str, SegmentInfo]
+) -> bool:
     """Copy a segment of the snapshot into the index, if missing. Return False if another segment has its name."""
     there = live.get(segment.name)
     if there is not None and there.files == segment.files and not any(file_faults(folder, there)):

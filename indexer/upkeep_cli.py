@@ -255,7 +255,7 @@ def _take_snapshot(args: argparse.Namespace) -> int:
     from .snapshot import snapshot
 
     done = snapshot(args.index, args.target, copy=args.copy)
-    facts = {"snapshot": str(args.target), "index": str(args.index), **_copied(done)}
+    facts = {"snapshot": str(args.target), "index": str(args.index), **_describe_copy(done)}
     shared = f"{format_count(done.files, 'file')} shared with the index"
     if done.shared < done.files:
         shared = f", {done.shared} shared with the index" if done.shared else ""
@@ -268,14 +268,14 @@ def _restore_index(args: argparse.Namespace) -> int:
     from .snapshot import restore
 
     done = restore(args.source, args.index, config_of(args, Config), overwrite=args.overwrite, wait=args.wait)
-    facts = {"index": str(args.index), "snapshot": str(args.source), **_copied(done)}
+    facts = {"index": str(args.index), "snapshot": str(args.source), **_describe_copy(done)}
     report(
         args, facts, f"{args.index}: {format_count(done.manifest.documents, 'document')} restored from {args.source}\n"
     )
     return DONE
 
 
-def _copied(done: Copied) -> dict[str, Any]:
+def _describe_copy(done: Copied) -> dict[str, Any]:
     return {
         "manifest_id": done.manifest.id,
         "documents": done.manifest.documents,

@@ -23,7 +23,7 @@ from ..retrieval.store.index_folder import IndexFolder
 from ..retrieval.store.manifest import SourceInfo
 from . import journal as journals
 from .build import BuildRequest, build_locked
-from .collections.jsonl import Refused, exported, read_line, unread_date
+from .collections.jsonl import Refused, export_document, read_line, unread_date
 from .compaction import merge_surplus
 from .deletion import publish_without
 from .encoders import Encoders
@@ -95,8 +95,9 @@ def published_documents(folder: Path) -> Iterator[StateOfDocument]:
 def put(folder: Path, lines: Sequence[str], config: Config, encoders: Encoders | None = None) -> None:
     """Publish documents. Each document replaces the published one with the same docid.
 
-    ``lines`` come from :func:`factseek.indexer.collections.jsonl.exported`; no docid occurs twice. The caller holds the
-    index's lock. Raises the same errors as a build. After an error, the index keeps what was published before.
+    ``lines`` come from :func:`factseek.indexer.collections.jsonl.export_document`; no docid occurs twice. The caller
+    holds the index's lock. Raises the same errors as a build. After an error, the index keeps what was published
+    before.
     """
     source = folder / JOBS / "batch"
     journals.clean(folder)  # all batches have the same fingerprint, and none may resume another
@@ -132,7 +133,7 @@ class _Item(NamedTuple):
             return cls(number, refused=document.reason)
         try:
             digest = checksum(document)
-            line_of = exported(document, digest)
+            line_of = export_document(document, digest)
         except RecursionError:
             return cls(number, document.docid, refused="is nested too deeply")
         return cls(number, document.docid, line_of, digest, unread_date=unread_date(document))
@@ -215,7 +216,7 @@ class Writer:
 
         ``stopped`` waits that many seconds. The writer also ends after ``FAILURES`` failures in a row.
         """
-        self._tried(self._remove_old)
+        self._try(self._remove_old)
         last = monotonic()
         pause = 0.0
         while self._failures < FAILURES and not stopped(pause) and monotonic() - last < IDLE:
@@ -254,7 +255,7 @@ class Writer:
             else:
                 self._advance(waiting[0])
             # A failure to merge small segments does not undo what was published.
-            self._tried(lambda: merge_surplus(self._folder, self._config))
+            self._try(lambda: merge_surplus(self._folder, self._config))
         return True
 
     def close(self) -> None:
@@ -262,7 +263,7 @@ class Writer:
         if self._bulk is not None:
             job = self._bulk.job
             job.attempts -= 1
-            self._tried(lambda: self._queue.save(job))
+            self._try(lambda: self._queue.save(job))
         if self._opened is not None:
             self._opened.close()
         self._encoders.close()
@@ -278,7 +279,7 @@ class Writer:
         def with_result(*names: Result) -> list[ClaimedChange]:
             return [each for each in claimed if results[each.number] in names]
 
-        if error := self._tried(judge):
+        if error := self._try(judge):
             self._answer(claimed, results, error)
             return
         puts, gone = with_result("created", "replaced"), with_result("deleted")
@@ -295,9 +296,9 @@ class Writer:
         kept = [each for each in claimed if results[each.number] not in ("conflict", "unsure")]
         singles = [(each.number, each.change.docid) for each in kept]
         if claimed:
-            error = self._tried(lambda: self._queue.note(singles)) or self._tried(publish)
+            error = self._try(lambda: self._queue.note(singles)) or self._try(publish)
             if error:
-                self._tried(lambda: self._queue.unnote(singles))
+                self._try(lambda: self._queue.unnote(singles))
             self._answer(claimed, results, error)
 
     def _answer(self, claimed: Sequence[ClaimedChange], results: Mapping[int, Result], error: str) -> None:
@@ -323,7 +324,7 @@ class Writer:
             self._queue.save(after)
             bulk.job = after
 
-        error = self._tried(publish_slice)
+        error = self._try(publish_slice)
         self._failures = self._failures + 1 if error else 0
         if error or bulk.done:
             self._queue.end(bulk.job, error)
@@ -347,13 +348,13 @@ class Writer:
         def read() -> None:
             self._bulk = Bulk(job, self._queue.documents(id_), manifests.read(self._folder).language)
 
-        if error := self._tried(read):
+        if error := self._try(read):
             self._queue.end(job, error)
 
     def _remove_old(self) -> None:
         self._queue.remove_old(most=self._limits.keep_jobs, days=self._limits.keep_job_days)
 
-    def _tried(self, call: Callable[[], object]) -> str:
+    def _try(self, call: Callable[[], object]) -> str:
         """Run ``call``; return its error in one line, or ``""`` if there is none.
 
         The line does not contain the path of the index, which clients must not see.

@@ -24,7 +24,7 @@ class LocalSource:
         self._index: Index | None = None
 
     def passages(self, queries: Sequence[str], choices: SearchChoices) -> list[list[Evidence]]:
-        with self._opened() as index:
+        with self._use_index() as index:
             search, texts = _search_of(index, queries, choices)
             hits = index.search(texts, search) if texts else []
             evidence = index.evidences(list(zip(texts, hits, strict=True)), search)
@@ -32,7 +32,7 @@ class LocalSource:
             return [ranked.get(query, []) for query in queries]
 
     def columns(self, queries: Sequence[str], choices: SearchChoices) -> list[ScoredDocids]:
-        with self._opened() as index:
+        with self._use_index() as index:
             search, texts = _search_of(index, queries, choices)
             ranked = dict(zip(texts, index.columns(texts, search) if texts else [], strict=True))
             return [ranked.get(query, ScoredDocids([], [])) for query in queries]
@@ -44,7 +44,7 @@ class LocalSource:
             self._index = None
 
     @contextmanager
-    def _opened(self) -> Iterator[Index]:
+    def _use_index(self) -> Iterator[Index]:
         """Yield the open index. Afterwards, detach this thread from Java unless it is the main thread."""
         is_main = threading.current_thread() is threading.main_thread()
         with nullcontext() if is_main else java_thread():

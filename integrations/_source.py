@@ -44,7 +44,7 @@ class SearchChoices(NamedTuple):
                 yield f"{name}={value}"
 
 
-def chosen(k: int, named: Mapping[str, Any]) -> SearchChoices:
+def parse_choices(k: int, named: Mapping[str, Any]) -> SearchChoices:
     """Return the choices that are given as keyword arguments.
 
     Raises QueryError if ``k`` is below 1, a name is unknown, ``filter`` is not a mapping, or ``stages`` is a text.

@@ -40,7 +40,7 @@ def stand_ins(args: argparse.Namespace) -> Iterator[None]:
     Raises NotFoundError if there is no such dataset, SourceError if it lacks the required part or cannot be read,
     UsageError if ``factseek index`` also has other sources.
     """
-    names = [name for name in _ARGUMENTS if any(map(_is_foreign, _listed(getattr(args, name, None))))]
+    names = [name for name in _ARGUMENTS if any(map(_is_foreign, _as_list(getattr(args, name, None))))]
     indexes = hasattr(args, "kind") and any(map(_is_foreign, [args.kind, *getattr(args, "sources", ())]))
     if not names and not indexes:
         yield
@@ -50,7 +50,7 @@ def stand_ins(args: argparse.Namespace) -> Iterator[None]:
     with TemporaryDirectory(prefix="factseek-irds-") as folder:
         for name in names:
             value = getattr(args, name)
-            paths = [_written(str(p), _ARGUMENTS[name], folder) if _is_foreign(p) else p for p in _listed(value)]
+            paths = [_write_part(str(p), _ARGUMENTS[name], folder) if _is_foreign(p) else p for p in _as_list(value)]
             setattr(args, name, paths if isinstance(value, list) else paths[0])
         if indexes:
             sources = [str(source) for source in [args.kind, *args.sources] if str(source) != KIND]
@@ -58,7 +58,7 @@ def stand_ins(args: argparse.Namespace) -> Iterator[None]:
                 remedy = f"index it separately, or give a dataset as {PREFIX}NAME"
                 raise UsageError(f"{others[0]}: is not a dataset of ir_datasets", remedy=remedy)
             args.language = args.language or _dataset(sources[0], "docs").docs_lang() or ""
-            args.kind, args.sources = KIND, [_written(source, "docs", folder) for source in sources]
+            args.kind, args.sources = KIND, [_write_part(source, "docs", folder) for source in sources]
         yield
 
 
@@ -74,11 +74,11 @@ def _is_foreign(value: object) -> bool:
     return str(value).startswith(PREFIX)
 
 
-def _listed(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _written(source: str, part: Part, folder: str) -> Path:
+def _write_part(source: str, part: Part, folder: str) -> Path:
     """Write a part of a dataset into ``folder``: JSON lines, or judgements in TREC's form; return the file."""
     _, ending, unit = _PARTS[part]
     path = Path(folder, source.replace("/", "-") + ending)

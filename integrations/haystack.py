@@ -13,7 +13,7 @@ from haystack.utils import Secret
 
 from ..retrieval.errors import FactseekError, QueryError
 from ..retrieval.search.evidence import Evidence
-from ._source import SearchChoices, chosen, errors_as, facts, open_source
+from ._source import SearchChoices, errors_as, facts, open_source, parse_choices
 
 LIBRARY = "haystack"
 EXTRA = "haystack"
@@ -59,7 +59,7 @@ class FactseekRetriever:
         self.timeout = timeout
         key = (api_key.resolve_value() if api_key else "") or ""
         with errors_as(ValueError):
-            chosen(top_k, {})
+            parse_choices(top_k, {})
             self._source = open_source(index, api_key=key, timeout=timeout)
 
     def to_dict(self) -> dict[str, Any]:

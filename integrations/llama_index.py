@@ -9,7 +9,7 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle, RelatedNodeInfo, TextNode
 
 from ..retrieval.search.evidence import Evidence
-from ._source import chosen, errors_as, facts, open_source
+from ._source import errors_as, facts, open_source, parse_choices
 
 LIBRARY = "llama_index"
 EXTRA = "llama-index"
@@ -39,7 +39,7 @@ class FactseekRetriever(BaseRetriever):
         Raises ValueError if ``index`` is a web address but not that of a served index, or a choice is unknown.
         """
         with errors_as(ValueError):
-            self._choices = chosen(similarity_top_k, choices)
+            self._choices = parse_choices(similarity_top_k, choices)
             self._source = open_source(index, api_key=api_key, timeout=timeout)
         super().__init__(callback_manager=callback_manager, verbose=verbose)
 

@@ -13,7 +13,7 @@ import pandas as pd
 import pyterrier as pt
 
 from ..retrieval.search.evidence import Evidence
-from ._source import TEXT_FIELDS, chosen, errors_as, facts, open_source
+from ._source import TEXT_FIELDS, errors_as, facts, open_source, parse_choices
 
 LIBRARY = "pyterrier"
 EXTRA = "pyterrier"
@@ -55,7 +55,7 @@ class FactseekTransformer(pt.Transformer):
         self.index = index
         self.metadata = tuple(metadata)
         with errors_as(ValueError):
-            self.choices = chosen(num_results, {"retriever": retriever, **choices})
+            self.choices = parse_choices(num_results, {"retriever": retriever, **choices})
             self._source = open_source(index, api_key=api_key, timeout=timeout)
 
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:

@@ -18,7 +18,7 @@ from flask import Blueprint, Request, Response, current_app, g, request, url_for
 from werkzeug.exceptions import UnsupportedMediaType
 
 from ..indexer.aliases import point
-from ..indexer.collections.jsonl import Refused, exported, read_line, unread_date
+from ..indexer.collections.jsonl import Refused, export_document, read_line, unread_date
 from ..indexer.queue import Change, Job, Mode, Queue, Result, has_queue
 from ..retrieval.domain import Document
 from ..retrieval.errors import NotFoundError, UserError
@@ -86,7 +86,7 @@ def document_at(docid: str, sent: DocumentRequest, manifest: Manifest) -> Docume
 def put_change(document: Document, states: tuple[str, ...] = (), *, absent: bool = False) -> Change:
     """Return the change that writes a document; ``states`` and ``absent`` are its conditions, as in :class:`Change`."""
     return Change(
-        docid=document.docid, line=exported(document), checksum=checksum(document), states=states, absent=absent
+        docid=document.docid, line=export_document(document), checksum=checksum(document), states=states, absent=absent
     )
 
 

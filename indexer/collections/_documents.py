@@ -116,7 +116,7 @@ class Docids:
         self._seen.add(both)
         return is_known
 
-    def unused(self, first: str) -> str:
+    def make_unique(self, first: str) -> str:
         """Return ``first`` or, if that docid is used already, ``first`` with a number; remember the result."""
         number = self._numbers.get(digest(first), 1)
         docid = first if number == 1 else f"{first}#{number}"

@@ -106,14 +106,14 @@ def read_json(path: Path, options: ReadOptions) -> Any:
     """Read a whole file that is one JSON value; raise BadFileError, with line and column, if it is not JSON."""
     content = read_bytes(path, options).removeprefix(codecs.BOM_UTF8)
     try:
-        return _checked(content.decode("utf-16" if content.startswith(_UTF16) else "utf-8"))
+        return _decode_json(content.decode("utf-16" if content.startswith(_UTF16) else "utf-8"))
     except UnicodeDecodeError as error:
         if content.startswith(_UTF16):
             raise BadFileError(path, NOT_UTF16) from None
         line = content.count(b"\n", 0, error.start) + 1
         raise BadFileError(f"{path}:{line}", f"is not UTF-8 (byte 0x{content[error.start]:02x})") from None
     except json.JSONDecodeError as error:
-        reason = f"is not JSON (column {error.colno}: {_lowered(error.msg)})"
+        reason = f"is not JSON (column {error.colno}: {_lower_first(error.msg)})"
         raise BadFileError(f"{path}:{error.lineno}", reason) from None
     except _NotPlainJsonError as error:
         raise BadFileError(path, str(error)) from None
@@ -126,7 +126,7 @@ def parse_json_object(line: str, place: str, options: ReadOptions) -> dict[str, 
     half a surrogate pair, and values nested deeper than ``DEEPEST``.
     """
     try:
-        value = _checked(line)
+        value = _decode_json(line)
         # Python's limit of nesting depends on the call stack. A line that is indexed here must be readable everywhere.
         if not isinstance(value, dict):
             reason = f"is {json_name(value)}, not a JSON object{list_advice(value)}"
@@ -135,7 +135,7 @@ def parse_json_object(line: str, place: str, options: ReadOptions) -> dict[str, 
         else:
             return value
     except json.JSONDecodeError as error:
-        reason = find_unended_json(line) or f"is not JSON (column {error.colno}: {_lowered(error.msg)})"
+        reason = find_unended_json(line) or f"is not JSON (column {error.colno}: {_lower_first(error.msg)})"
     except _NotPlainJsonError as error:
         reason = str(error)
     options.bad_lines.report(place, reason)
@@ -175,7 +175,7 @@ def _finite(digits: str) -> float:
 _DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
 
 
-def _checked(text: str) -> Any:
+def _decode_json(text: str) -> Any:
     try:
         value = _DECODER.decode(text)
     except json.JSONDecodeError:
@@ -193,5 +193,5 @@ def _checked(text: str) -> Any:
     return value
 
 
-def _lowered(message: str) -> str:
+def _lower_first(message: str) -> str:
     return message[:1].lower() + message[1:]

@@ -54,27 +54,27 @@ def scripts(page: str) -> Iterator[str]:
         yield page[element.inner_start : element.inner_end].strip("\ufeff \t\r\n")
 
 
-def parsed(script: str) -> Any:
+def parse_script(script: str) -> Any:
     """Return the JSON of a script, or a list of its values if it has several.
 
     The parser is at least as lenient as extruct. It skips comments, CDATA marks, trailing commas and semicolons. It
     accepts line ends in texts, and escapes that JSON lacks. Half a surrogate pair becomes U+FFFD, as in a browser.
     Raises BrokenScriptError, with line and column, if the script is not JSON.
     """
-    value = _parsed(script)
+    value = _parse_leniently(script)
     if not _SURROGATE_ESCAPE.search(script):
         return value
     return json.loads(_SURROGATE.sub("\ufffd", json.dumps(value, ensure_ascii=False)))
 
 
-def _parsed(script: str) -> Any:
+def _parse_leniently(script: str) -> Any:
     try:
         return json.loads(script, strict=False)
     except json.JSONDecodeError as error:
         reason = f"is not JSON (line {error.lineno}, column {error.colno}: {error.msg})"
     except (RecursionError, ValueError) as error:
         raise BrokenScriptError(f"is not JSON ({type(error).__name__})") from None
-    plain = _COMMENT.sub(lambda match: _BAD_ESCAPE.sub(_repaired, match[1]) if match[1] else " ", script)
+    plain = _COMMENT.sub(lambda match: _BAD_ESCAPE.sub(_repair_escape, match[1]) if match[1] else " ", script)
     plain = _TRAILING_COMMA.sub(lambda match: match[1] or "", plain)
     decoder, values = json.JSONDecoder(strict=False), list[Any]()
     at = _BETWEEN.match(plain).end()  # type: ignore[union-attr]  # it matches at least the empty text
@@ -90,7 +90,7 @@ def _parsed(script: str) -> Any:
     return values[0] if len(values) == 1 else values
 
 
-def _repaired(escape: re.Match[str]) -> str:
+def _repair_escape(escape: re.Match[str]) -> str:
     if escape[1] == "'":
         return "'"
     return escape[0] if escape[1] in '"\\/bfnrt' else f"\\{escape[0]}"
@@ -183,7 +183,7 @@ class _Items:
         """Return an item with the properties below it and in its references, but not those of items nested in it."""
         node: Node = {"@type": next(iter(sorted(_types(element.get("itemtype", "").split()))), "")}
         names = element.get("itemref", "").split()[:_MOST_REFERENCES] if depth < _DEEPEST_REFERENCES else []
-        referred = [self._named[name] for name in names if name in self._named]
+        referred = [self._elements_by_id[name] for name in names if name in self._elements_by_id]
         waiting, met = [*reversed(referred), *reversed(element)], {element}
         while waiting and self._left > 0:
             self._left -= 1
@@ -203,7 +203,7 @@ class _Items:
         return node
 
     @cached_property
-    def _named(self) -> dict[str, Any]:
+    def _elements_by_id(self) -> dict[str, Any]:
         """The elements by their ids; the first element with an id wins."""
         named: dict[str, Any] = {}
         for element in self._tree.iter():

@@ -49,7 +49,7 @@ class _Answer(ChildAnswer):
     texts: list[str] = msgspec.field(default_factory=list)
 
 
-def installed(*suffixes: str) -> tuple[str, ...]:
+def select_readable(*suffixes: str) -> tuple[str, ...]:
     """Return the ``suffixes`` of files that the installed libraries can read."""
     return tuple(suffix for suffix in suffixes if find_spec(_LIBRARIES["pdf" if suffix == PDF else "sheet"]))
 
@@ -71,17 +71,17 @@ def _current_sheet(path: Path) -> _Answer:
 
 @lru_cache(maxsize=1)  # a file is read several times in a row
 def _sheet(path: Path, _changed: int, _size: int) -> _Answer:
-    return _answered("sheet", path, "a workbook")
+    return _read_in_child("sheet", path, "a workbook")
 
 
 def pdf_text(path: Path) -> PDFText:
     """Return the text of a PDF, with its lines joined into paragraphs."""
-    answer = _answered("pdf", path, "a PDF")
+    answer = _read_in_child("pdf", path, "a PDF")
     starts = list(accumulate((len(text) + 1 for text in answer.texts), initial=0))[:-1]
     return PDFText(answer.title, "\n".join(answer.texts), starts)
 
 
-def _answered(what: str, path: Path, name: str) -> _Answer:
+def _read_in_child(what: str, path: Path, name: str) -> _Answer:
     if not find_spec(_LIBRARIES[what]):
         raise BadFileError(path, f"is {name}, which {_NEEDS}")
     if path.stat().st_size > _MOST_BYTES:

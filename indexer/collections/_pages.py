@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ...retrieval.records.dates import ORDERS, clean_date, order_of
 from ...retrieval.records.table_shape import known_binary, shape_of_start
-from ._linked_data import BrokenScriptError, parsed
+from ._linked_data import BrokenScriptError, parse_script
 from ._markup import attributes
 
 # Dates are searched only in the page's markup and address, never compared with today's date: the result must not depend
@@ -167,7 +167,7 @@ def decode(content: bytes, charset: str = "") -> str:
     for mark, encoding in _MARKS:
         if content.startswith(mark):
             return content[len(mark) :].decode(encoding, "replace")
-    declared = _declared(content, charset)
+    declared = _read_declared(content, charset)
     tries = [name for name in declared if name.startswith(_SEVEN_BIT)]
     for encoding in (*tries, "utf-8"):
         if (text := _strict(content, encoding)) is not None:
@@ -176,7 +176,7 @@ def decode(content: bytes, charset: str = "") -> str:
     broken = lenient.count("\ufffd")
     if broken * 4 < sum(character > "\x7f" for character in lenient):
         return lenient
-    for encoding in (*declared, *_guessed(content)):
+    for encoding in (*declared, *_guess_encodings(content)):
         if (text := _strict(content, encoding)) is not None:
             return text
     return content.decode(declared[0] if declared else "cp1252", "replace")
@@ -398,7 +398,7 @@ def _written_dates(tree: Any) -> Iterator[str]:
     for script in tree.iter("script"):
         if "ld+json" in (script.get("type") or ""):
             try:
-                yield from _linked_dates(parsed((script.text or "").strip()))
+                yield from _linked_dates(parse_script((script.text or "").strip()))
             except BrokenScriptError:
                 continue
     metas: dict[str, str] = {}
@@ -476,7 +476,7 @@ def _title(extracted: str, tree: Any) -> str:
     return " ".join(title.split())
 
 
-def _declared(content: bytes, charset: str) -> list[str]:
+def _read_declared(content: bytes, charset: str) -> list[str]:
     """Return the known encodings that the header and the page declare, as browsers interpret them."""
     names = [charset]
     if match := _META_CHARSET.search(content[:4096]):
@@ -494,7 +494,7 @@ def _is_charset(name: str) -> bool:
         return False
 
 
-def _guessed(content: bytes) -> list[str]:
+def _guess_encodings(content: bytes) -> list[str]:
     """Return the encodings that the bytes look like, best first. For fewer than 8 bytes beyond ASCII, return cp1252."""
     from trafilatura.utils import detect_encoding
 

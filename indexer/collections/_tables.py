@@ -316,7 +316,7 @@ def read_rows(path: Path, options: ReadOptions, columns: Columns) -> Iterator[tu
     rows: Iterator[tuple[str, Row]]
     match suffix.lower():
         case ".csv" | ".tsv" | ".txt" | ".xlsx" | ".ods":
-            makes_ids, rows = _delimited(path, options, columns)
+            makes_ids, rows = _read_delimited(path, options, columns)
         case ".jsonl" | ".ndjson":
             rows = _texts(read_objects(path, options), columns, options)
         case ".parquet":
@@ -326,7 +326,7 @@ def read_rows(path: Path, options: ReadOptions, columns: Columns) -> Iterator[tu
             makes_ids = columns.check(str(path), header, options)
             wanted = {name for names in columns.of(header).values() for name in names}
             records = parquet_records(path, [name for name in header if name in wanted])
-            rows = _texts(_numbered(path, records), columns, options)
+            rows = _texts(_number_records(path, records), columns, options)
         case ".pkl" | ".pickle":
             from ._frames import read_columns
 
@@ -334,7 +334,7 @@ def read_rows(path: Path, options: ReadOptions, columns: Columns) -> Iterator[tu
             cells = read_columns(path, read_bytes(path, options), wanted)
             makes_ids = columns.check(str(path), tuple(cells), options)
             records = (dict(zip(cells, row, strict=True)) for row in zip(*cells.values(), strict=True))
-            rows = _texts(_numbered(path, records), columns, options)
+            rows = _texts(_number_records(path, records), columns, options)
         case _:
             refuse_binary(path, shape_of_start(start_of(path)))
             raise SourceError(f"is not a table that factseek reads; give one of {', '.join(SUFFIXES)}", place=path)
@@ -342,7 +342,7 @@ def read_rows(path: Path, options: ReadOptions, columns: Columns) -> Iterator[tu
         yield place, {columns.docid: content_id(row), **row} if makes_ids else row
 
 
-def _numbered(path: Path, records: Iterator[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _number_records(path: Path, records: Iterator[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
     return ((f"{path}:{number}", record) for number, record in enumerate(records, 1))
 
 
@@ -392,7 +392,7 @@ def as_text(value: Any) -> str:
     )
 
 
-def _delimited(path: Path, options: ReadOptions, columns: Columns) -> tuple[bool, Iterator[tuple[str, Row]]]:
+def _read_delimited(path: Path, options: ReadOptions, columns: Columns) -> tuple[bool, Iterator[tuple[str, Row]]]:
     """Return whether ids must be made, and the rows of a CSV or TSV file with a header, whose cells may be quoted."""
     start = start_of(path)
     shape = shape_of_start(start)

@@ -19,8 +19,8 @@ from . import Files, ReadOptions, Record, dated
 from ._documents import MAX_DOCID_BYTES, Docids, digest, make_record, names_of_any_table, text_language
 from ._files import BadFileError, expand, read_bytes
 from ._lines import read_json
-from ._linked_data import BrokenScriptError, Node, microdata, nodes_of_type, parsed, scripts
-from ._office import SHEETS, installed
+from ._linked_data import BrokenScriptError, Node, microdata, nodes_of_type, parse_script, scripts
+from ._office import SHEETS, select_readable
 from ._pages import PageTooLargeError, binary_kind, check_attributes, decode
 from ._reviews import DOCID, docid_in, fields_of, metadata_of
 from ._tables import Columns, read_json_lines, read_rows
@@ -77,7 +77,7 @@ _MEANINGS = {
 def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
     """Yield one document per review, in the order of the files and of the reviews in each."""
     docids = Docids()
-    endings = (*_PAGES, ".json", ".jsonld", ".jsonl", ".ndjson", ".csv", ".tsv", *installed(*SHEETS))
+    endings = (*_PAGES, ".json", ".jsonld", ".jsonl", ".ndjson", ".csv", ".tsv", *select_readable(*SHEETS))
     for path in expand(sources, endings, options):
         for review in _reviews(path, options):
             if record := _record(review, docids, options):
@@ -114,10 +114,10 @@ def _reviews(path: Path, options: ReadOptions) -> Iterator[_Review]:
     else:
         names = names_of_any_table(_COLUMNS, options, _MEANINGS)
         for place, row in read_rows(path, options, Columns(names, (("claimReviewed",),), _COLUMNS)):
-            yield _Review(place, _nested(row))
+            yield _Review(place, _nest(row))
 
 
-def _nested(row: Mapping[str, str]) -> Node:
+def _nest(row: Mapping[str, str]) -> Node:
     node: Node = {}
     for name, value in row.items():
         *above, last = name.split(".")
@@ -137,7 +137,7 @@ def _of_page(path: Path, options: ReadOptions) -> list[_Review]:
     nodes: list[Node] = []
     for script in scripts(page):
         try:
-            nodes += nodes_of_type(parsed(script), _TYPE) if _TYPE in script else ()
+            nodes += nodes_of_type(parse_script(script), _TYPE) if _TYPE in script else ()
         except BrokenScriptError as error:
             options.bad_lines.report(str(path), f"its claim review {error}")
     if "itemscope" in page and _TYPE in page:
@@ -176,5 +176,5 @@ def _record(review: _Review, docids: Docids, options: ReadOptions) -> Record | N
     if not fields["url"]:
         options.note("some reviews have no web address; export --as claimreview will leave them out")
     language = fields["language"] or text_language(fields["text"], review.language)
-    fields |= {"docid": docids.unused(docid), "language": language}
+    fields |= {"docid": docids.make_unique(docid), "language": language}
     return make_record(fields, review.place, options, metadata)

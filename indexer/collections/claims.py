@@ -15,7 +15,7 @@ from . import Files, ReadOptions, Record, dated
 from ._documents import columns_of, make_record, names_of_any_table
 from ._files import BadFileError, expand
 from ._lines import read_json
-from ._office import SHEETS, installed
+from ._office import SHEETS, select_readable
 from ._reviews import with_rating
 from ._tables import Columns, Row, read_rows, texts_of
 
@@ -49,7 +49,7 @@ _NAMES = {
 @dated
 def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
     """Yield the verified claims of each file in order; the files of a folder are read in the order of their names."""
-    for path in expand(sources, (".tsv", ".csv", ".jsonl", ".json", *installed(*SHEETS)), options):
+    for path in expand(sources, (".tsv", ".csv", ".jsonl", ".json", *select_readable(*SHEETS)), options):
         if path.name.lower().removesuffix(".gz").endswith(".json"):
             rows = _json_rows(path, options)
         else:

@@ -68,10 +68,10 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
     """
     tables = [(one_file(source, "metadata.csv"), _ParseFolder(source)) for source in sources]
     repeats = _count_repeats(paper.row["cord_uid"] for paper in _papers(tables, options.silent()))
-    for rows in _grouped(_papers(tables, options), repeats):
+    for rows in _group_rows(_papers(tables, options), repeats):
         if len(rows) > 1:
             options.skipped["rows merged into another row of the same cord_uid"] += len(rows) - 1
-        if record := _record(rows[0]._replace(row=_merged([paper.row for paper in rows])), options):
+        if record := _record(rows[0]._replace(row=_merge_rows([paper.row for paper in rows])), options):
             yield record
 
 
@@ -89,7 +89,7 @@ def _count_repeats(docids: Iterable[str]) -> dict[int, int]:
     return dict(zip(distinct[again].tolist(), counts[again].tolist(), strict=True))
 
 
-def _grouped(papers: Iterable[_Paper], repeats: Mapping[int, int]) -> Iterator[list[_Paper]]:
+def _group_rows(papers: Iterable[_Paper], repeats: Mapping[int, int]) -> Iterator[list[_Paper]]:
     """Yield the rows of each paper together, at the position of its last row.
 
     Papers with fewer rows than the first pass counted follow at the end.
@@ -114,7 +114,7 @@ def _papers(tables: Sequence[tuple[Path, _ParseFolder]], options: ReadOptions) -
                 yield _Paper(place, row, parses)
 
 
-def _merged(rows: Sequence[Row]) -> Row:
+def _merge_rows(rows: Sequence[Row]) -> Row:
     row: Row = {}
     for each in rows:
         row = {**each, **row}
@@ -162,16 +162,16 @@ class _ParseFolder:
         """
         for column, older, ending in ((_FILES[0], "pmcid", ".xml.json"), (_FILES[1], "sha", ".json")):
             if any(name in row for name in _FILES):
-                paths = self._listed(_parts(row.get(column, "")), options)
+                paths = self._find_listed(_parts(row.get(column, "")), options)
             else:
-                paths = [path for name in _parts(row.get(older, "")) if (path := self._named(f"{name}{ending}"))]
+                paths = [path for name in _parts(row.get(older, "")) if (path := self._find_file(f"{name}{ending}"))]
             parses = [parse for path in paths if (parse := _read_parse(path, options)) is not None]
             best = max(parses, key=lambda parse: len(parse.body), default=_Parse())
             if best.body:
                 return best
         return _Parse()
 
-    def _listed(self, names: list[str], options: ReadOptions) -> list[Path]:
+    def _find_listed(self, names: list[str], options: ReadOptions) -> list[Path]:
         files = []
         for name in names:
             relative = PurePosixPath(name)
@@ -184,7 +184,7 @@ class _ParseFolder:
                 options.skipped["full texts that are in the metadata but not in the folder"] += 1
         return files
 
-    def _named(self, name: str) -> Path | None:
+    def _find_file(self, name: str) -> Path | None:
         """Return the first file with that name, in the order of the folders' names."""
         if "/" in name or "\\" in name:
             return None

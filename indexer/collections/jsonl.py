@@ -55,12 +55,12 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
 
 def _record(row: dict[str, Any], place: str, options: ReadOptions) -> Record | None:
     if row.keys() == set(EXPORTED):
-        return _exported(row, place, options)
+        return _read_exported(row, place, options)
     found = named_fields(row, _NAMES, place, options, _REQUIRED)
     return None if found is None else make_record(found[0], place, options, found[1])
 
 
-def _exported(row: dict[str, Any], place: str, options: ReadOptions) -> Record | None:
+def _read_exported(row: dict[str, Any], place: str, options: ReadOptions) -> Record | None:
     """Return an exported document unchanged, or report it as bad and return ``None``."""
     digest = row.pop("checksum")
     try:
@@ -105,7 +105,7 @@ def unread_date(document: Document) -> str:
     return "" if document.date else str(document.metadata.get("date", ""))
 
 
-def exported(document: Document, digest: str = "") -> str:
+def export_document(document: Document, digest: str = "") -> str:
     """Return a document as a line of JSON; reading the line returns an equal document. ``digest`` is its checksum."""
     row = {**document._asdict(), "metadata": dict(document.metadata), "checksum": digest or checksum(document)}
     return msgspec.json.encode(row, order="deterministic").decode()

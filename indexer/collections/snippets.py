@@ -21,7 +21,7 @@ from . import Files, ReadOptions, Record, dated
 from ._documents import checkthat_ids, columns_of, make_record, named_fields, names_of_any_table, plain_name
 from ._files import expand
 from ._lines import json_name, parse_json_object, read_lines
-from ._office import SHEETS, installed
+from ._office import SHEETS, select_readable
 from ._reviews import with_rating
 from ._tables import (
     Columns,
@@ -77,7 +77,7 @@ _OF_NO_NAME = re.compile(r"[\d\s]")
 @dated
 def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
     """Yield one document per snippet, in the order of the files and of their lines."""
-    for path in expand(sources, (".tsv", ".csv", ".jsonl", ".ndjson", ".json", *installed(*SHEETS)), options):
+    for path in expand(sources, (".tsv", ".csv", ".jsonl", ".ndjson", ".json", *select_readable(*SHEETS)), options):
         yield from _read_file(path, options)
 
 
@@ -159,7 +159,7 @@ def _read_rows(rows: Iterator[tuple[str, list[str]]], options: ReadOptions) -> I
         options.note(
             f"{place}: the first line has no known column names, so the columns are read as {read_as}; see --column"
         )
-    makes_ids = bool(header) and _known(options).check(place, [cell.strip() for cell in cells], options)
+    makes_ids = bool(header) and _make_columns(options).check(place, [cell.strip() for cell in cells], options)
     for place, cells in rows if header else chain([first], rows):
         row = dict(zip(columns, cells, strict=False))
         if len(cells) != len(columns):
@@ -176,7 +176,7 @@ def _read_rows(rows: Iterator[tuple[str, list[str]]], options: ReadOptions) -> I
                 yield record
 
 
-def _known(options: ReadOptions) -> Columns:
+def _make_columns(options: ReadOptions) -> Columns:
     return Columns(names_of_any_table(_NAMES, options), (), _NAMES, "docid", "these columns become metadata:")
 
 
@@ -187,7 +187,7 @@ def _header(cells: Sequence[str], place: str, options: ReadOptions) -> list[str]
     longer than a name. Raises SourceError if a header lacks a text or names a column twice.
     """
     named = [cell.strip() for cell in cells]
-    own, known = columns_of(named, _NAMES), _known(options).of(named)
+    own, known = columns_of(named, _NAMES), _make_columns(options).of(named)
     if any(len(cell) > _LONGEST_NAME for cell in cells):
         return None
     if not (options.columns or own.keys() & {"docid", "text"} or ("text" in known and len(cells) > 1)):

@@ -25,7 +25,7 @@ from ._archives import Capture, captures, is_archive
 from ._documents import Docids, checkthat_ids, make_record, text_language
 from ._files import BadFileError, expand, read_bytes
 from ._lines import read_objects
-from ._office import PDF, SHEETS, installed, pdf_text
+from ._office import PDF, SHEETS, pdf_text, select_readable
 from ._pages import Page, PageTooLargeError, binary_kind, decode, extract
 from ._tables import is_table, kind_for
 
@@ -56,7 +56,7 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
     """
     claims = [source for source in sources if _is_json(source) and not source.is_dir()]
     pages = [source for source in sources if source not in claims]
-    files = expand(pages, (*_PAGES, *ARCHIVES, *installed(PDF)), options)
+    files = expand(pages, (*_PAGES, *ARCHIVES, *select_readable(PDF)), options)
     archives = {path for path in files if is_archive(path)}
     results: dict[str, _Result] = {}
     beside = (path for source in pages if source.is_dir() for path in _beside(source))
@@ -69,7 +69,7 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
     archived = Docids()
     for path in files:
         if path in archives:
-            yield from _archived(path, archived, options)
+            yield from _read_archive(path, archived, options)
         elif record := _page_of_file(path, docids[path], results.get(_stem(path.name), _Result()), options):
             yield record
 
@@ -134,7 +134,7 @@ def _page_of_file(path: Path, docid: str, result: _Result, options: ReadOptions)
     return _record(page, {**fields, "url": result.url or page.url, "title": title}, place, options)
 
 
-def _archived(path: Path, docids: Docids, options: ReadOptions) -> Iterator[Record]:
+def _read_archive(path: Path, docids: Docids, options: ReadOptions) -> Iterator[Record]:
     for capture in captures(path, options):
         if kind := binary_kind(capture.content):
             options.leave_out(capture.place, f"{kind} served as text")
@@ -150,7 +150,7 @@ def _archived(path: Path, docids: Docids, options: ReadOptions) -> Iterator[Reco
             options.skipped["pages captured again without a change"] += 1
             continue
         docid = f"{url}@{re.sub(r'[^0-9]', '', capture.moment)}" if docids.has(url) else url
-        fields = {"docid": docids.unused(docid), "url": capture.url, "title": page.title}
+        fields = {"docid": docids.make_unique(docid), "url": capture.url, "title": page.title}
         if record := _record(page, fields, capture.place, options, {"captured": capture.moment}):
             yield record
 

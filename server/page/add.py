@@ -18,7 +18,7 @@ from ...indexer.collections import ReadOptions, reader, webpages
 from ...indexer.collections._documents import other_language
 from ...indexer.collections._office import PDF, SHEETS
 from ...indexer.collections._tables import is_table, kind_for, start_of
-from ...indexer.collections.jsonl import exported, unread_date
+from ...indexer.collections.jsonl import export_document, unread_date
 from ...indexer.passages import split
 from ...indexer.queue import Job, Queue
 from ...retrieval.domain import Document
@@ -137,7 +137,7 @@ def _read_several(file: FileStorage, form: AddState, served: ServedIndex) -> tup
         except SourceError as error:
             raise BadInput("file", error.line.removeprefix(f"{folder}/")) from None
     settings = registry().config.server
-    form.rows = f"[{','.join(map(exported, documents))}]"
+    form.rows = f"[{','.join(map(export_document, documents))}]"
     if not documents or len(documents) > settings.max_bulk or len(form.rows) > settings.max_body_bytes:
         reason = "is too large for a form; index it with factseek index" if documents else "contains nothing to add"
         form.rows = ""

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from factseek.indexer.collections.jsonl import exported
+from factseek.indexer.collections.jsonl import export_document
 from factseek.indexer.lock import POLL_SECONDS
 from factseek.indexer.queue import Change, Job, Mode, Queue
 from factseek.indexer.writer import ATTEMPTS, SLICE, Writer, WriterLimits, put
@@ -38,7 +38,7 @@ def rows(count: int, start: int = 0) -> list[dict[str, Any]]:
 
 def leave(folder: Path, docid: str, text: str = "", **conditions: Any) -> int:
     document = Document(docid, text, language="en")
-    put = {"line": exported(document), "checksum": checksum(document)} if text else {}
+    put = {"line": export_document(document), "checksum": checksum(document)} if text else {}
     with Queue(folder) as queue:
         return queue.submit(Change(docid=docid, **put, **conditions))
 
@@ -97,7 +97,7 @@ def test_another_writer_goes_on_where_one_died(folder: Path, writer: Writer) -> 
     job = leave_bulk(folder, rows(SLICE + 1), "append")
     writer.work()
     # It dies after it has published the rest, before it can say so.
-    put(folder, [exported(Document(f"n{SLICE}", f"Note {SLICE}.", language="en"))], Config())
+    put(folder, [export_document(Document(f"n{SLICE}", f"Note {SLICE}.", language="en"))], Config())
     another = Writer(folder, Config(), LIMITS)
     assert another.work()
     ended = job_of(folder, job)
