@@ -141,7 +141,7 @@ def evaluate(run: Run, qrels: Qrels, measures: Sequence[str]) -> Figures:
 
     refuse_text("measures", measures)
     _check_judged(qrels)
-    return scoring.evaluate(qrels, _scores(run), scoring.named(",".join(measures)))
+    return scoring.evaluate(qrels, _scores(run), scoring.parse_measures(",".join(measures)))
 
 
 def compare(runs: Mapping[str, Run], qrels: Qrels, measures: Sequence[str], *, seed: int = 0) -> Comparison:
@@ -154,14 +154,14 @@ def compare(runs: Mapping[str, Run], qrels: Qrels, measures: Sequence[str], *, s
     Raises QueryError if there are fewer than two runs, a measure is unknown, or ``qrels`` is empty.
     """
     from .eval.run import compare as judging
-    from .eval.scoring.measures import named
+    from .eval.scoring.measures import parse_measures
 
     refuse_text("measures", measures)
     if len(runs) < 2:
         raise QueryError("there is nothing to compare", remedy="give two runs or more")
     _check_judged(qrels)
     scores = {name: _scores(run) for name, run in runs.items()}
-    return judging.compare(qrels, scores, named(",".join(measures)), seed=seed)
+    return judging.compare(qrels, scores, parse_measures(",".join(measures)), seed=seed)
 
 
 def read_queries(path: str | Path) -> list[Query]:

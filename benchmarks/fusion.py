@@ -29,7 +29,7 @@ from factseek.eval.learn.grid import Setting, fusions
 from factseek.eval.learn.tune import FusedEvaluator
 from factseek.eval.run.batch import SearchQuery, chunks, columns
 from factseek.eval.scoring.measures import values_of
-from factseek.eval.scoring.statistics import Interval, Values, intervals, paired
+from factseek.eval.scoring.statistics import Interval, Values, compare_pairs, intervals
 from factseek.eval.scoring.tables import markdown_table
 from factseek.retrieval.files import write_atomically
 from factseek.retrieval.records.runs import ScoreTable
@@ -269,7 +269,7 @@ def signed(interval: Interval, sign: str = "+") -> str:
 
 def tested(before: Values, after: Values) -> str:
     """Return the difference, ``after`` minus ``before``, with its interval and its p-value."""
-    test = paired(before, after, 0)
+    test = compare_pairs(before, after, 0)
     return f"{signed(test.difference)}, {test.p_randomisation:.3f}"
 
 
@@ -290,7 +290,7 @@ def languages_report(xquad: Sequence[Case]) -> str:
     rows = []
     for name, of in figures_of.items():
         cells = [signed(intervals(of[ranking][:, None], 0)[0], "") for ranking in shown]
-        rows.append([name, *cells, signed(paired(of["bm25"], of["hybrid"], 0).difference)])
+        rows.append([name, *cells, signed(compare_pairs(of["bm25"], of["hybrid"], 0).difference)])
     return markdown_table((RANK, *shown, "hybrid over bm25"), rows, left=1)
 
 

@@ -22,11 +22,11 @@ from benchmarks.data import data_folder
 from benchmarks.measuring import part, program, publish
 from benchmarks.quality import indexed
 from factseek import Config, FusionSettings, Hit, Search, SearchSettings, open_index
-from factseek.eval.learn.combiner import KINDS, CombinerRequest, Pool, learn, measured, pools
+from factseek.eval.learn.combiner import KINDS, CombinerRequest, Pool, learn, measure_model, pools
 from factseek.eval.learn.tune import FusedEvaluator
-from factseek.eval.run.batch import Judged, chunks, drawn
+from factseek.eval.run.batch import Judged, chunks, draw_numbers
 from factseek.eval.scoring.measures import values_of
-from factseek.eval.scoring.statistics import SURE, Values, paired
+from factseek.eval.scoring.statistics import SURE, Values, compare_pairs
 from factseek.eval.scoring.tables import markdown_table
 from factseek.retrieval.domain import VectorQuery
 from factseek.retrieval.progress import bar
@@ -80,7 +80,7 @@ def sample(case: fusion.Case) -> Sample:
     """Return the sample of a case; of XQuAD-R, only ``QUESTIONS`` questions are drawn."""
     ranked = fusion.rankings(case, RANKINGS)
     if case.family == fusion.XQUAD:
-        queries = tuple(case.queries[at] for at in drawn(len(case.queries), QUESTIONS, 0))
+        queries = tuple(case.queries[at] for at in draw_numbers(len(case.queries), QUESTIONS, 0))
         case = case._replace(queries=queries, qrels={query.qid: case.qrels[query.qid] for query in queries})
     ranked = {name: {query.qid: ranking[query.qid] for query in case.queries} for name, ranking in ranked.items()}
 
@@ -103,7 +103,7 @@ def sample(case: fusion.Case) -> Sample:
         "dense, feedback": np.stack([value(ranking) for ranking in fed]),
         "hybrid, feedback": np.stack([fused(ranked["bm25"], ranking) for ranking in fed]),
     }
-    alone["default"] = measured(made, case.qrels, fusion.MEASURE, None)
+    alone["default"] = measure_model(made, case.qrels, fusion.MEASURE, None)
     return Sample(case, made, alone, by_way)
 
 
@@ -150,7 +150,7 @@ def report(samples: Sequence[Sample]) -> str:
         for name, of in VARIANTS.items():
             before, after = case.fused[shown.index(of)], case.fused[shown.index(name)]
             cells.append(fusion.tested(before, after))
-            test = paired(before, after, 0)
+            test = compare_pairs(before, after, 0)
             better[name] += test.sure
             worse[name] += test.p_randomisation < SURE and not test.sure
         rows.append([case.name, f"{case.fused.shape[1]:,}", *cells])
@@ -177,7 +177,9 @@ def _judged(samples: Sequence[Sample], family: str, shown: Sequence[str]) -> Ite
         cases = [fusion.MeasuredCase("", of.case.family, of.feedback[name], {}) for of in others]
         ways[name] = fusion.best(fusion.family_means(cases))
     for of in (of for of in samples if of.case.family == family):
-        learned = {kind: measured(of.pools, of.case.qrels, fusion.MEASURE, model) for kind, model in models.items()}
+        learned = {
+            kind: measure_model(of.pools, of.case.qrels, fusion.MEASURE, model) for kind, model in models.items()
+        }
         every = {**of.alone, **learned, **{name: of.feedback[name][way] for name, way in ways.items()}}
         yield fusion.MeasuredCase(of.case.name, family, np.stack([every[name] for name in shown]), {})
 

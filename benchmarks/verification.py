@@ -26,7 +26,7 @@ from factseek import Config
 from factseek.claims.evidence.features import FeatureExtractors, open_contrast
 from factseek.claims.evidence.sentences import Finder
 from factseek.claims.learning.figures import figures, needed_confidence, risk_curve
-from factseek.claims.text.quantities import quantities, unstated
+from factseek.claims.text.quantities import find_unstated, quantities
 from factseek.claims.verdicts import models
 from factseek.claims.verdicts.models import Cases
 from factseek.claims.verdicts.training import out_of_fold, split
@@ -205,7 +205,7 @@ def pairs_section(pairs: Sequence[Mapping[str, str]], cases: Cases, collection: 
     """
     model = models.kind("evidence").fit(collection.retrieved, collection.classes, collection.labels, CONFIG.verdict)
     probability = model.probabilities(cases)
-    lacking = np.array([bool(unstated(quantities(pair["claim"]), quantities(pair["evidence"]))) for pair in pairs])
+    lacking = np.array([bool(find_unstated(quantities(pair["claim"]), quantities(pair["evidence"]))) for pair in pairs])
     probability[lacking & (probability.argmax(axis=1) == 0)] = np.eye(len(collection.labels))[-1]
     labels = np.array([collection.labels.index(pair["label"]) for pair in pairs])
     verdicts, rows = probability.argmax(axis=1), []

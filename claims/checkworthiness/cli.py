@@ -110,7 +110,7 @@ def run(args: argparse.Namespace, formats: StatementTasks) -> int:
     format_ = formats.load(args.task)
     # Read the inputs first, so that an error in them appears before minutes of training.
     inputs = [] if args.stream else [_read(args, format_, name) for name in args.input]
-    learned = _learned(args, format_)
+    learned = _load_or_train(args, format_)
     if args.stream:
         for entry in rank_stream(learned.ranker, _coming(args, format_, learned), args.words):
             write_now(json_line(entry))
@@ -146,7 +146,7 @@ def tune_encoder(args: argparse.Namespace, formats: StatementTasks) -> int:
     return DONE
 
 
-def _learned(args: argparse.Namespace, format_: StatementTask) -> TrainedRanker:
+def _load_or_train(args: argparse.Namespace, format_: StatementTask) -> TrainedRanker:
     """Load the ranker, or train it and, with ``--save``, save it."""
     config = config_of(args, Config)
     if args.load:
@@ -184,7 +184,7 @@ def _coming(args: argparse.Namespace, format_: StatementTask, learned: TrainedRa
     """Yield the statements of the inputs as they arrive, each with its language."""
     languages = learned.manifest.languages
 
-    def named(statements: Iterable[Statement]) -> Iterator[Statement]:
+    def add_languages(statements: Iterable[Statement]) -> Iterator[Statement]:
         for statement in statements:
             foreign = "" if args.language else unknown_language(statement.text, languages)
             if foreign:
@@ -193,10 +193,10 @@ def _coming(args: argparse.Namespace, format_: StatementTask, learned: TrainedRa
 
     for name in args.input or [STANDARD_INPUT]:
         if name == STANDARD_INPUT:
-            yield from named(format_.stream_statements(sys.stdin.buffer, _PIPED))
+            yield from add_languages(format_.stream_statements(sys.stdin.buffer, _PIPED))
         else:
             with open_regular(Path(name)) as file:
-                yield from named(format_.stream_statements(file, name))
+                yield from add_languages(format_.stream_statements(file, name))
 
 
 def with_files_of_folders(args: argparse.Namespace) -> argparse.Namespace:

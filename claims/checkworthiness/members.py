@@ -21,7 +21,7 @@ from ...retrieval.records.model_file import State, array, number
 from ..learning import models
 from ..learning.models import Floats, Labels
 from ..settings import JOINT, Config
-from ..text.surface import NAMES, surface_features, written
+from ..text.surface import NAMES, decode_time, surface_features
 from ..text.words import Analyze, NgramVocabulary, characters, learn_ngrams, words
 
 _AT_ONCE = 512
@@ -89,7 +89,7 @@ def applies(name: str, statements: Sequence[Statement], config: Config) -> bool:
     return several == name.startswith(JOINT) and kind(name).reads(statements, config)
 
 
-def restored(name: str, member: State, model: State, config: Config) -> MemberReader:
+def restore_member(name: str, member: State, model: State, config: Config) -> MemberReader:
     """Return the member and its model, restored from their states.
 
     Raises ValueError, KeyError or TypeError if there is no member of that name, or the states do not fit.
@@ -97,7 +97,7 @@ def restored(name: str, member: State, model: State, config: Config) -> MemberRe
     return kind(name).restore(member, model, config)
 
 
-def _spoken(statements: Sequence[Statement]) -> list[str]:
+def _name_speakers(statements: Sequence[Statement]) -> list[str]:
     """Return the text of each statement; if it has a speaker, a word that names the speaker comes first."""
     speakers = ("".join(char if char.isalnum() else "_" for char in one.speaker.lower()) for one in statements)
     return [
@@ -119,7 +119,7 @@ class _Lexical(Member):
 
     @classmethod
     def make(cls, statements: Sequence[Statement], config: Config) -> Self:
-        texts = _spoken(statements)
+        texts = _name_speakers(statements)
         learned = {
             name: learn_ngrams(texts, analyze, sublinear=True, least=least) for name, (analyze, least) in _TERMS.items()
         }
@@ -137,7 +137,7 @@ class _Lexical(Member):
     def features(self, statements: Sequence[Statement]) -> Any:
         from scipy.sparse import hstack
 
-        texts = _spoken(statements)
+        texts = _name_speakers(statements)
         return hstack([self._vocabularies[name].vectors(texts) for name in _TERMS], format="csr")
 
     def fit(self, features: Any, labels: Labels, weights: Floats, strength: float, seed: int) -> Model:
@@ -184,7 +184,7 @@ class _Neighbours(Member):
 
     @classmethod
     def make(cls, statements: Sequence[Statement], config: Config) -> Self:
-        return cls(learn_ngrams(_spoken(statements), words, sublinear=True), config.claims.best.sharpnesses)
+        return cls(learn_ngrams(_name_speakers(statements), words, sublinear=True), config.claims.best.sharpnesses)
 
     @classmethod
     def restore(cls, member: State, model: State, config: Config) -> MemberReader:
@@ -195,7 +195,7 @@ class _Neighbours(Member):
         return MemberReader(cls(vocabulary), votes)
 
     def features(self, statements: Sequence[Statement]) -> Any:
-        return self._vocabulary.vectors(_spoken(statements))
+        return self._vocabulary.vectors(_name_speakers(statements))
 
     def fit(self, features: Any, labels: Labels, weights: Floats, strength: float, seed: int) -> Model:
         return _Votes(features, labels, strength)
@@ -348,10 +348,10 @@ class _Days(Member):
 
     @staticmethod
     def reads(statements: Sequence[Statement], config: Config) -> bool:
-        return not all(math.isnan(written(statement)) for statement in statements)
+        return not all(math.isnan(decode_time(statement)) for statement in statements)
 
     def features(self, statements: Sequence[Statement]) -> Floats:
-        return np.array([written(statement) for statement in statements])
+        return np.array([decode_time(statement) for statement in statements])
 
     def fit(self, features: Floats, labels: Labels, weights: Floats, strength: float, seed: int) -> Model:
         return Moments(features, labels, strength)

@@ -34,7 +34,7 @@ from ...retrieval.errors import MachineError, SourceError
 from ...retrieval.store.manifest import EncoderInfo
 from ..settings import Config
 from ..text.polarity import OPPOSING, Lexicon, Polarity, opposites, polarity
-from ..text.quantities import Quantity, agreement, quantities, unstated
+from ..text.quantities import Quantity, agreement, find_unstated, quantities
 from ..text.words import Analyzer, coverage, terms
 from .sentences import ClaimEvidence, EvidenceSentence
 
@@ -75,7 +75,7 @@ def matrix(
     return np.array(rows, dtype=np.float64).reshape(-1, len(NAMES))
 
 
-def covered(claim: str, evidence: ClaimEvidence, analyzer: Analyzer) -> float:
+def compute_coverage(claim: str, evidence: ClaimEvidence, analyzer: Analyzer) -> float:
     """Return the share of a claim's distinct terms that occur in at least one sentence of its evidence."""
     there = [term for sentence in evidence.sentences for term in terms(sentence.text, analyzer)]
     return coverage(terms(claim, analyzer), there)
@@ -83,14 +83,14 @@ def covered(claim: str, evidence: ClaimEvidence, analyzer: Analyzer) -> float:
 
 def numbers_missing(claim: str, evidence: ClaimEvidence) -> list[Quantity]:
     """Return the quantities of a claim that no sentence of its evidence repeats."""
-    return unstated(
+    return find_unstated(
         quantities(claim), [number for sentence in evidence.sentences for number in quantities(sentence.text)]
     )
 
 
 def _row(claim: Reading, evidence: ClaimEvidence, analyzer: Analyzer, lists: Lexicon) -> list[float]:
     read = [reading(sentence.text, analyzer, lists) for sentence in evidence.sentences]
-    lacking = unstated(claim.quantities, [number for text in read for number in text.quantities])
+    lacking = find_unstated(claim.quantities, [number for text in read for number in text.quantities])
     both = zip(evidence.sentences, read, strict=True)
     pairs = np.array([_pair(claim, sentence, text, lacking) for sentence, text in both])
     parts = (pairs[0], pairs.max(axis=0), pairs.mean(axis=0)) if len(pairs) else [[0.0] * len(PAIR)] * len(OF)
@@ -151,7 +151,7 @@ class ContrastExtractor:
         self.info = info
         self._encoder = encoder
         self._language = language
-        self._vector = cache_method(_KEPT, self._encoded)
+        self._vector = cache_method(_KEPT, self._encode)
 
     def matrix(self, claims: Sequence[str], evidence: Sequence[ClaimEvidence]) -> NDArray[np.float64]:
         """Return the features, shape (len(claims), len(CONTRASTED)); zeros without a sentence or an opposite."""
@@ -165,7 +165,7 @@ class ContrastExtractor:
                 row[:] = nearer[0], nearer.max(), nearer.mean()
         return features
 
-    def _encoded(self, text: str) -> NDArray[np.float64]:
+    def _encode(self, text: str) -> NDArray[np.float64]:
         # Encode every text as a query: claim and sentence have the same role, and neither is searched for in the other.
         return np.asarray(self._encoder.encode_query([text])[0], dtype=np.float64)
 
@@ -176,7 +176,7 @@ class EntailmentExtractor:
     def __init__(self, model: EntailmentModel, info: EntailmentInfo | None = None) -> None:
         self.info = info
         self._model = model
-        self._log_odds = cache_method(_KEPT, self._judged)
+        self._log_odds = cache_method(_KEPT, self._judge)
 
     def matrix(self, claims: Sequence[str], evidence: Sequence[ClaimEvidence]) -> NDArray[np.float64]:
         """Return the features, shape (len(claims), len(ENTAILED)); zeros without a sentence."""
@@ -187,7 +187,7 @@ class EntailmentExtractor:
                 row[:] = np.concatenate([pairs[0], pairs.max(axis=0), pairs.mean(axis=0)])
         return features
 
-    def _judged(self, text: str, claim: str) -> tuple[float, float]:
+    def _judge(self, text: str, claim: str) -> tuple[float, float]:
         """Return the log-odds that a text entails a claim, and that it contradicts the claim."""
         judged = self._model.judge(text, claim)
         return _log_odds(judged.entails), _log_odds(judged.contradicts)

@@ -125,7 +125,7 @@ class Finder:
         for claim, group, evidence in zip(claims, groups, retrieved, strict=True):
             hits = [Hit(docid, 0.0, number) for docid, number in group]
             shown = self.index.evidence(claim, hits, self._search, highlight=False) if hits else []
-            annotated.append(evidence._replace(sentences=_nearest(self._compared(claim, shown))) if hits else evidence)
+            annotated.append(evidence._replace(sentences=_nearest(self._compare(claim, shown))) if hits else evidence)
         return annotated
 
     def _evidence(self, claim: str, hits: Sequence[Hit]) -> ClaimEvidence:
@@ -138,10 +138,10 @@ class Finder:
         number, raised = self._settings.sentences, raised_by_page(hits, self._settings.page_weight)
         shown = self.index.evidence(claim, raised[:number], self._search, highlight=False)
         if all(passage.kind in self._whole for passage in shown):
-            chosen = _nearest(self._compared(claim, shown))
+            chosen = _nearest(self._compare(claim, shown))
         else:
             shown += self.index.evidence(claim, raised[number : number * _MORE], self._search, highlight=False)
-            nearest = _nearest(self._compared(claim, shown))
+            nearest = _nearest(self._compare(claim, shown))
             chosen = tuple(sorted(nearest, key=lambda sentence: -sentence.similarity)[:number])
         top, last = hits[0].score, hits[min(len(hits), number) - 1].score
         spread = (top - last) / abs(top) if top else 0.0
@@ -153,7 +153,7 @@ class Finder:
             return max(hit.score for hit in hits)
         return max((part.score for hit in hits for part in hit.parts if part.retriever == retriever), default=0.0)
 
-    def _compared(self, claim: str, shown: Sequence[Shown]) -> list[list[EvidenceSentence]]:
+    def _compare(self, claim: str, shown: Sequence[Shown]) -> list[list[EvidenceSentence]]:
         """Return the sentences of each passage with their similarity to the claim, in the order of the text."""
         cut = [list(_cut(passage_shown, whole=passage_shown.kind in self._whole)) for passage_shown in shown]
         flat = [sentence for passage in cut for sentence in passage]

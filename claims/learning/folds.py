@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ...retrieval.domain import Statement
 from ...retrieval.errors import SourceError
-from ..text.surface import written
+from ..text.surface import decode_time
 from ..text.words import groups
 
 _LEAST = 2  # the minimum number of statements of each class, so that some can be held out
@@ -48,15 +48,15 @@ def folds(statements: Sequence[Statement], number: int, seed: int) -> NDArray[np
     number = max(2, min(number, *np.bincount(labels, minlength=2).tolist()))
     options = {"shuffle": True, "random_state": seed}
     if len(set(together.tolist())) >= number:
-        numbers = _numbered(StratifiedGroupKFold(number, **options).split(labels, labels, together), len(labels))
+        numbers = _number_folds(StratifiedGroupKFold(number, **options).split(labels, labels, together), len(labels))
         if all(len(set(labels[numbers != fold].tolist())) == 2 for fold in range(number)):
             return numbers
-    return _numbered(StratifiedKFold(number, **options).split(labels, labels), len(labels))
+    return _number_folds(StratifiedKFold(number, **options).split(labels, labels), len(labels))
 
 
 def forwards(statements: Sequence[Statement], number: int) -> NDArray[np.int64]:
     """Return the block of each statement in the order of time, 0 to ``number`` - 1; -1 if its time is unknown."""
-    moments = np.array([written(statement) for statement in statements])
+    moments = np.array([decode_time(statement) for statement in statements])
     blocks = np.full(len(statements), -1, dtype=np.int64)
     dated = np.flatnonzero(~np.isnan(moments))
     order = dated[np.argsort(moments[dated], kind="stable")]
@@ -64,7 +64,7 @@ def forwards(statements: Sequence[Statement], number: int) -> NDArray[np.int64]:
     return blocks
 
 
-def _numbered(splits: Iterable[tuple[Any, NDArray[np.intp]]], size: int) -> NDArray[np.int64]:
+def _number_folds(splits: Iterable[tuple[Any, NDArray[np.intp]]], size: int) -> NDArray[np.int64]:
     numbers = np.zeros(size, dtype=np.int64)
     for fold, (_, tested) in enumerate(splits):
         numbers[tested] = fold
@@ -78,7 +78,7 @@ def average_precision(labels: NDArray[np.int64], scores: NDArray[np.float64]) ->
     return float(np.mean(np.arange(1, len(ranks) + 1) / ranks)) if len(ranks) else 0.0
 
 
-def sampled(statements: Sequence[Statement], most: int, seed: int) -> tuple[list[Statement], float]:
+def sample_statements(statements: Sequence[Statement], most: int, seed: int) -> tuple[list[Statement], float]:
     """Drop statements not worth checking until there are at most ``most`` for each worth checking; 0 keeps all.
 
     Add the second value to log-odds learned from the sample; the sum corrects for the sampling.
@@ -122,7 +122,7 @@ def learn_stack(scores: Scores, labels: NDArray[np.int64]) -> Stack:
 
     names = list(scores)
     while True:
-        columns, scale = _standardised(np.stack([scores[name] for name in names], axis=1))
+        columns, scale = _standardise(np.stack([scores[name] for name in names], axis=1))
         machine = LogisticRegression(C=_FREEDOM / len(labels), class_weight="balanced", max_iter=1000)
         weights = machine.fit(columns, labels).coef_[0] / scale
         kept = [name for name, weight in zip(names, weights, strict=True) if weight > 0]
@@ -133,7 +133,7 @@ def learn_stack(scores: Scores, labels: NDArray[np.int64]) -> Stack:
         names = kept
     of_name = dict(zip(names, map(float, weights), strict=True))
     summed = Stack(of_name, 0.0).score(scores)
-    column, scale = _standardised(summed[:, None])
+    column, scale = _standardise(summed[:, None])
     machine = LogisticRegression(C=1.0, max_iter=1000).fit(column, labels)
     slope = float(machine.coef_[0, 0] / scale[0])
     if slope <= 0:
@@ -148,7 +148,7 @@ def _constant_stack(name: str, labels: NDArray[np.int64]) -> Stack:
     return Stack({name: 0.0}, math.log(share / (1 - share)))
 
 
-def _standardised(columns: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _standardise(columns: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return columns of mean 0 and spread 1, and the divisor of each; a constant column becomes 0."""
     scale = columns.std(axis=0)
     scale[scale == 0] = 1

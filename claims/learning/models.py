@@ -82,7 +82,7 @@ def fit_kernel(features: Floats, labels: Labels, weights: Floats, strength: floa
     """Fit a support vector machine on standardised rows; ``strength`` is scikit-learn's C."""
     from sklearn.svm import SVC
 
-    scales = _standardised(features)
+    scales = _fit_scale(features)
     gamma = 1 / (2 * features.shape[1])
     machine = SVC(C=strength, gamma=gamma)
     machine.fit((features - scales["centre"]) / scales["scale"], labels, sample_weight=weights)
@@ -167,7 +167,7 @@ def fit_logistic(features: Any, classes: NDArray[np.int64], strength: float, *, 
 
     tensors: dict[str, Floats] = {}
     if standardised:
-        tensors = _standardised(features)
+        tensors = _fit_scale(features)
         features = (features - tensors["centre"]) / tensors["scale"]
     with threadpool_limits(limits=1):
         learned = LogisticRegression(C=strength, class_weight="balanced", max_iter=5000).fit(features, classes)
@@ -184,7 +184,7 @@ def restore_logistic(state: State, width: int, *, standardised: bool) -> Logisti
     return Logistic(tensors | _restored_scales(state, width) if standardised else tensors)
 
 
-def _standardised(features: Floats) -> dict[str, Floats]:
+def _fit_scale(features: Floats) -> dict[str, Floats]:
     """Return the shift and scale that give every feature mean 0 and spread 1; a constant feature becomes 0."""
     spread = features.std(axis=0)
     return {"centre": features.mean(axis=0), "scale": np.where(spread > 1e-12, spread, 1.0)}

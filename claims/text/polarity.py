@@ -195,15 +195,15 @@ def opposites(text: str, language: str) -> list[str]:
         return []
     words = list(_OPPOSED.finditer(text))
     low = [word.group().lower().replace("’", "'") for word in words]
-    affirmed = list(_affirmed(text, words, low, lists))
+    affirmed = list(_remove_negations(text, words, low, lists))
     # In a negated sentence, a reversed word is no contradiction: something that does not prevent need not cause.
     carrier = next((word for word, key in zip(words, low, strict=True) if key in lists.carriers), None)
     denied = text[: carrier.end()] + lists.negation + text[carrier.end() :] if carrier else lists.denial + text
-    made = affirmed or [*_turned(text, words, low, lists), denied, *_exchanged(text, words, low, lists)]
+    made = affirmed or [*_replace_words(text, words, low, lists), denied, *_exchange_sides(text, words, low, lists)]
     return [opposite for opposite in dict.fromkeys(made) if opposite != text and _OPPOSED.search(opposite)][:_MOST]
 
 
-def _turned(text: str, words: Sequence[re.Match[str]], low: Sequence[str], lists: Opposing) -> Iterator[str]:
+def _replace_words(text: str, words: Sequence[re.Match[str]], low: Sequence[str], lists: Opposing) -> Iterator[str]:
     """Yield, for each word that has an opposite, the text with this word replaced by its opposite."""
     for word, key in zip(words, low, strict=True):
         if key in lists.turned:
@@ -212,7 +212,7 @@ def _turned(text: str, words: Sequence[re.Match[str]], low: Sequence[str], lists
             yield text[: word.start()] + shaped + text[word.end() :]
 
 
-def _affirmed(text: str, words: Sequence[re.Match[str]], low: Sequence[str], lists: Opposing) -> Iterator[str]:
+def _remove_negations(text: str, words: Sequence[re.Match[str]], low: Sequence[str], lists: Opposing) -> Iterator[str]:
     for at, key in enumerate(low):
         if key not in lists.negations:
             continue
@@ -221,7 +221,7 @@ def _affirmed(text: str, words: Sequence[re.Match[str]], low: Sequence[str], lis
         yield text[: first.start()] + (f"{left} " if left else "") + text[words[at].end() :].lstrip()
 
 
-def _exchanged(text: str, words: Sequence[re.Match[str]], low: Sequence[str], lists: Opposing) -> Iterator[str]:
+def _exchange_sides(text: str, words: Sequence[re.Match[str]], low: Sequence[str], lists: Opposing) -> Iterator[str]:
     """Yield a comparison with its two sides exchanged: the text before its verb, and the text after ``than``."""
     verb = next((at for at, key in enumerate(low) if key in lists.carriers), 0)
     than = next((at for at, key in enumerate(low) if key == lists.than and at > verb), 0)

@@ -64,12 +64,12 @@ def agreement(
     If ``evidence`` is a single sentence of several, ``lacking`` are the claim's quantities that none of them repeats;
     only these can be contradicted.
     """
-    missing = unstated(claim, evidence)
+    missing = find_unstated(claim, evidence)
     contradicted = sum(bool(_of_same_unit(stated, evidence)) for stated in (missing if lacking is None else lacking))
     return Agreement(len(claim), len(claim) - len(missing), contradicted)
 
 
-def unstated(claim: Sequence[Quantity], evidence: Sequence[Quantity]) -> list[Quantity]:
+def find_unstated(claim: Sequence[Quantity], evidence: Sequence[Quantity]) -> list[Quantity]:
     """Return the quantities of a claim that evidence does not repeat, in their order."""
     return [
         stated

@@ -73,7 +73,7 @@ def _features_of(text: str) -> list[float]:
     ]  # fmt: skip
 
 
-def written(statement: Statement) -> float:
+def decode_time(statement: Statement) -> float:
     """Return the time of a tweet from its id, in days since 1970 (UTC); NaN if the id is not a tweet's."""
     if not _TWEET_NUMBER.fullmatch(statement.qid):
         return float("nan")

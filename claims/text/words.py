@@ -26,7 +26,7 @@ _WORD = re.compile(r"[#@]?\w+|[%€$£₺?!]")
 _CHARACTERS = (2, 3, 4, 5)
 
 
-def normalised(text: str) -> str:
+def normalise(text: str) -> str:
     """Return a text unescaped, in lower case; addresses become ``xxurl``, accounts ``xxuser``, and numbers ``0``."""
     text = URL.sub(" xxurl ", unescape(unescape(text)))
     return _NUMBER.sub("0", MENTION.sub(" xxuser ", text)).lower()
@@ -41,7 +41,7 @@ def words(text: str) -> list[str]:
 
 def characters(text: str) -> Iterator[str]:
     """Yield the n-grams of 2 to 5 characters inside the words of a normalised text, including blanks at word ends."""
-    for word in normalised(text).split():
+    for word in normalise(text).split():
         padded = f" {word} "
         for size in _CHARACTERS:
             for start in range(max(1, len(padded) - size + 1)):
@@ -69,7 +69,7 @@ def coverage(wanted: Iterable[Hashable], there: Iterable[Hashable]) -> float:
 Analyze = Callable[[str], Iterable[str]]  # a function that returns the terms of a text, as often as they occur
 
 
-def _weighted(counted: Iterable[Counter[int]], weights: NDArray[np.float64], *, sublinear: bool) -> Any:
+def _weigh_terms(counted: Iterable[Counter[int]], weights: NDArray[np.float64], *, sublinear: bool) -> Any:
     """Return the counts of each text as the row of a scipy CSR matrix, float64, with ascending columns.
 
     A row has the count n of each term times its weight, scaled to unit length. With ``sublinear``, 1 + ln n replaces n.
@@ -105,7 +105,7 @@ class NgramVocabulary:
         counted = (
             Counter(row for term in self._analyze(text) if (row := self._rows.get(term)) is not None) for text in texts
         )
-        return _weighted(counted, self.weights, sublinear=self._sublinear)
+        return _weigh_terms(counted, self.weights, sublinear=self._sublinear)
 
 
 def learn_ngrams(texts: Sequence[str], analyze: Analyze, *, sublinear: bool, least: int = 1) -> NgramVocabulary:
@@ -139,7 +139,7 @@ class Hashing:
     def encode_document(self, texts: Sequence[str]) -> Any:
         """Return a scipy CSR matrix, float32, shape (len(texts), dimension)."""
         counted = (_bucket_counts(text, self.dimension) for text in texts)
-        return _weighted(counted, self.rarity, sublinear=True).astype(np.float32)
+        return _weigh_terms(counted, self.rarity, sublinear=True).astype(np.float32)
 
 
 def learn_buckets(texts: Sequence[str], number: int) -> Hashing:
@@ -153,7 +153,7 @@ def learn_buckets(texts: Sequence[str], number: int) -> Hashing:
 def _bucket_counts(text: str, number: int) -> Counter[int]:
     """Return the count of each bucket in a text; a text without words has bucket 0."""
     grams = []
-    for word in normalised(text).split():
+    for word in normalise(text).split():
         padded = f"<{word}>"
         grams.append(padded)
         for size in _SIZES:

@@ -92,7 +92,7 @@ def run(args: argparse.Namespace, formats: VerdictTasks) -> int:
     claims = formats.load(args.task).read_claims(args.input, labelled=False) if args.input else []
     with open_index(args.index, config) as index:
         finder = finder_of(args, index, config)
-        learned = _learned(args, formats, finder, config)
+        learned = _load_or_train(args, formats, finder, config)
         if claims:
             verifier = learned.verifier(finder, config.verdict)
             with closing(bar("judging", "claim", len(claims))) as running:
@@ -111,7 +111,7 @@ def finder_of(args: argparse.Namespace, index: Index, config: Config) -> Finder:
     return Finder(index, config.verdict, where)
 
 
-def _learned(args: argparse.Namespace, formats: VerdictTasks, finder: Finder, config: Config) -> TrainedVerdicts:
+def _load_or_train(args: argparse.Namespace, formats: VerdictTasks, finder: Finder, config: Config) -> TrainedVerdicts:
     if args.load:
         learned = training.load(args.load, config, args.task)
         check_model(args, learned.manifest)

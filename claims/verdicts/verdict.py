@@ -14,7 +14,7 @@ from ...retrieval.errors import QueryError
 from ...retrieval.files import storable
 from ...retrieval.progress import Bar
 from ...retrieval.store.manifest import EncoderInfo
-from ..evidence.features import NO_EXTRACTORS, FeatureExtractors, covered, matrix, numbers_missing
+from ..evidence.features import NO_EXTRACTORS, FeatureExtractors, compute_coverage, matrix, numbers_missing
 from ..evidence.sentences import ClaimEvidence, Finder, stance_of
 from ..learning.figures import RiskPoint, needed_confidence
 from ..learning.models import ModelManifest
@@ -132,7 +132,7 @@ class Verifier:
         refuse_long(claims, self._finder)
         for start in range(0, len(claims), AT_ONCE):
             chunk = claims[start : start + AT_ONCE]
-            yield from self._decided(chunk, self._finder.find([claim.text for claim in chunk]))
+            yield from self._decide(chunk, self._finder.find([claim.text for claim in chunk]))
             if progress:
                 progress.update(len(chunk))
 
@@ -146,7 +146,7 @@ class Verifier:
         rows = self._learned.model.probabilities(cases).tolist()
         return [dict(zip(self._learned.manifest.labels, row, strict=True)) for row in rows]
 
-    def _decided(self, claims: Sequence[Claim], evidence: Sequence[ClaimEvidence]) -> Iterator[Verdict]:
+    def _decide(self, claims: Sequence[Claim], evidence: Sequence[ClaimEvidence]) -> Iterator[Verdict]:
         manifest, least = self._learned.manifest, self._settings.min_confidence
         reads_evidence = models.kind(manifest.model).READS_EVIDENCE
         for claim, of_claim, each in zip(claims, evidence, self._probabilities(claims, evidence), strict=True):
@@ -164,7 +164,7 @@ class Verifier:
         if self._settings.need_numbers and supports and (missing := numbers_missing(claim.text, evidence)):
             return f"the evidence does not state {missing[0].value:.12g}, which is a number in the claim"
         analyzer = self._finder.index.terms
-        share = covered(claim.text, evidence, analyzer)
+        share = compute_coverage(claim.text, evidence, analyzer)
         if share >= self._settings.min_coverage:
             return ""
         words = len(set(terms(claim.text, analyzer)))

@@ -160,7 +160,7 @@ def bench(
     )
 
 
-def chosen(text: str | None, index: Index) -> tuple[str, ...]:
+def choose_retrievers(text: str | None, index: Index) -> tuple[str, ...]:
     """Split a list of retrievers (None: all of the index).
 
     Raises QueryError if it is empty, or if the index lacks what a retriever needs.

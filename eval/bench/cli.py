@@ -14,8 +14,8 @@ from ...retrieval.search.index import open_index
 from ...retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, say, write
 from ..learn.cli import add_judged, add_option, judged_files
 from ..run.batch import read_judged
-from ..scoring.measures import named
-from .bench import as_html, as_markdown, chosen, plot
+from ..scoring.measures import parse_measures
+from .bench import as_html, as_markdown, choose_retrievers, plot
 from .bench import bench as bench_on
 
 _MEASURES = "nDCG@10,R@100,AP,RR@10"
@@ -66,8 +66,8 @@ def bench(args: argparse.Namespace) -> int:
     with open_index(args.index, config) as index:
         result = bench_on(
             index,
-            retrievers=chosen(args.retrievers, index),
-            measures=named(args.measures),
+            retrievers=choose_retrievers(args.retrievers, index),
+            measures=parse_measures(args.measures),
             judged=read_judged(judged_files(args), index),
             name=args.name or index.info.name,
             timed=args.timed,

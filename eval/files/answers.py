@@ -13,7 +13,7 @@ from ...retrieval.errors import QueryError
 from ...retrieval.records.lines import quote_value
 from ...retrieval.records.runs import ScoreTable, best_documents
 from ...retrieval.text import ProfileName
-from .report import CheckReport, accepted
+from .report import CheckReport, read_or_refuse
 
 Answer = tuple[str, ScoredDocids]  # a qid and the documents found for it
 Note = Callable[[str], None]  # a function that receives a note on the judgements for the reader of the figures
@@ -67,7 +67,7 @@ class RunScores(NamedTuple):
 
 def scores_of(path: Path, read: Callable[[Path, CheckReport], ScoreTable]) -> RunScores:
     """Return the scores of a submission, with its warnings as notes; raise CheckFailed if it has errors."""
-    table, report = accepted(path, read)
+    table, report = read_or_refuse(path, read)
     return RunScores(table, tuple(report.notes))
 
 

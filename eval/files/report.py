@@ -72,7 +72,7 @@ class CheckReport:
 
     @property
     def notes(self) -> list[str]:
-        """The messages, without those on a missing line end, which :func:`.tables.unended` reports."""
+        """The messages, without those on a missing line end, which :func:`.tables.note_unended` reports."""
         return [text for text in self.messages if not text.endswith(f": {UNENDED}")]
 
     @property
@@ -103,7 +103,7 @@ class CheckReport:
 T = TypeVar("T")
 
 
-def accepted(path: Path, read: Callable[[Path, CheckReport], T]) -> tuple[T, CheckReport]:
+def read_or_refuse(path: Path, read: Callable[[Path, CheckReport], T]) -> tuple[T, CheckReport]:
     """Return what ``read`` finds in a submission, and the report; raise CheckFailed if it has errors."""
     report = CheckReport(path)
     found = read(path, report)
@@ -128,7 +128,7 @@ def check_ids(
         return
     known = set(expected)
     strangers = [key for key in lines if key not in known]
-    folded = {_folded(key): key for key in known} if strangers else {}
+    folded = {_fold_key(key): key for key in known} if strangers else {}
     if len(strangers) == len(lines):
         first = strangers[0]
         hint = (
@@ -146,17 +146,17 @@ def check_ids(
 
 def near_miss(strangers: Collection[str], known: Collection[str]) -> str:
     """Return a hint for the first id that differs from a known one only by case, zeros or white space, or ``""``."""
-    folded = {_folded(key): key for key in known}
+    folded = {_fold_key(key): key for key in known}
     return next((hint for key in strangers if (hint := _near_hint(folded, key))), "")
 
 
-def _folded(key: str) -> str:
+def _fold_key(key: str) -> str:
     return "/".join(part.strip().lstrip("0") for part in key.casefold().split("/"))
 
 
 def _near_hint(folded: Mapping[str, str], key: str) -> str:
     """Return a hint that names the known id which the unknown one probably means, or ``""``."""
-    meant = folded.get(_folded(key))
+    meant = folded.get(_fold_key(key))
     if meant is None or meant == key:
         return ""
     parts = list(zip(meant.split("/"), key.split("/"), strict=True))
@@ -170,7 +170,7 @@ def _near_hint(folded: Mapping[str, str], key: str) -> str:
     )
 
 
-def paired(
+def pair_files(
     gold: Sequence[Path], runs: Sequence[Path], gold_name: str = "--gold", runs_name: str = "--run"
 ) -> list[tuple[Path, Path]]:
     """Return each file of ``--gold`` with one of ``--run``: paired by position, or by name if both are folders.

@@ -133,12 +133,12 @@ def rows_of(
     csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE))
     row: list[tuple[int, str]] = []
 
-    def remembered() -> Iterator[str]:
+    def remember_lines() -> Iterator[str]:
         for number, text in text_lines(path, faults):
             row.append((number, text))
             yield text + "\n"
 
-    reader = csv.reader(remembered(), "excel", delimiter=delimiter, strict=True)
+    reader = csv.reader(remember_lines(), "excel", delimiter=delimiter, strict=True)
     header: list[str] = []
     while True:
         row.clear()
@@ -190,11 +190,11 @@ def rows_below(path: Path, numbered: Numbered, delimiter: str, *, quoting: bool 
     names = numbered[0][1].split(delimiter)
     width = len(names)
     if delimiter == "\t":
-        plain = unquoted(numbered[1:], delimiter)
+        plain = split_lines(numbered[1:], delimiter)
         in_quotes = all(len(name) > 1 and name[0] == name[-1] == '"' for name in names)
         if not (quoting or in_quotes) and all(len(cells) == width for _, cells in plain):
             return plain
-        found = _quoted(numbered, delimiter, width)
+        found = _read_quoted(numbered, delimiter, width)
         if found or all(len(cells) == width for _, cells in plain):
             return found or plain
     else:
@@ -203,8 +203,8 @@ def rows_below(path: Path, numbered: Numbered, delimiter: str, *, quoting: bool 
         except csv.Error:
             message = "the header is not a row of a table: a cell contains a line end"
             raise SourceError(message, place=f"{path}:{numbered[0][0]}") from None
-        plain = unquoted(numbered[1:], delimiter)
-        if found := _quoted(numbered, delimiter, width):
+        plain = split_lines(numbered[1:], delimiter)
+        if found := _read_quoted(numbered, delimiter, width):
             return found
     odd = next(((line, cells) for line, cells in plain if len(cells) != width), None)
     if odd is not None:
@@ -214,12 +214,12 @@ def rows_below(path: Path, numbered: Numbered, delimiter: str, *, quoting: bool 
     return []
 
 
-def unquoted(numbered: Numbered, delimiter: str) -> Rows:
+def split_lines(numbered: Numbered, delimiter: str) -> Rows:
     """Split lines at every delimiter; leave out blank lines."""
     return [(line, text.split(delimiter)) for line, text in numbered if text.strip()]
 
 
-def _quoted(numbered: Numbered, delimiter: str, width: int) -> Rows:
+def _read_quoted(numbered: Numbered, delimiter: str, width: int) -> Rows:
     """Return the rows below a header, or none if one does not fit; cells may be in quotes and contain line breaks."""
     csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE))
     reader = csv.reader((f"{text}\n" for _, text in numbered), delimiter=delimiter, strict=True)
@@ -238,7 +238,7 @@ def _quoted(numbered: Numbered, delimiter: str, width: int) -> Rows:
     return found
 
 
-def unended(paths: Iterable[Path]) -> list[str]:
+def note_unended(paths: Iterable[Path]) -> list[str]:
     """Return a note for each file whose last line has no line end.
 
     A truncated line can look like a whole one, so a truncated file may show no other fault. A truncated gzip file

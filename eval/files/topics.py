@@ -24,7 +24,7 @@ from ...retrieval.records.runs import column, encodable
 from ...retrieval.records.table_shape import TableShape, column_at, column_name, find_unended_json, wrapper_advice
 from ...retrieval.text import unescape
 from .answers import TaskQuery
-from .tables import Numbered, Rows, rows_below, shape_of_lines, table_lines, unquoted
+from .tables import Numbered, Rows, rows_below, shape_of_lines, split_lines, table_lines
 
 QIDS = (
     *("qid", "query_id", "queryid", "_id", "id", "tweet_id", "tweetid", "id_str", "post_id", "claim_id", "claimid"),
@@ -167,7 +167,7 @@ def _of_table(
     path: Path, numbered: Numbered, filled: Numbered, shape: TableShape, faults: Strict, *, quoting: bool
 ) -> Iterator[_Draft]:
     delimiter = shape.delimiter
-    header = _header(shape, filled[0][0], unquoted(filled, delimiter), faults)
+    header = _header(shape, filled[0][0], split_lines(filled, delimiter), faults)
     tabs = [text.count("\t") for _, text in filled]
     if header == (0, 1) and delimiter == "\t" and tabs[0] == min(tabs) == 1 < max(tabs):
         header, filled = None, filled[1:]  # everything after the first tab is the text

@@ -21,7 +21,7 @@ from ...retrieval.search.index import Index, open_index
 from ...retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, full_config_of, say, write
 from ...retrieval.text import PROFILES
 from ..run.batch import Judged, JudgedFiles, read_judged
-from ..scoring.measures import named
+from ..scoring.measures import parse_measures
 from ..tasks import RANKING
 from .combiner import CombinerRequest
 from .combiner import train as learn_combination
@@ -266,7 +266,7 @@ def _checked_measure(args: argparse.Namespace) -> str:
 
 
 def _one_measure(text: str) -> str:
-    measure, *others = named(text)
+    measure, *others = parse_measures(text)
     if others:
         raise QueryError(f"--measure {text}: give one measure")
     return measure

@@ -41,7 +41,7 @@ from ...retrieval.search.combiner import (
 from ...retrieval.search.index import Index
 from ..run.batch import Judged, with_evidence
 from ..scoring.measures import values_of
-from ..scoring.statistics import Values, intervals, paired
+from ..scoring.statistics import Values, compare_pairs, intervals
 from ..scoring.tables import interval_table
 from .examples import folds_of, grouped_folds
 
@@ -155,7 +155,7 @@ def fit_trees(pools: Sequence[Pool], seed: int) -> Boosted:
     )
 
 
-def averaged(weights: CombinerModel, grown: CombinerModel, pools: Sequence[Pool]) -> Averaged:
+def average_models(weights: CombinerModel, grown: CombinerModel, pools: Sequence[Pool]) -> Averaged:
     """Combine two models that learned from the same pools into one that gives both equal weight."""
 
     def spread(model: CombinerModel) -> float:
@@ -232,11 +232,11 @@ def train(index: Index, judged: Judged, request: CombinerRequest, progress: Prog
             learned = learn([read[row] for row in others.tolist()], judged.qrels, request, bar)
             held_out = [read[row] for row in part.tolist()]
             for kind, of_kind in values.items():
-                of_kind[part] = measured(held_out, judged.qrels, measure, learned.get(kind))
+                of_kind[part] = measure_model(held_out, judged.qrels, measure, learned.get(kind))
         model = learn(read, judged.qrels, request, bar).get(Averaged.KIND)
-    plain, best = measured(read, judged.qrels, measure, None), values[Averaged.KIND]
+    plain, best = measure_model(read, judged.qrels, measure, None), values[Averaged.KIND]
     before, after, *each = intervals(np.stack([plain, best, *values.values()], axis=1), seed)
-    test, kinds = paired(plain, best, seed), dict(zip(values, each, strict=True))
+    test, kinds = compare_pairs(plain, best, seed), dict(zip(values, each, strict=True))
     figures = msgspec.to_builtins(
         {
             "grouped": grouped,
@@ -269,11 +269,11 @@ def learn(
     linear, trees = fit_linear(some, PENALTY), fit_trees(some, request.seed)
     if bar is not None:
         bar.update(2)
-    models: tuple[CombinerModel, ...] = (linear, trees, averaged(linear, trees, some))
+    models: tuple[CombinerModel, ...] = (linear, trees, average_models(linear, trees, some))
     return {kind: LearnedModel(model, remembered) for kind, model in zip(KINDS, models, strict=True)}
 
 
-def measured(some: Sequence[Pool], qrels: Qrels, measure: str, learned: LearnedModel | None) -> Values:
+def measure_model(some: Sequence[Pool], qrels: Qrels, measure: str, learned: LearnedModel | None) -> Values:
     """Return the measure of each pool's query, with hits in the model's order or, without a model, as retrieved."""
     run = {}
     for pool in some:

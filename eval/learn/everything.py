@@ -28,7 +28,7 @@ from ...retrieval.search.index import Index, open_index
 from ...retrieval.terminal import say
 from ..run.batch import Judged, JudgedFiles, depth_of, read_judged, search_all
 from ..scoring.measures import values_of
-from ..scoring.statistics import Interval, Values, intervals, paired
+from ..scoring.statistics import Interval, Values, compare_pairs, intervals
 from ..scoring.tables import interval_table
 from . import combiner, trainer
 from .examples import read_candidates, split
@@ -91,7 +91,7 @@ def train_all(
             fused = _values(index, judged, settings.measure)
             names = ("before", "with the trained encoder", "and combined, cross-validated")
             means = intervals(np.stack([before, fused, trained.values], axis=1), settings.seed)
-            test = paired(before, trained.values, settings.seed)
+            test = compare_pairs(before, trained.values, settings.seed)
             figures = {
                 "measure": settings.measure,
                 "queries": len(before),

@@ -56,7 +56,7 @@ COLUMNS = ("retriever", "fusion", "rrf_k", "weights", "depth", "k1", "b", "title
 
 def parameters(base: Setting) -> Sequence[Setting]:
     """Return settings of BM25 alone that vary k1 and b; the values of ``base`` come first."""
-    alone = base._replace(retriever=_named(lambda kind: kind.WEIGHS_WORDS))
+    alone = base._replace(retriever=_find_retriever(lambda kind: kind.WEIGHS_WORDS))
     return _distinct([alone, *(alone._replace(bm25=replace(base.bm25, k1=k1, b=b)) for k1 in K1 for b in B)])
 
 
@@ -76,7 +76,7 @@ def fusions(base: Setting, alone: Sequence[str]) -> Sequence[Setting]:
         for fusion in (*by_rank, *by_score)
         for weights in _weights(sorted(base.fusion.weights))
     ]
-    fusing = base._replace(retriever=_named(lambda kind: kind.FUSES))
+    fusing = base._replace(retriever=_find_retriever(lambda kind: kind.FUSES))
     unfused = [base._replace(retriever=name) for name in alone]
     return _distinct([base, *unfused, *(fusing._replace(fusion=fusion) for fusion in weighted)])
 
@@ -94,7 +94,7 @@ def stages(base: Setting, ranking: Sequence[str]) -> Sequence[Setting]:
     return _distinct([base, *(base._replace(stages=(*order, *kept)) for order in orders)])
 
 
-def _named(chosen: Callable[[RetrieverKind], bool]) -> str:
+def _find_retriever(chosen: Callable[[RetrieverKind], bool]) -> str:
     """Return the name of the first retriever whose kind ``chosen`` accepts."""
     return next(name for name in retrievers.names() if chosen(retrievers.kind(name)))
 

@@ -50,7 +50,7 @@ class EncoderTraining:
         self._query_prompt = prompts.get("query") or ""
         self._document_prompt = prompts.get("document") or prompts.get("passage") or prompts.get("corpus") or ""
 
-    def ranked(self, candidates: Sequence[Candidates]) -> str:
+    def describe_ranked(self, candidates: Sequence[Candidates]) -> str:
         """Return a description of the ranked documents."""
         return f"{len(_pool(candidates)):,} documents ranked by the encoder alone"
 
@@ -177,18 +177,18 @@ class RerankerTraining:
                 f"gives {self._model.num_labels} scores per pair, but one is needed", place=settings.base
             )
 
-    def ranked(self, candidates: Sequence[Candidates]) -> str:
+    def describe_ranked(self, candidates: Sequence[Candidates]) -> str:
         """Return a description of the ranked hits."""
         return f"{sum(len(query.hits) for query in candidates):,} hits; before: the order of the search"
 
     def before(self, candidates: Sequence[Candidates]) -> Values:
         """Return the measure of each query with its hits in their original order."""
         run = {query.qid: {docid: float(-rank) for rank, docid in enumerate(query.hits)} for query in candidates}
-        return self._measured(run)
+        return self._measure(run)
 
     def values(self, candidates: Sequence[Candidates]) -> Values:
         """Return the measure of each query, its hits ranked with the current model and weight."""
-        return self._mixed(candidates, self._scores(candidates), self._weight)
+        return self._measure_mixed(candidates, self._scores(candidates), self._weight)
 
     @property
     def beside(self) -> dict[str, float]:
@@ -232,12 +232,12 @@ class RerankerTraining:
         """Return the best weight (the smallest of equals; 1 without judgements), and each query's measure."""
         scores = self._scores(candidates)
         weights = WEIGHTS if self._request.files else (1.0,)
-        tried = [(weight, self._mixed(candidates, scores, weight)) for weight in weights]
+        tried = [(weight, self._measure_mixed(candidates, scores, weight)) for weight in weights]
         weight, values = max(tried, key=lambda pair: float(pair[1].mean()))
         self._looks.setdefault(float(values.mean()), weight)
         return weight, values
 
-    def _mixed(self, candidates: Sequence[Candidates], scores: NDArray[np.float32], weight: float) -> Values:
+    def _measure_mixed(self, candidates: Sequence[Candidates], scores: NDArray[np.float32], weight: float) -> Values:
         """Return the measure of each query by the mixed scores of model and search, as in the stage ``rerank``."""
         left = iter(scores.tolist())
         run = {}
@@ -245,9 +245,9 @@ class RerankerTraining:
             after = list(islice(left, len(query.hits)))
             before = [query.scores.get(docid, 0.0) for docid in query.hits]
             run[query.qid] = dict(zip(query.hits, mix_scores(before, after, weight), strict=True))
-        return self._measured(run)
+        return self._measure(run)
 
-    def _measured(self, run: Mapping[str, Mapping[str, float]]) -> Values:
+    def _measure(self, run: Mapping[str, Mapping[str, float]]) -> Values:
         return values_of({qid: self._qrels[qid] for qid in run}, run, self._request.settings.measure)
 
     def _scores(self, candidates: Sequence[Candidates]) -> NDArray[np.float32]:

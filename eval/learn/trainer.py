@@ -33,7 +33,7 @@ from ...retrieval.progress import Progress, silent
 from ...retrieval.search.index import Index
 from ...retrieval.terminal import say
 from ..run.batch import Judged
-from ..scoring.statistics import Values, intervals, paired
+from ..scoring.statistics import Values, compare_pairs, intervals
 from ..scoring.tables import interval_table
 from .examples import read_candidates, split
 
@@ -134,8 +134,8 @@ def train(
         training.learn(parts.learned, parts.stopping, progress)
         after = training.values(parts.judging)
         of_before, of_after = intervals(np.stack([before, after], axis=1), settings.seed)
-        test = paired(before, after, settings.seed)
-        ranked = training.ranked(parts.judging)
+        test = compare_pairs(before, after, settings.seed)
+        ranked = training.describe_ranked(parts.judging)
         facts = {
             "what": request.what,
             "better": test.sure,
@@ -340,7 +340,7 @@ def _steps_shown(progress: Progress) -> Any:
 
 
 def _readme(request: TrainingRequest, card: dict[str, Any], text: str) -> str:
-    def listed(facts: Mapping[str, object], form: str) -> str:
+    def format_facts(facts: Mapping[str, object], form: str) -> str:
         return "\n".join(form.format(name, value) for name, value in facts.items() if value != "")
 
     beside = "".join(f", with `{name}` {value:g}" for name, value in card["beside"].items())
@@ -363,9 +363,9 @@ for the index {request.index}. Set `{SETTINGS[request.what]}` to this folder{bes
 
 ## Settings
 
-{listed(card["settings"], "- {}: {}")}
+{format_facts(card["settings"], "- {}: {}")}
 
 ## Versions
 
-{listed(card["versions"], "- {} {}")}
+{format_facts(card["versions"], "- {} {}")}
 """

@@ -34,7 +34,7 @@ from ...retrieval.search.order import scores_below
 from ...retrieval.search.score_normalizers import scorer_of
 from ..run.batch import Judged, SearchQuery, depth_of, search_all
 from ..scoring.measures import values_of
-from ..scoring.statistics import Interval, PairedTest, Values, intervals, paired
+from ..scoring.statistics import Interval, PairedTest, Values, compare_pairs, intervals
 from ..scoring.tables import figure, span, table
 from .examples import Rows, folds_of
 from .grid import COLUMNS, DEPTHS, Setting, depths, fusions, parameters, stages, title_weights
@@ -75,10 +75,10 @@ class FusedEvaluator:
 
         The fused documents come first, then the rest of the rankings.
         """
-        runs = {fusion: self._fused(fusion, k) for fusion in set(fusions.values())}
+        runs = {fusion: self._fuse(fusion, k) for fusion in set(fusions.values())}
         return {qid: runs[fusion][qid] for qid, fusion in fusions.items()}
 
-    def _fused(self, fusion: FusionSettings, k: int) -> ScoreTable:
+    def _fuse(self, fusion: FusionSettings, k: int) -> ScoreTable:
         votes = np.zeros(len(self._docids))
         for name, worth in self._worth(fusion.kind, fusion.rrf_k).items():
             votes[self._places[name]] += fusion.weights[name] * worth
@@ -181,7 +181,7 @@ def tune(
         best=best,
         best_mean=float(evaluator.values(best).mean()),
         cross_validated=cross_validated,
-        test=paired(plain, held_out, seed),
+        test=compare_pairs(plain, held_out, seed),
         folds=tuple(held_folds),
         tried=tuple(sorted(tried, key=lambda pair: -pair[1])),
     )
@@ -249,8 +249,8 @@ class SettingEvaluator:
         self._texts = [(query.qid, resolved.text(query.text)) for query in queries]
         self._values: dict[Setting, Values] = {}
         # The ranking of many queries is large, so only the latest ones are kept.
-        self._ranking = cache_method(4, self._ranked)
-        self._pool = cache_method(2, self._pooled)
+        self._ranking = cache_method(4, self._rank)
+        self._pool = cache_method(2, self._make_pool)
 
     @property
     def tried(self) -> Mapping[Setting, Values]:
@@ -270,22 +270,22 @@ class SettingEvaluator:
             chosen = {qid: fusing.fusion_of(text, fusion, self._language) for qid, text in self._texts if fusing}
             return self._pool(names, setting.bm25, fusion.depth, deep).fused_by_query(chosen, self.k)
         if setting.stages:
-            hits = self._searched(self._search._replace(**setting._asdict(), k=self.k))
+            hits = self._search_queries(self._search._replace(**setting._asdict(), k=self.k))
         elif retrievers.kind(setting.retriever).WEIGHS_WORDS:
             # Each k1 and b occurs once, so the ranking is not kept.
-            hits = self._ranked(setting.retriever, setting.bm25, self.k)
+            hits = self._rank(setting.retriever, setting.bm25, self.k)
         else:
             hits = self._ranking(setting.retriever, None, deep)
         return {qid: {hit.docid: hit.score for hit in ranked[: self.k]} for qid, ranked in hits.items()}
 
-    def _pooled(self, names: tuple[str, ...], bm25: BM25Settings, depth: int, k: int) -> FusedEvaluator:
+    def _make_pool(self, names: tuple[str, ...], bm25: BM25Settings, depth: int, k: int) -> FusedEvaluator:
         weighed = {name: bm25 if retrievers.kind(name).WEIGHS_WORDS else None for name in names}
         return FusedEvaluator({name: self._ranking(name, own, k) for name, own in weighed.items()}, depth)
 
-    def _ranked(self, retriever: str, bm25: BM25Settings | None, k: int) -> Hits:
-        return self._searched(self._search._replace(retriever=retriever, k=k, bm25=bm25))
+    def _rank(self, retriever: str, bm25: BM25Settings | None, k: int) -> Hits:
+        return self._search_queries(self._search._replace(retriever=retriever, k=k, bm25=bm25))
 
-    def _searched(self, search: Search) -> Hits:
+    def _search_queries(self, search: Search) -> Hits:
         return {done.qid: done.ranking for chunk in search_all(self._index, self._queries, search) for done in chunk}
 
 
@@ -350,7 +350,7 @@ def as_yaml(tuning: Tuning, config: Config, about: str, folder: Path) -> str:
     comments = [line if line.startswith("#") else f"# {line}".rstrip() for line in evidence]
     while comments[-1] == "#":
         comments.pop()
-    changed = _changed(to_mapping(config), to_mapping(type(config)()))
+    changed = _find_changed(to_mapping(config), to_mapping(type(config)()))
     indexes = changed.get("server", {}).get("indexes", {})
     for name, path in indexes.items():
         indexes[name] = os.path.relpath(path, folder)
@@ -365,12 +365,12 @@ def as_yaml(tuning: Tuning, config: Config, about: str, folder: Path) -> str:
     return "\n".join(comments) + "\n\n" + yaml.safe_dump(dict(sorted(changed.items())), sort_keys=False)
 
 
-def _changed(values: dict[str, Any], default: dict[str, Any]) -> dict[str, Any]:
+def _find_changed(values: dict[str, Any], default: dict[str, Any]) -> dict[str, Any]:
     """Return the values that differ from the defaults; a mapping by name (indexes, kinds) is kept whole."""
     changed: dict[str, Any] = {}
     for name, value in values.items():
         if isinstance(value, dict) and isinstance(default.get(name), dict) and default[name]:
-            inner = _changed(value, default[name])
+            inner = _find_changed(value, default[name])
             if inner:
                 changed[name] = inner
         elif value != default.get(name):

@@ -101,7 +101,7 @@ def search_all(
     index: Index, queries: Sequence[SearchQuery], search: Search
 ) -> Iterator[list[SearchedQuery[list[Hit]]]]:
     """Yield the hits of the queries in their order, chunk by chunk."""
-    return (_answered(index, index.search, chunk, search, []) for chunk in chunks(queries))
+    return (_answer_chunk(index, index.search, chunk, search, []) for chunk in chunks(queries))
 
 
 def with_evidence(
@@ -128,10 +128,10 @@ def chunks(queries: Sequence[SearchQuery], most: int = CHUNK) -> Iterator[list[S
 
 def columns(index: Index, chunk: Sequence[SearchQuery], search: Search) -> list[SearchedQuery[ScoredDocids]]:
     """Return the documents found for queries that have the same filter."""
-    return _answered(index, index.columns, chunk, search, ScoredDocids([], []))
+    return _answer_chunk(index, index.columns, chunk, search, ScoredDocids([], []))
 
 
-def _answered(
+def _answer_chunk(
     index: Index,
     find: Callable[[list[str], Search], list[Ranking]],
     chunk: Sequence[SearchQuery],
@@ -223,7 +223,7 @@ def read_judged(files: JudgedFiles, index: Index, *, sample: int | None = None, 
         notes.append(f"{len(qrels) - len(judged):,} of {len(qrels):,} judged queries are not in {files.queries.name}")
     if sample is not None and len(judged) > sample:
         notes.append(f"{sample:,} of {len(judged):,} judged queries were drawn")
-        judged = [judged[at] for at in drawn(len(judged), sample, seed)]
+        judged = [judged[at] for at in draw_numbers(len(judged), sample, seed)]
     kept = {query.qid: qrels[query.qid] for query in judged}
     relevant = {docid for of_query in kept.values() for docid, grade in of_query.items() if grade > 0}
     if missing := sorted(relevant - indexed):
@@ -236,7 +236,7 @@ def read_judged(files: JudgedFiles, index: Index, *, sample: int | None = None, 
     return Judged(queries=tuple(filtered), qrels=kept, search=search, notes=tuple(notes))
 
 
-def drawn(count: int, sample: int, seed: int) -> list[int]:
+def draw_numbers(count: int, sample: int, seed: int) -> list[int]:
     """Draw ``sample`` of the numbers from 0 to ``count`` - 1; return them in ascending order."""
     return sorted(np.random.default_rng((seed, 3)).permutation(count)[:sample].tolist())
 

@@ -94,9 +94,9 @@ def run(args: argparse.Namespace) -> int:
     if done.note:
         say(f"note: {done.note}")
     if done.without_words:
-        say(f"note: queries without words to search for, and so without hits: {_named(done.without_words)}")
+        say(f"note: queries without words to search for, and so without hits: {_list_qids(done.without_words)}")
     if done.without_hits:
-        say(f"note: queries without hits: {_named(done.without_hits)}")
+        say(f"note: queries without hits: {_list_qids(done.without_hits)}")
     for note in identical_notes("query", done.identical_ids):
         say(f"note: {note}")
     line = f"{format_count(done.hits, 'hit')} for {format_count(done.queries, 'query')} in {seconds:.1f} s"
@@ -105,5 +105,5 @@ def run(args: argparse.Namespace) -> int:
     return DONE
 
 
-def _named(qids: Sequence[str]) -> str:
+def _list_qids(qids: Sequence[str]) -> str:
     return f"{len(qids):,} ({', '.join(qids[:_SHOWN])}{', …' if len(qids) > _SHOWN else ''})"

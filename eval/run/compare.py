@@ -24,7 +24,7 @@ from ...retrieval.records.runs import ScoreTable
 from ...retrieval.records.trec import rank_docs
 from ..scoring import ranking
 from ..scoring.measures import Figures, evaluate
-from ..scoring.statistics import RESAMPLES, Interval, PairedTest, holm, intervals, paired
+from ..scoring.statistics import RESAMPLES, Interval, PairedTest, compare_pairs, holm, intervals
 from ..scoring.tables import figure, html_table, page, span, table
 from ..tasks import RANKING, RankingTask, task
 
@@ -116,7 +116,10 @@ def read_runs(name: str, paths: Sequence[Path], qrels: Qrels) -> tuple[dict[str,
     for path, stem in zip(paths, stems, strict=True):
         run = chosen.read_scores(path)
         label = stem if stems.count(stem) == 1 else str(path)
-        notes += [*run.notes, *(f"{label}: {note}" for note in ranking.compared(path, qrels, run.table, "query"))]
+        notes += [
+            *run.notes,
+            *(f"{label}: {note}" for note in ranking.compare_queries(path, qrels, run.table, "query")),
+        ]
         runs[label] = run.table
     return runs, tuple(notes)
 
@@ -136,7 +139,7 @@ def compare(
     for at, measure in enumerate(measures):
         values = {name: of_run.values[:, at] for name, of_run in figures.items()}
         means[measure] = dict(zip(runs, intervals(np.stack(list(values.values()), axis=1), seed), strict=True))
-        tests += [(measure, a, b, paired(values[a], values[b], seed)) for a, b in combinations(runs, 2)]
+        tests += [(measure, a, b, compare_pairs(values[a], values[b], seed)) for a, b in combinations(runs, 2)]
     decided = []
     for name, run in runs.items():  # the first of a run's measures that ties can change
         for measure, bound in islice(ranking.tie_bounds(qrels, run, figures[name]).items(), 1):
@@ -153,12 +156,14 @@ def compare(
             Pair(measure=measure, first=a, second=b, test=test, holm_randomisation=chance or 0.0, holm_t=t)
             for (measure, a, b, test), chance, t in zip(tests, by_chance, by_t, strict=True)
         ),
-        moved=tuple(query for a, b in combinations(runs, 2) for query in _moved(qrels, runs, figures, a, b)),
+        moved=tuple(query for a, b in combinations(runs, 2) for query in _find_moved(qrels, runs, figures, a, b)),
         notes=(*notes, *decided),
     )
 
 
-def _moved(qrels: Qrels, runs: Mapping[str, ScoreTable], figures: Mapping[str, Figures], a: str, b: str) -> list[Moved]:
+def _find_moved(
+    qrels: Qrels, runs: Mapping[str, ScoreTable], figures: Mapping[str, Figures], a: str, b: str
+) -> list[Moved]:
     """Return the queries whose values differ most, with their relevant documents whose rank differs most."""
     before, after = figures[a].values[:, 0].tolist(), figures[b].values[:, 0].tolist()
     order = sorted(range(len(before)), key=lambda at: (-abs(after[at] - before[at]), at))

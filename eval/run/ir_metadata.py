@@ -66,7 +66,7 @@ def describe(index: Index, search: Search, *, task: str, run_id: str, queries: P
         "data": {"test collection": {"name": storable(index.info.name), "topics": storable(queries.name)}},
     }
     for component, fields in added.items():
-        written[component] = _merged(written.get(component), fields)
+        written[component] = _merge(written.get(component), fields)
     head = {"schema-version": SCHEMA, "run-version": RUN, "tag": run_id}
     ordered = {**head, **{name: written[name] for name in COMPONENTS if name in written}}
     text = yaml.safe_dump(ordered, sort_keys=False, allow_unicode=True, width=10_000)
@@ -81,10 +81,10 @@ def as_comments(description: str) -> str:
     return "".join(f"# {line}\n" for line in lines)
 
 
-def _merged(ours: Any, theirs: Any) -> Any:
+def _merge(ours: Any, theirs: Any) -> Any:
     if not isinstance(ours, dict) or not isinstance(theirs, dict):
         return theirs
-    return {**ours, **{name: _merged(ours.get(name), value) for name, value in theirs.items()}}
+    return {**ours, **{name: _merge(ours.get(name), value) for name, value in theirs.items()}}
 
 
 def _platform() -> dict[str, Any]:

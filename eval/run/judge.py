@@ -16,9 +16,9 @@ from ...retrieval.files import files_in, writable
 from ...retrieval.records.trec import write_text
 from ...retrieval.terminal import BAD_FILE, DONE, Subparsers, add_json, say, write
 from ..files.answers import ScoreOptions, Scores
-from ..files.report import paired
-from ..files.tables import unended
-from ..scoring.measures import named
+from ..files.report import pair_files
+from ..files.tables import note_unended
+from ..scoring.measures import parse_measures
 from ..scoring.tables import figure, table
 from ..tasks import RANKING, Task, is_description, names, task
 from .compare import as_html, as_text, compared_task, read_runs
@@ -108,7 +108,7 @@ def check(args: argparse.Namespace) -> int:
     """Print the faults of each file, at most 20 errors and 20 warnings; return 1 if a file has an error."""
     chosen = task(args.task)
     if args.input:
-        pairs = paired(args.input, args.files, "--input", "the submission")
+        pairs = pair_files(args.input, args.files, "--input", "the submission")
         reports = [chosen.check(path, source) for source, path in pairs]
     else:
         reports = [chosen.check(path) for path in files_in(args.files)]
@@ -130,7 +130,7 @@ def score(args: argparse.Namespace) -> int:
             given = f"--{option.replace('_', '-')}"
             raise QueryError(reason, place=given if value is True else f"{given} {value}")
     if "measures" in options:
-        options["measures"] = tuple(named(options["measures"]))
+        options["measures"] = tuple(parse_measures(options["measures"]))
     scores = score_files(args.task, args.gold, args.run, ScoreOptions(**options))
     for note in scores.notes:
         say(f"note: {note}")
@@ -162,7 +162,7 @@ def compare(args: argparse.Namespace) -> int:
     """Print the comparison of two or more runs."""
     if args.seed < 0:
         raise QueryError(f"--seed {args.seed}: give 0 or more")
-    measures = named(args.measures)
+    measures = parse_measures(args.measures)
     if args.html:
         writable(args.html, [*args.runs, *args.qrels])
     chosen = compared_task(args.task)
@@ -170,7 +170,7 @@ def compare(args: argparse.Namespace) -> int:
     with hinting(chosen, args.qrels, [[run] for run in args.runs], "--qrels and a run"):
         qrels = chosen.read_gold(args.qrels, notes.append)
         runs, on_runs = read_runs(args.task, args.runs, qrels)
-    notes += [*on_runs, *unended([*args.qrels, *args.runs])]
+    notes += [*on_runs, *note_unended([*args.qrels, *args.runs])]
     comparison = compare_runs(qrels, runs, measures, seed=args.seed, notes=notes)
     for note in comparison.notes:
         say(f"note: {note}")
@@ -194,7 +194,7 @@ def score_files(name: str, gold: Sequence[Path], runs: Sequence[Path], options: 
     chosen = task(name)
     with hinting(chosen, gold, [runs], "--gold and --run"):
         scores = chosen.score(gold, runs, options)
-    return replace(scores, notes=(*scores.notes, *unended([*gold, *runs])))
+    return replace(scores, notes=(*scores.notes, *note_unended([*gold, *runs])))
 
 
 @contextmanager
@@ -204,14 +204,14 @@ def hinting(chosen: Task, gold: Sequence[Path], runs: Iterable[Sequence[Path]], 
         yield
     except (CheckFailed, SourceError) as error:
         runs = list(runs)
-        hint = f"{options} seem to be swapped" if any(_swapped(chosen, gold, run) for run in runs) else ""
+        hint = f"{options} seem to be swapped" if any(_are_swapped(chosen, gold, run) for run in runs) else ""
         hint = hint or _other_task(chosen, gold, [path for submission in runs for path in submission])
         if hint:
             raise type(error)(f"{error}; {hint}") from None
         raise
 
 
-def _swapped(chosen: Task, gold: Sequence[Path], runs: Sequence[Path]) -> bool:
+def _are_swapped(chosen: Task, gold: Sequence[Path], runs: Sequence[Path]) -> bool:
     """Return whether the gold can be read as a submission and the submission as gold."""
     files = all(path.is_file() for path in (*gold, *runs))  # opening a pipe again may wait forever
     return files and _reads(chosen.read_gold, runs) and all(_reads(chosen.read_submission, path) for path in gold)

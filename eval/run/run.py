@@ -90,7 +90,7 @@ def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunRe
     Raises QueryError if the task is not a ranking task, the request does not fit the task, or no query has a hit.
     Raises SourceError if the queries cannot be read.
     """
-    request = _completed(request, index)
+    request = _complete(request, index)
     of_task = RANKING.load(request.task)
     queries = of_task.read_queries(request.queries)
     queries_digest = sha256(request.queries)  # now: the file may change during the run
@@ -110,7 +110,7 @@ def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunRe
     ):
         run_file.write(head.encode("utf-8"))
         with closing(progress("searching", "query", len(filtered))) as bar:
-            for lines, chunk in _answered(request, index, filtered):
+            for lines, chunk in _answer_queries(request, index, filtered):
                 run_file.write(lines)
                 digest.update(lines)
                 report.add(chunk)
@@ -158,11 +158,11 @@ def _settings(index: Index) -> dict[str, Any]:
     return {name: groups[name] for name in sorted(names)}
 
 
-def _answered(request: RunRequest, index: Index, filtered: Sequence[SearchQuery]) -> Iterator[_Lines]:
+def _answer_queries(request: RunRequest, index: Index, filtered: Sequence[SearchQuery]) -> Iterator[_Lines]:
     """Search for the queries in chunks; yield, in order, the lines and the documents of each chunk."""
     of_task = RANKING.load(request.task)
 
-    def written(done: Sequence[SearchedQuery[ScoredDocids]]) -> _Lines:
+    def format_lines(done: Sequence[SearchedQuery[ScoredDocids]]) -> _Lines:
         texts = of_task.lines([(query.qid, query.ranking) for query in done], request.run_id)
         return "".join(texts).encode("utf-8"), done
 
@@ -173,14 +173,14 @@ def _answered(request: RunRequest, index: Index, filtered: Sequence[SearchQuery]
     with ThreadPoolExecutor(1) as writer:
         waiting: deque[Future[_Lines]] = deque()
         for chunk in chunks(filtered, size):
-            waiting.append(writer.submit(written, columns(index, chunk, request.search)))
+            waiting.append(writer.submit(format_lines, columns(index, chunk, request.search)))
             if len(waiting) > _WAITING:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
 
 
-def _completed(request: RunRequest, index: Index) -> RunRequest:
+def _complete(request: RunRequest, index: Index) -> RunRequest:
     """Complete the request from the task and the index; raise, before any search, if something cannot be written."""
     of_task = RANKING.load(request.task)
     retriever = index.resolve(request.search).retriever

@@ -75,7 +75,7 @@ def tie_note(value: float, tied: Ties | None) -> tuple[str, ...]:
     )
 
 
-def changed(worst: Mapping[str, float], best: Mapping[str, float]) -> dict[str, tuple[float, float]]:
+def find_changed(worst: Mapping[str, float], best: Mapping[str, float]) -> dict[str, tuple[float, float]]:
     """Return the bounds of the measures that another order of equal scores changes."""
     return {name: (worst[name], best[name]) for name in NAMES if worst[name] != best[name]}
 

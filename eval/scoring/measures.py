@@ -57,14 +57,14 @@ def mean(values: Sequence[float]) -> float:
     return math.fsum(values) / len(values) if values else 0.0
 
 
-def named(text: str) -> list[str]:
+def parse_measures(text: str) -> list[str]:
     """Split a list of measures, ``AP,P@10`` or ``map,P_10``, and return the name that ir-measures gives each.
 
     Raises QueryError if the list is empty, or if a measure is unknown or not one of trec_eval's.
     """
     # Commas inside brackets belong to a measure: ``AP(rel=2),P@10``.
     parts = (part.strip() for part in re.split(r",(?![^()]*\))", text))
-    names = [_parsed(part).name for part in parts if part]
+    names = [_parse_measure(part).name for part in parts if part]
     if not names:
         raise QueryError("no measure is given", remedy="for example AP,P@10,nDCG@10")
     return list(dict.fromkeys(names))
@@ -76,7 +76,7 @@ def evaluate(qrels: Qrels, run: Mapping[str, Mapping[str, float]], names: Sequen
     Results are in the order of trec_eval 10: score as a double, then docid, both descending. Results of queries without
     judgements are left out. Raises QueryError if a measure is unknown.
     """
-    measures = [_parsed(name) for name in names]
+    measures = [_parse_measure(name) for name in names]
     computed = list(dict.fromkeys(measure.computed for measure in measures))
     # Keyed by identity: hashing a measure costs more than computing it.
     column = {id(measure): at for at, measure in enumerate(computed)}
@@ -119,7 +119,7 @@ def _told_apart(ranking: Mapping[str, float]) -> Mapping[str, float]:
 
 def follows_relevance(name: str) -> bool:
     """Return whether a measure uses only relevance by rank and never falls if a relevant document rises."""
-    measure = _parsed(name).computed
+    measure = _parse_measure(name).computed
     plain = not measure.params.get("judged_only") and "gains" not in measure.params
     return plain and measure.NAME in ("AP", "P", "R", "RR", "Rprec", "Success", "nDCG")
 
@@ -141,7 +141,7 @@ def _computable(judged: dict[str, int]) -> dict[str, int]:
     return judged if max(judged.values(), default=0) >= 0 else dict.fromkeys(judged, 0)
 
 
-def _parsed(name: str) -> _Measure:
+def _parse_measure(name: str) -> _Measure:
     from ir_measures import RR, parse_measure, pytrec_eval
 
     try:

@@ -36,9 +36,10 @@ def score_files(
     official: str,
     ignore_identical_ids: bool = False,
 ) -> Scores:
-    """Score the run in a file. The notes are those of both readers, :func:`compared`, :func:`score` and identical ids.
+    """Score the run in a file.
 
-    With ``ignore_identical_ids``, leave out a document that has the same id as its query.
+    The notes are those of both readers, :func:`compare_queries`, :func:`score` and identical ids. With
+    ``ignore_identical_ids``, leave out a document that has the same id as its query.
 
     Raises CheckFailed if the run has errors, or no query in common with the judgements.
     """
@@ -46,7 +47,7 @@ def score_files(
     notes: list[str] = []
     qrels = read_gold(gold, notes.append)
     table, on_run = read_scores(path)
-    notes += [*on_run, *compared(path, qrels, table, unit)]
+    notes += [*on_run, *compare_queries(path, qrels, table, unit)]
     if ignore_identical_ids:
         own = [qid for qid, docs in table.items() if qid in docs]
         table = table | {qid: {docid: score for docid, score in table[qid].items() if docid != qid} for qid in own}
@@ -97,7 +98,7 @@ def score(
     )
 
 
-def compared(path: Path, qrels: Qrels, run: Mapping[str, Mapping[str, float]], unit: str) -> tuple[str, ...]:
+def compare_queries(path: Path, qrels: Qrels, run: Mapping[str, Mapping[str, float]], unit: str) -> tuple[str, ...]:
     """Return notes on queries of a run that have no judgements, and on a run without any judged docid.
 
     Raises CheckFailed, with an id of each side, if the run and the judgements have no query in common.
@@ -106,7 +107,7 @@ def compared(path: Path, qrels: Qrels, run: Mapping[str, Mapping[str, float]], u
     hint = near_miss(strangers, qrels) if strangers else ""
     message = f"left out because not judged: {len(strangers):,} of the run's {len(run):,}, such as {unit} "
     left_out = (f"{message}{quote_value(strangers[0])}{hint}",) if strangers else ()
-    return (*left_out, *unjudged(qrels, run))
+    return (*left_out, *note_unjudged(qrels, run))
 
 
 def common(place: object, qrels: Qrels, run: Mapping[str, Mapping[str, float]], unit: str) -> list[str]:
@@ -124,7 +125,7 @@ def common(place: object, qrels: Qrels, run: Mapping[str, Mapping[str, float]], 
     return strangers
 
 
-def unjudged(
+def note_unjudged(
     qrels: Mapping[str, Iterable[str]], run: Mapping[str, Iterable[str]], name: str = "docid"
 ) -> tuple[str, ...]:
     """Return a note, with an id of either side, if no document of a run has a judgement."""

@@ -73,7 +73,7 @@ def intervals(values: Values, seed: int) -> list[Interval]:
     return [Interval(*map(float, row)) for row in zip(values.mean(axis=0), low, high, strict=True)]
 
 
-def paired(first: Values, second: Values, seed: int) -> PairedTest:
+def compare_pairs(first: Values, second: Values, seed: int) -> PairedTest:
     """Compare two runs on the same queries: randomisation test, t-test, effect size, wins, ties and losses."""
     differences = second - first
     changed = differences[np.abs(differences) > 1e-12]

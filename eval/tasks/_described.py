@@ -36,10 +36,10 @@ from ..files.answers import (
     prediction_line,
     slots,
 )  # fmt: skip
-from ..files.report import CheckReport, accepted, check_ids, only
+from ..files.report import CheckReport, check_ids, only, read_or_refuse
 from ..files.tables import rows_of
 from ..scoring import ranking
-from ..scoring.measures import evaluate, named
+from ..scoring.measures import evaluate, parse_measures
 
 Column = Annotated[str, msgspec.Meta(min_length=1)]
 _CUTOFF = re.compile(r"@(\d+)")
@@ -131,7 +131,7 @@ class DescribedTask:
     def __init__(self, description: TaskDescription) -> None:
         """Raise QueryError if a measure is unknown, re.error if the form of docids is not a regular expression."""
         self._description = description
-        self._measures = [name for text in (description.measure, *description.also) for name in named(text)]
+        self._measures = [name for text in (description.measure, *description.also) for name in parse_measures(text)]
         self._docid = re.compile(description.docid.pattern) if description.docid else None
         self.SUMMARY = description.summary
         self.OFFICIAL = self._measures[0]
@@ -168,7 +168,7 @@ class DescribedTask:
         return {qid: slots(row.docids) for qid, row in self._read(path, Strict(path)).items()}
 
     def read_scores(self, path: Path) -> RunScores:
-        return RunScores(_slot_scores(accepted(path, self._read)[0]))
+        return RunScores(_slot_scores(read_or_refuse(path, self._read)[0]))
 
     def write(self, records: Run, path: Path, run_id: str) -> None:
         write_text(path, [self.HEADER, *self.lines(answers_of(records), run_id)])
@@ -188,7 +188,7 @@ class DescribedTask:
     def score(self, gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
         """Return the figures, the official one first, or those of ``options.measures``. A missing query counts 0."""
         right = self.read_gold(gold)
-        predictions, report = accepted(only(runs, "--run"), self._read)
+        predictions, report = read_or_refuse(only(runs, "--run"), self._read)
         self._check_queries(report, predictions, list(right), "the gold")
         report.refuse()
         figures = evaluate(right, _slot_scores(predictions), options.measures or self._measures)
@@ -211,7 +211,7 @@ class DescribedTask:
         if deep and deepest and longest < cutoffs[deepest]:
             notes.append(f"no {unit} has more than {format_count(longest, 'prediction')}, so {deepest} looks no deeper")
         answered = {qid: row.docids for qid, row in predictions.items() if row.docids}
-        return [*notes, *ranking.unjudged(right, answered, self._description.gold.docid)]
+        return [*notes, *ranking.note_unjudged(right, answered, self._description.gold.docid)]
 
     def _check_queries(
         self, report: CheckReport, predictions: dict[str, Predictions], expected: list[str], source: str

@@ -17,7 +17,7 @@ from ...retrieval.records.qrels import GRADES, LARGEST_GRADE
 from ...retrieval.records.runs import LARGEST, ScoreTable, columns, score_texts
 from ...retrieval.records.trec import rank_docs, repeats_note, write_text
 from ..files.answers import Answer, Note, RunScores, ScoreOptions, Scores, TaskDefaults, answers_of, ignore
-from ..files.report import CheckReport, accepted, check_ids
+from ..files.report import CheckReport, check_ids, read_or_refuse
 from ..files.tables import finite, is_header, rows, text_lines, whole
 from ..files.tweets import claim_key, read_claim_queries
 from ..scoring import ranking
@@ -97,7 +97,7 @@ def read_submission(path: Path) -> Run:
 
 
 def read_scores(path: Path) -> RunScores:
-    (scores, _), _ = accepted(path, _read)
+    (scores, _), _ = read_or_refuse(path, _read)
     return RunScores(scores)
 
 

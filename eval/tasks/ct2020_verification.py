@@ -15,7 +15,7 @@ from ...retrieval.records.lines import Faults, Strict, quote_value
 from ...retrieval.records.runs import column
 from ...retrieval.records.trec import write_text
 from ..files.answers import ScoreOptions, Scores
-from ..files.report import CheckReport, accepted, check_ids, only
+from ..files.report import CheckReport, check_ids, only, read_or_refuse
 from ..files.tables import rows
 from ..files.tweets import VERDICTS, claim_key, columns_of, no_labels, read_claim_queries
 from ..files.tweets import read_claims as read_tweets
@@ -98,7 +98,7 @@ def check(path: Path, input_path: Path | None = None) -> CheckReport:
 def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
     """Return macro-averaged F1 and its parts; a class that is never predicted has precision 0."""
     right = read_gold(gold)
-    verdicts, report = accepted(only(runs, "--run"), _read)
+    verdicts, report = read_or_refuse(only(runs, "--run"), _read)
     check_ids(report, {qid: verdict.line for qid, verdict in verdicts.items()}, right, name="claim", source="the gold")
     report.refuse()
     pairs = [(right[qid].label, verdicts[qid].label) for qid in right]

@@ -18,7 +18,7 @@ from ...retrieval.records.lines import Faults, Strict, quote_value
 from ...retrieval.records.runs import column
 from ...retrieval.records.trec import write_text
 from ..files.answers import ScoreOptions, Scores, TaskQuery
-from ..files.report import CheckReport, accepted, check_ids, only
+from ..files.report import CheckReport, check_ids, only, read_or_refuse
 from ..files.tables import is_header, rows
 from ..files.tweets import (
     LABELS,
@@ -34,7 +34,7 @@ from ..files.tweets import (
     tweet_of,
     with_labels,
 )  # fmt: skip
-from ..scoring.checkworthiness import LabelledScore, changed, digits, figures, read_score, tie_note, ties
+from ..scoring.checkworthiness import LabelledScore, digits, figures, find_changed, read_score, tie_note, ties
 
 SUMMARY = "CheckThat! 2021 task 1A: check-worthiness of tweets (ar, bg, en, es, tr)"
 OFFICIAL = "AP"
@@ -139,7 +139,7 @@ def check(path: Path, input_path: Path | None = None) -> CheckReport:
 
 def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
     right = read_gold(gold)
-    submitted, report = accepted(only(runs, "--run"), _read)
+    submitted, report = read_or_refuse(only(runs, "--run"), _read)
     _check_tweets(report, submitted, right.tweets, "the gold")
     report.refuse()
     items = [LabelledScore(row.tweet_id, row.score, right.labels[row.tweet_id]) for row in submitted]
@@ -156,7 +156,7 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
         unit="file",
         values=values,
         per_query={report.path.stem: values},
-        ties=changed(tied.worst, tied.best) if tied else {},
+        ties=find_changed(tied.worst, tied.best) if tied else {},
         notes=(*[repeats] * bool(counts), *tie_note(values["AP"], tied)),
     )
 

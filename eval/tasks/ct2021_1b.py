@@ -16,10 +16,19 @@ from ...retrieval.records.table_shape import unlike_columns
 from ...retrieval.records.trec import write_text
 from ...retrieval.terminal import format_count
 from ..files.answers import ScoreOptions, Scores, TaskQuery
-from ..files.report import CheckReport, accepted, paired
+from ..files.report import CheckReport, pair_files, read_or_refuse
 from ..files.tables import is_header, rows, text_lines, whole
 from ..files.tweets import no_labels, read_label, stream, with_labels
-from ..scoring.checkworthiness import LabelledScore, changed, digits, figures, over_files, read_score, tie_note, ties
+from ..scoring.checkworthiness import (
+    LabelledScore,
+    digits,
+    figures,
+    find_changed,
+    over_files,
+    read_score,
+    tie_note,
+    ties,
+)
 
 SUMMARY = "CheckThat! 2021 task 1B: check-worthiness of the sentences of debates, one file a debate (en)"
 OFFICIAL = "AP"
@@ -112,7 +121,7 @@ def check(path: Path, input_path: Path | None = None) -> CheckReport:
 
 def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
     """Return the official figures, the mean AP over debates first; of a folder, score each file."""
-    pairs = paired(gold, runs)
+    pairs = pair_files(gold, runs)
     notes: list[str] = []
     debates, answers = [path.stem for path, _ in pairs], [run.stem for _, run in pairs]
     if debates != answers and sorted(debates) == sorted(answers):
@@ -122,7 +131,7 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
     worst: dict[str, dict[str, float]] = {}
     best: dict[str, dict[str, float]] = {}
     for (path, run), labels in zip(pairs, read_gold([path for path, _ in pairs]), strict=True):
-        scores, report = accepted(run, _read)
+        scores, report = read_or_refuse(run, _read)
         _check_length(report, len(scores), len(labels), str(path))
         report.refuse()
         name = str(path) if path.stem in per_file else path.stem
@@ -137,7 +146,7 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
         unit="debate",
         values=over_files(per_file),
         per_query=per_file,
-        ties=changed(over_files(worst), over_files(best)),
+        ties=find_changed(over_files(worst), over_files(best)),
         notes=tuple(notes),
     )
 

@@ -20,7 +20,7 @@ from ...retrieval.records.lines import Faults, Strict, quote_value
 from ...retrieval.records.trec import write_text
 from ...retrieval.terminal import format_count
 from ..files.answers import ScoreOptions, Scores, TaskQuery
-from ..files.report import CheckReport, accepted, check_ids, near_miss, only
+from ..files.report import CheckReport, check_ids, near_miss, only, read_or_refuse
 from ..files.tables import json_objects, whole
 from ..files.tweets import no_labels
 from ..scoring.measures import mean
@@ -148,8 +148,8 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
     if options.max_evidence < 0:
         raise QueryError(f"--max-evidence {options.max_evidence}: give a number of sentences, 0 or more")
     right = read_gold(gold)
-    predictions, report = accepted(only(runs, "--run"), _read)
-    pairs, notes = _paired(report.path, predictions, right)
+    predictions, report = read_or_refuse(only(runs, "--run"), _read)
+    pairs, notes = _pair_rows(report.path, predictions, right)
     figures = [_figures(prediction, truth, options.max_evidence) for prediction, truth in pairs]
     per_claim: dict[str, dict[str, float]] = {}
     for (prediction, truth), row in zip(pairs, figures, strict=True):
@@ -176,7 +176,7 @@ def _figures(prediction: Prediction, truth: Truth, max_evidence: int) -> dict[st
     return figures
 
 
-def _paired(
+def _pair_rows(
     path: Path, predictions: Sequence[Prediction], right: Sequence[Truth]
 ) -> tuple[list[tuple[Prediction, Truth]], tuple[str, ...]]:
     """Return pairs of prediction and gold: by id if ids are unique and equal on both sides, else by position."""
@@ -205,11 +205,11 @@ def _read(path: Path, faults: Faults) -> list[Prediction]:
     for line, row in json_objects(path, faults):
         claim = _id(line, row, faults)
         label = _label(line, row, "predicted_label", faults)
-        predictions.append(Prediction(line, claim, label, list(_predicted(line, row, faults))))
+        predictions.append(Prediction(line, claim, label, list(_read_evidence(line, row, faults))))
     return predictions
 
 
-def _predicted(line: int, row: Mapping[str, Any], faults: Faults) -> Iterator[Sentence]:
+def _read_evidence(line: int, row: Mapping[str, Any], faults: Faults) -> Iterator[Sentence]:
     evidence = row.get("predicted_evidence")
     if not isinstance(evidence, list):
         faults.error(line, "predicted_evidence is missing" if evidence is None else "predicted_evidence is not a list")

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from factseek.claims.text.surface import NAMES, surface_features
-from factseek.claims.text.words import normalised, words
+from factseek.claims.text.words import normalise, words
 from factseek.retrieval.domain import Statement
 from factseek.retrieval.folding import fold, folded_with_places
 from factseek.retrieval.text import tweet, unescape
@@ -95,7 +95,7 @@ def test_a_reference_of_any_length_is_read(text: str, meant: str) -> None:
 @pytest.mark.parametrize("reference", [f"&#{'1' * LONG};", f"&amp;#{'1' * LONG};"])
 def test_a_statement_with_an_endless_reference_is_read(reference: str) -> None:
     text = f"masks {reference} work"
-    assert tweet(text) == normalised(text) == "masks \ufffd work"
+    assert tweet(text) == normalise(text) == "masks \ufffd work"
     assert words(text)[:2] == ["masks", "work"]
     assert surface_features([Statement("1", text)]).shape == (1, len(NAMES))
 

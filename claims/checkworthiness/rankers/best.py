@@ -29,11 +29,11 @@ from ...learning.folds import (
     folds,
     forwards,
     learn_stack,
-    sampled,
+    sample_statements,
 )
 from ...learning.models import within
 from ...settings import JOINT, Config
-from ..members import Member, MemberReader, Model, applies, restored
+from ..members import Member, MemberReader, Model, applies, restore_member
 from ..members import kind as member_kind
 from . import Trained
 
@@ -86,7 +86,7 @@ class BestRanker:
 def train(statements: Sequence[Statement], config: Config, progress: Progress) -> Trained:
     """Try every member on each language, keep those that help, and train these again on all statements."""
     among, shifts = _populations(statements, config)
-    tried = _tried(among, config, progress)
+    tried = _try_members(among, config, progress)
     stacks, figures = {}, {}
     for language, shift in shifts.items():
         scores = {name: attempt.scores for name, attempt in tried[language].items()}
@@ -109,7 +109,7 @@ def restore(state: State, config: Config) -> BestRanker:
     readers, stacks = {}, {}
     for key, parts in state.settings["readers"].items():
         member, model = (State(parts[part], within(state.tensors, f"{key}/{part}/")) for part in ("member", "model"))
-        readers[key] = restored(key.partition("/")[2], member, model, config)
+        readers[key] = restore_member(key.partition("/")[2], member, model, config)
     for language, saved in state.settings["stacks"].items():
         numbers = State({**saved["weights"], "": saved["bias"]}, {})
         weights = {name: number(numbers, name) for name in saved["weights"]}
@@ -159,7 +159,7 @@ def _populations(statements: Sequence[Statement], config: Config) -> tuple[dict[
     for language in sorted({statement.language for statement in statements}):
         in_language = [statement for statement in statements if statement.language == language]
         check_enough(in_language, language)
-        kept, shifts[language] = sampled(in_language, settings.best.most_negatives, seed)
+        kept, shifts[language] = sample_statements(in_language, settings.best.most_negatives, seed)
         among[language] = _population(kept, folds(kept, settings.folds, seed))
     if len(among) > 1:
         every = [statement for own in among.values() for statement in own.statements]
@@ -167,7 +167,7 @@ def _populations(statements: Sequence[Statement], config: Config) -> tuple[dict[
     return among, shifts
 
 
-def _tried(among: Mapping[str, _Population], config: Config, progress: Progress) -> dict[str, dict[str, _Trial]]:
+def _try_members(among: Mapping[str, _Population], config: Config, progress: Progress) -> dict[str, dict[str, _Trial]]:
     """Try the members on each population; each language also gets the joint members, scored on its statements."""
     names = config.claims.best.members
     tries = {where: [name for name in names if applies(name, own.statements, config)] for where, own in among.items()}

@@ -129,7 +129,7 @@ class Examples(NamedTuple):
     labels: NDArray[np.int64]
     languages: NDArray[np.int64]
 
-    def taken(self, chosen: NDArray[np.intp]) -> Examples:
+    def take(self, chosen: NDArray[np.intp]) -> Examples:
         """Return the examples at the positions ``chosen``."""
         return Examples(self.rows[chosen], self.labels[chosen], self.languages[chosen])
 
@@ -161,9 +161,9 @@ def train(statements: Sequence[Statement], config: Config, progress: Progress) -
     with closing(progress("training", "network", int(parts.max()) + 1)) as bar:
         for fold in range(int(parts.max()) + 1):
             tested = np.flatnonzero(parts == fold)
-            rest = examples.taken(np.flatnonzero(parts != fold))
+            rest = examples.take(np.flatnonzero(parts != fold))
             networks.append(_train_network(rest, settings, len(known), seed + fold))
-            scores[tested] = networks[-1].score(examples.taken(tested).rows)
+            scores[tested] = networks[-1].score(examples.take(tested).rows)
             bar.update(1)
     # Learn from held-out scores how a score becomes log-odds.
     machine: Any = LogisticRegression(C=1e3, max_iter=1000).fit(scores[:, None], labels)
@@ -256,7 +256,7 @@ def _learn(network: Any, examples: Examples, settings: MultilingualSettings, see
     for _ in range(settings.epochs):
         shuffled = order.permutation(size)
         for start in range(0, size, settings.batch):
-            batch = examples.taken(shuffled[start : start + settings.batch])
+            batch = examples.take(shuffled[start : start + settings.batch])
             claim, language = network(*_tensors(batch.rows, device))
             loss: Any = settings.claim_weight * cross_entropy(claim, torch.from_numpy(batch.labels).to(device))
             if settings.claim_weight < 1:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from factseek.claims.text.quantities import Quantity, agreement, quantities
-from factseek.claims.text.words import learn_ngrams, normalised, words
+from factseek.claims.text.words import learn_ngrams, normalise, words
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_vectors_are_those_of_scikit_learn(learned: list[str], asked: list[str],
 
 def test_addresses_accounts_and_numbers_are_normalised() -> None:
     text = "RT @WHO: 1,234 cases &amp; 56% more, see https://t.co/aBc #COVID19"
-    assert normalised(text).split() == [
+    assert normalise(text).split() == [
         "rt", "xxuser", ":", "0,0", "cases", "&", "0%", "more,", "see", "xxurl", "#covid0",
     ]  # fmt: skip
     assert words("@WHO 5% up")[:4] == ["@who", "5", "%", "up"]

@@ -78,7 +78,7 @@ def test_what_is_remembered_of_a_query_does_not_teach_that_query() -> None:
     assert isinstance(learned.model, WeightedSum)
     assert learned.model.weights[:3].any()
     assert not learned.model.weights[3:].any()
-    assert training.measured(pools, qrels, "AP", learned).shape == (6,)
+    assert training.measure_model(pools, qrels, "AP", learned).shape == (6,)
 
 
 def test_queries_that_share_a_relevant_document_stay_together() -> None:

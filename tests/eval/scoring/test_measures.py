@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from factseek.eval.scoring.measures import evaluate, named
+from factseek.eval.scoring.measures import evaluate, parse_measures
 from factseek.retrieval.errors import QueryError
 from factseek.retrieval.records.trec import rank_docs, read_qrels, read_run
 
@@ -80,7 +80,7 @@ def test_trec_evals_own_outputs_are_reproduced(name, data_dir):
 )
 def test_a_name_that_is_none_is_a_users_error(name):
     with pytest.raises(QueryError) as caught:
-        named(f"AP,{name}")
+        parse_measures(f"AP,{name}")
     assert caught.value.line == (f"unknown measure '{name}'; for example AP, AP@5, P@1, P@3, P@5, P@10, nDCG@10, R@100")
 
 
@@ -94,7 +94,7 @@ def test_a_name_that_is_none_is_a_users_error(name):
 )
 def test_a_level_or_a_cut_without_bounds_is_a_users_error(name, reason):
     with pytest.raises(QueryError) as caught:
-        named(f"AP,{name}")
+        parse_measures(f"AP,{name}")
     assert caught.value.line == f"measure '{name}': {reason}"
 
 
@@ -118,6 +118,6 @@ def test_scores_are_compared_as_doubles_and_ties_go_by_docid_descending(docs):
 
 def test_measures_have_the_names_of_trec_eval_too():
     theirs = "map,P_10,ndcg_cut_10,recip_rank,recall_100,Rprec,success_5"
-    assert named(theirs) == ["AP", "P@10", "nDCG@10", "RR", "R@100", "Rprec", "Success@5"]
+    assert parse_measures(theirs) == ["AP", "P@10", "nDCG@10", "RR", "R@100", "Rprec", "Success@5"]
     with pytest.raises(QueryError, match=r"^unknown measure 'ndcg_cut'"):  # nine of them
-        named("ndcg_cut")
+        parse_measures("ndcg_cut")

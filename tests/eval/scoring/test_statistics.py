@@ -12,7 +12,7 @@ from scipy import stats
 from factseek.eval.scoring.measures import evaluate
 from factseek.eval.scoring.ranking import tie_bounds as bounds
 from factseek.eval.scoring.ranking import tie_note as note
-from factseek.eval.scoring.statistics import holm, intervals, paired
+from factseek.eval.scoring.statistics import compare_pairs, holm, intervals
 
 
 def drawn(queries: int, seed: int = 0):
@@ -35,7 +35,7 @@ def test_randomisation_agrees_with_scipys_permutation_test():
     theirs = stats.permutation_test(
         (first, second), lambda a, b: np.mean(b - a), permutation_type="samples", n_resamples=50_000, rng=1
     )
-    assert paired(first, second, 0).p_randomisation == pytest.approx(theirs.pvalue, abs=0.01)
+    assert compare_pairs(first, second, 0).p_randomisation == pytest.approx(theirs.pvalue, abs=0.01)
 
 
 @given(st.lists(st.integers(-4, 4), min_size=1, max_size=9))
@@ -46,12 +46,12 @@ def test_randomisation_is_exact_for_few_differences(differences):
         for signs in product((1, -1), repeat=len(values))
     ]
     exact = np.mean([total >= abs(values.sum()) - 1e-9 for total in totals])
-    assert paired(np.zeros(len(values)), values, 0).p_randomisation == pytest.approx(exact)
+    assert compare_pairs(np.zeros(len(values)), values, 0).p_randomisation == pytest.approx(exact)
 
 
 def test_t_test_and_effect_size_are_those_of_scipy_and_of_the_definition():
     first, second = drawn(80)
-    found = paired(first, second, 0)
+    found = compare_pairs(first, second, 0)
     assert found.p_t == pytest.approx(stats.ttest_rel(second, first).pvalue)
     differences = second - first
     assert found.effect == pytest.approx(differences.mean() / differences.std(ddof=1))
