@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 def main() -> int:
     """Run the command line; return its exit code."""
-    return enter(_loaded)
+    return enter(_load_command)
 
 
-def _loaded() -> "Callable[[], int]":
+def _load_command() -> "Callable[[], int]":
     from .commands import main as run
 
     return run

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def _loaded() -> "Callable[[], int]":
+def _load_command() -> "Callable[[], int]":
     from ..retrieval.terminal import program
     from ..settings import Config
     from .cli import register
@@ -21,4 +21,4 @@ def _loaded() -> "Callable[[], int]":
 
 if __name__ == "__main__":
     leave_current_folder()
-    sys.exit(enter(_loaded))
+    sys.exit(enter(_load_command))

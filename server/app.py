@@ -32,7 +32,7 @@ class Application(Flask):
 
     def create_url_adapter(self, request: Request | None) -> MapAdapter | None:
         """Return the routes bound to a request, or None without a request, because then no host is known."""
-        return None if request is None else self.url_map.bound(request)
+        return None if request is None else self.url_map.bind_routes(request)
 
     def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
         """Return ``func`` unchanged."""

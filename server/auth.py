@@ -60,7 +60,7 @@ def register(app: Flask, settings: ServerSettings, rates: Rates | None) -> None:
             # Compare all keys, each in constant time, so that the duration reveals nothing.
             known = [name for name, held in settings.keys.items() if hmac.compare_digest(sent, held)]
             if not known:
-                raise _unauthorized()
+                raise _make_unauthorized()
             g.key_name = known[-1]
         g.caller = caller = g.get("key_name") or f"address {request.remote_addr}"
         wait = rates.wait(caller, settings.per_minute) if settings.per_minute else 0.0
@@ -74,10 +74,10 @@ def register(app: Flask, settings: ServerSettings, rates: Rates | None) -> None:
 def check_key() -> None:
     """Raise RefusedError if the current request has no known key."""
     if not g.get("key_name"):
-        raise _unauthorized()
+        raise _make_unauthorized()
 
 
-def _unauthorized() -> RefusedError:
+def _make_unauthorized() -> RefusedError:
     reason = "send a key that this server knows: Authorization: Bearer KEY"
     return RefusedError(reason, 401, "unauthorized", headers={"WWW-Authenticate": _CHALLENGE})
 

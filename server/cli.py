@@ -85,7 +85,7 @@ def make_key(args: argparse.Namespace) -> int:
 
 def serve(args: argparse.Namespace) -> int:
     """Serve until a signal stops the server."""
-    config = configured(args)
+    config = read_config(args)
     from .serve import serve as run
 
     run(config)
@@ -94,7 +94,7 @@ def serve(args: argparse.Namespace) -> int:
 
 def offer_tools(args: argparse.Namespace) -> int:
     """Offer tools to agents until a signal or, without ``--http``, until standard input ends."""
-    config = configured(args)
+    config = read_config(args)
     from . import mcp
     from .app import create_app
     from .serve import listen, url_of
@@ -107,7 +107,7 @@ def offer_tools(args: argparse.Namespace) -> int:
     return DONE
 
 
-def configured(args: argparse.Namespace) -> Config:
+def read_config(args: argparse.Namespace) -> Config:
     """Return the configuration, changed by the command-line options; raise ConfigError if an option is invalid."""
     config = config_of(args, Config)
     options = {name: getattr(args, name, None) for name in ("host", "port", "workers")}

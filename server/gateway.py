@@ -159,7 +159,7 @@ class Gateway:
 
         def work() -> None:
             try:
-                answer = _answered(self._application, environ, join=join)
+                answer = _call_application(self._application, environ, join=join)
             except Exception as error:  # noqa: BLE001  an error of the application ends this answer, not the thread
                 loop.call_soon_threadsafe(settle, future.set_exception, error)
                 return
@@ -199,7 +199,9 @@ class Gateway:
         """Let the application explain why it refuses a request, and discard the rest of the request's body."""
         # The traceback would keep the body in memory until garbage collection.
         error.__traceback__ = error.__context__ = None
-        answer = _answered(self._application, {**environ, "wsgi.input": io.BytesIO(), REFUSAL: error}, join=True)
+        answer = _call_application(
+            self._application, {**environ, "wsgi.input": io.BytesIO(), REFUSAL: error}, join=True
+        )
         _close(answer)
         self.refused(answer.status)
         if whole:
@@ -257,7 +259,7 @@ def _variable(name: bytes) -> str:
     return upper if upper == "CONTENT_TYPE" else f"HTTP_{upper}"
 
 
-def _answered(application: WSGI, environ: dict[str, Any], *, join: bool) -> _Answer:
+def _call_application(application: WSGI, environ: dict[str, Any], *, join: bool) -> _Answer:
     started: list[tuple[str, list[tuple[str, str]]]] = []
 
     def start(status: str, headers: list[tuple[str, str]], _: Any = None) -> None:
@@ -301,7 +303,7 @@ def _close(answer: _Answer) -> None:
 
 
 def _noting_gone(send: Callable[[dict[str, Any]], Awaitable[None]]) -> Callable[[dict[str, Any]], Awaitable[None]]:
-    async def checked(message: dict[str, Any]) -> None:
+    async def send_checked(message: dict[str, Any]) -> None:
         try:
             await send(message)
         except RuntimeError as error:  # uvloop raises it for a closed transport
@@ -309,7 +311,7 @@ def _noting_gone(send: Callable[[dict[str, Any]], Awaitable[None]]) -> Callable[
                 raise _GoneError from None
             raise
 
-    return checked
+    return send_checked
 
 
 def _head(answer: _Answer) -> dict[str, Any]:

@@ -299,7 +299,7 @@ class OneLineServer(MCPServer[Any]):
             raise ToolError(f"Error executing tool {name}: {'; '.join(faults)}") from None
 
 
-def gated(app: Application, door: Flask, threads: int) -> Application:
+def add_gate(app: Application, door: Flask, threads: int) -> Application:
     """Return ``app`` behind ``door``, the HTTP API: if ``door`` refuses a caller, the caller gets this refusal."""
     pool = ThreadPoolExecutor(threads, "gate")
 
@@ -326,7 +326,7 @@ def gated(app: Application, door: Flask, threads: int) -> Application:
 def run_stdio(config: Config, verdicts: Path | None, create_app: Factory) -> None:
     """Offer the tools on standard input and output until the input ends."""
     log_to_stderr()
-    with opened(config, verdicts, create_app) as (server, _):
+    with open_server(config, verdicts, create_app) as (server, _):
         server.run("stdio")
 
 
@@ -335,7 +335,7 @@ def run_http(config: Config, verdicts: Path | None, create_app: Factory, listene
     import uvicorn
 
     log_to_stderr()
-    with opened(config, verdicts, create_app) as (server, indexes):
+    with open_server(config, verdicts, create_app) as (server, indexes):
         settings = config.server
         app = server.streamable_http_app(
             streamable_http_path=PATH,
@@ -344,7 +344,7 @@ def run_http(config: Config, verdicts: Path | None, create_app: Factory, listene
             max_request_body_size=settings.max_body_bytes,
             host=settings.host,
         )
-        gate = gated(app, create_app(config, indexes), settings.threads)
+        gate = add_gate(app, create_app(config, indexes), settings.threads)
         say(f"factseek offers its tools on {url}{PATH}")
         proxies = settings.trusted_proxies
         proxied: dict[str, Any] = {"proxy_headers": bool(proxies), "forwarded_allow_ips": proxies}
@@ -352,7 +352,9 @@ def run_http(config: Config, verdicts: Path | None, create_app: Factory, listene
 
 
 @contextmanager
-def opened(config: Config, verdicts: Path | None, create_app: Factory) -> Iterator[tuple[MCPServer, dict[str, Index]]]:
+def open_server(
+    config: Config, verdicts: Path | None, create_app: Factory
+) -> Iterator[tuple[MCPServer, dict[str, Index]]]:
     """Open the indexes and the model, yield the server with the tools over them, and close them afterwards."""
     if not config.server.indexes:
         raise ConfigError("there is no index to search: add one under server.indexes, or give --index NAME=DIR")
@@ -365,5 +367,5 @@ def opened(config: Config, verdicts: Path | None, create_app: Factory) -> Iterat
         }
         pool = stack.enter_context(ThreadPoolExecutor(config.server.threads, "tools"))
         trusting = msgspec.structs.replace(config, server=within)
-        app = create_app(trusting, indexes, ranked_by=rankers.opened(config))
+        app = create_app(trusting, indexes, ranked_by=rankers.open_rankers(config))
         yield OneLineServer(AgentTools(app, config, indexes, model), pool), indexes

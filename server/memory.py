@@ -69,7 +69,7 @@ class Budget:
             if not holder.held and holder is self._eldest:
                 self._eldest = None
 
-    def calmed(self, much: int) -> bool:
+    def has_calmed(self, much: int) -> bool:
         """Return True if nothing is held, but over ``much`` bytes were held since the last call that returned True."""
         with self._lock:
             if self.held or self._most <= much:

@@ -53,10 +53,10 @@ class Metrics:
         self._registry = CollectorRegistry()
 
         def counter(name: str, says: str, *labels: str) -> Metric:
-            return _remembered(name, Counter(name, says, labels, registry=self._registry), "inc")
+            return _cache_counts(name, Counter(name, says, labels, registry=self._registry), "inc")
 
         def times(name: str, says: str, *labels: str) -> Metric:
-            return _remembered(
+            return _cache_counts(
                 name, Histogram(name, says, labels, registry=self._registry, buckets=_SECONDS), "observe"
             )
 
@@ -77,10 +77,10 @@ class Metrics:
         if VARIABLE in os.environ:
             registry = CollectorRegistry()
             MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
-        return generate_latest(registry) + _served(serving).encode()
+        return generate_latest(registry) + _format_gauges(serving).encode()
 
 
-def _remembered(name: str, metric: Any, verb: str) -> Metric:
+def _cache_counts(name: str, metric: Any, verb: str) -> Metric:
     @lru_cache(maxsize=REMEMBERED)
     def counting(*values: Any) -> Callable[..., None]:
         try:
@@ -118,11 +118,11 @@ def _count(metrics: Metrics, response: Response) -> Response:
     if status >= 400:
         metrics.errors(route, status)()
     # A streamed answer is not complete yet.
-    response.call_on_close(partial(_ended, metrics, route, noted.began, noted.get("searches", ())))
+    response.call_on_close(partial(_count_request, metrics, route, noted.began, noted.get("searches", ())))
     return response
 
 
-def _ended(metrics: Metrics, route: str, began: float, searches: Sequence[Timed]) -> None:
+def _count_request(metrics: Metrics, route: str, began: float, searches: Sequence[Timed]) -> None:
     metrics.seconds(route)(perf_counter() - began)
     for search in searches:  # label by the kind of retriever, without its variant, so that there are few labels
         retriever, took = search.retriever.partition(":")[0], search.took
@@ -130,7 +130,7 @@ def _ended(metrics: Metrics, route: str, began: float, searches: Sequence[Timed]
             metrics.stages(route, retriever, stage)(getattr(took, stage) / 1000)
 
 
-def _served(serving: IndexRegistry) -> str:
+def _format_gauges(serving: IndexRegistry) -> str:
     lines = []
 
     def gauge(name: str, says: str, values: Iterable[tuple[str, object]]) -> None:
@@ -192,7 +192,7 @@ def _allocate_files() -> None:
 
 
 @contextmanager
-def shared() -> Iterator[None]:
+def share_counts() -> Iterator[None]:
     """Give forked workers a common folder, in shared memory if possible; without a folder, each worker counts alone."""
     os.environ.pop(VARIABLE, None)
     master = os.getpid()

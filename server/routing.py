@@ -59,12 +59,12 @@ class RememberingMap(Map):
         super().__init__(*args, **options)
         self.remembered: dict[tuple[str, str], tuple[Rule, Mapping[str, Any]]] = {}
 
-    def bound(self, request: Request) -> BoundRoutes:
+    def bind_routes(self, request: Request) -> BoundRoutes:
         """Return the routes bound to a request; raise BadHost if the host that the client sends is invalid."""
         environ = request.environ
         path = environ["PATH_INFO"].encode("latin-1").decode(errors="replace")
         host, name, scheme = environ.get("HTTP_HOST"), environ["SERVER_NAME"], environ["wsgi.url_scheme"]
-        named = _checked(host or name)
+        named = _encode_host(host or name)
         if not (host and _BY_PROXY in environ):
             port = environ["SERVER_PORT"]
             named = f"[{name}]" if ":" in name else name
@@ -95,7 +95,7 @@ class BoundRoutes(MapAdapter):
 
 
 @lru_cache(maxsize=64)
-def _checked(host: str) -> str:
+def _encode_host(host: str) -> str:
     try:
         return host.lower().encode("idna").decode("ascii")
     except UnicodeError:

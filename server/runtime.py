@@ -287,11 +287,11 @@ class IndexReloader:
         if identity != self._identities.get(name) or monotonic() > self._again.get(name, float("inf")):
             self._identities[name] = identity
             self._again.pop(name, None)
-            if not self._replaced(name, folder):
+            if not self._replace(name, folder):
                 states[name] = UNAVAILABLE
                 self._again[name] = monotonic() + TRY_AGAIN
 
-    def _replaced(self, name: str, folder: Path) -> bool:
+    def _replace(self, name: str, folder: Path) -> bool:
         with _errors_logged(name):
             index = open_index(folder, self._config, encoders=self._encoders)
             try:

@@ -296,7 +296,7 @@ def from_body(request: Request, kind: type[_Fields]) -> _Fields:
     """Return a request's JSON body; raise BadInput with the field, UnsupportedMediaType or RequestEntityTooLarge."""
     if not request.is_json:
         raise UnsupportedMediaType
-    body = fixed(body_of(request))
+    body = fix_body(body_of(request))
     try:
         fields = msgspec.json.decode(body, type=kind)
         if not issubclass(kind, ForeignFields):
@@ -306,7 +306,7 @@ def from_body(request: Request, kind: type[_Fields]) -> _Fields:
         raw: Any = None
         with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # there may be further faults
             raw = msgspec.json.decode(body)
-        raise _explained(mismatch_in(raw, error, partial(msgspec.convert, type=kind))) from None
+        raise _explain(mismatch_in(raw, error, partial(msgspec.convert, type=kind))) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise BadInput("body", f"is not JSON: {reason}") from None
@@ -315,7 +315,7 @@ def from_body(request: Request, kind: type[_Fields]) -> _Fields:
 _SURROGATES = re.compile(rb"\\\\|\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u[dD][89a-fA-F]..")
 
 
-def fixed(body: bytes) -> bytes:
+def fix_body(body: bytes) -> bytes:
     """Return a body without a byte-order mark; half a surrogate pair becomes ``?``, as in an index."""
     body = body.removeprefix(b"\xef\xbb\xbf")
     if b"\\ud" not in body and b"\\uD" not in body:
@@ -339,7 +339,7 @@ def from_query(parameters: MultiDict[str, str], kind: type[_Fields]) -> _Fields:
     try:
         fields = msgspec.convert(values, kind, strict=False)
     except msgspec.ValidationError as error:
-        raise explained(error) from None
+        raise explain_mismatch(error) from None
     for name, value in values.items():
         if isinstance(value, str) and getattr(fields, name, value) is None:
             raise BadInput(name, f"{value!r} means no value; leave out the parameter instead")
@@ -355,12 +355,12 @@ def body_of(request: Request) -> bytes:
     return request.get_data(cache=False)
 
 
-def explained(error: msgspec.ValidationError) -> BadInput:
+def explain_mismatch(error: msgspec.ValidationError) -> BadInput:
     """Return a validation error as a BadInput that names the field, as ``queries[3].text``."""
-    return _explained(mismatch(error))
+    return _explain(mismatch(error))
 
 
-def _explained(wrong: Mismatch) -> BadInput:
+def _explain(wrong: Mismatch) -> BadInput:
     weighed = formerly_weighed(wrong.unknown) if wrong.path.endswith("fusion") else ""
     if weighed:
         return BadInput(wrong.field, f'is now fusion.weights: {{"{weighed}": 0.5}}')

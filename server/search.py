@@ -106,7 +106,7 @@ def answer(index: Index, question: Question, query_name: str = "query") -> Answe
     # Report every shard lost since the request began: it may have counted documents before this search.
     began = monotonic() - (perf_counter() - float(g.began))
     with query_errors_named(query_name):
-        result = index.answer(_limited(question))
+        result = index.answer(_limit(question))
     result.search = result.search._replace(limit=None)
     result.missing += tuple(name for name in index.missing_since(began) if name not in result.missing)
     note_search(DocumentQuery(result.text, question.like) if question.like else question.query, result)
@@ -125,14 +125,14 @@ def answer_of_many(
     indexes: Mapping[str, Index], questions: Mapping[str, Question], weights: Mapping[str, float], rrf_k: int = 0
 ) -> FederatedAnswer:
     """Answer a question from several indexes, as :func:`answer` does from one."""
-    limited = {name: _limited(question) for name, question in questions.items()}
+    limited = {name: _limit(question) for name, question in questions.items()}
     with query_errors_named():
         result = federated.answer(indexes, limited, weights, rrf_k)
     note_search(next(iter(questions.values())).query, result)
     return result
 
 
-def _limited(question: Question) -> Question:
+def _limit(question: Question) -> Question:
     return replace(question, search=question.search._replace(limit=limit_of()))
 
 

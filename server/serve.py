@@ -30,7 +30,7 @@ from .app import create_app
 from .auth import Rates
 from .gateway import WSGI, Gateway
 from .logs import log_to_stderr
-from .metrics import metrics_of, shared, takes_files
+from .metrics import metrics_of, share_counts, takes_files
 from .routing import networks_of
 from .runtime import REGISTRY, IndexRegistry, IndexReloader, Writers, checked_name
 from .settings import Config
@@ -45,7 +45,7 @@ def serve(config: Config) -> None:
     """Check the configured indexes and serve them until a signal, then exit with gunicorn's exit code."""
     check(config)
     listener = listen(config.server.host, config.server.port)
-    with shared():
+    with share_counts():
         FactseekServer(config, listener).run()
 
 
@@ -77,8 +77,8 @@ def check(config: Config) -> None:
         for made_by in manifest.encoders.values():
             # If necessary, this exports the model once, so that no worker has to.
             encoders(made_by, folder)
-    rankers.opened(config, strict=True)
-    verdicts.opened(config, strict=True)
+    rankers.open_rankers(config, strict=True)
+    verdicts.open_verdicts(config, strict=True)
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -141,7 +141,9 @@ class FactseekServer(BaseApplication):  # type: ignore[misc]  # gunicorn has no 
         """Load the rankers, open the indexes and make the application. gunicorn calls this in each worker."""
         log_to_stderr()
         config = self._config
-        app = create_app(config, {}, self._rates, ranked_by=rankers.opened(config), judged_by=verdicts.opened(config))
+        app = create_app(
+            config, {}, self._rates, ranked_by=rankers.open_rankers(config), judged_by=verdicts.open_verdicts(config)
+        )
         registry: IndexRegistry = app.extensions[REGISTRY]
         if self._lifeline is not None:
             registry.writers = Writers(config, self._lifeline[0])

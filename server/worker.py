@@ -283,7 +283,7 @@ def sweep(server: uvicorn.Server, gateway: Gateway) -> None:
     for connection in tuple(server.server_state.connections):
         if isinstance(connection, _Connection):
             connection.sweep()
-    if gateway.budget.calmed(_MUCH):
+    if gateway.budget.has_calmed(_MUCH):
         give_memory_back()
 
 

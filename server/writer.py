@@ -53,11 +53,11 @@ def _stop(path: Path, lock: int, lifeline: int) -> Callable[[float], bool]:
     # Ctrl-C reaches every process of a terminal. Ignore it: the server ends and so closes the lifeline.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
-    def stopped(seconds: float) -> bool:
+    def wait_for_stop(seconds: float) -> bool:
         gone = bool(select.select([lifeline], [], [], seconds)[0])
         return stop_requested or gone or not _same(lock, path)
 
-    return stopped
+    return wait_for_stop
 
 
 def _same(lock: int, path: Path) -> bool:

@@ -30,7 +30,7 @@ from .auth import check_key
 from .errors import BadInput, RefusedError
 from .metrics import metrics_of
 from .runtime import ServedIndex, index_named, registry
-from .schemas import DocumentRequest, body_of, fixed, from_body, from_query, json_answer
+from .schemas import DocumentRequest, body_of, fix_body, from_body, from_query, json_answer
 
 blueprint = Blueprint("writing", __name__)
 Put = Literal["created", "replaced", "unchanged"]
@@ -103,7 +103,7 @@ def hand_over(served: ServedIndex, mode: Mode, lines: Sequence[bytes]) -> Job:
 
 def perform(served: ServedIndex, change: Change) -> Result:
     """Make a change and wait until it is served; raise ConditionError, NotFoundError or NotWrittenError."""
-    result = _published(folder_of(served), change)
+    result = _publish(folder_of(served), change)
     metrics_of(current_app).writes(served.name, result)()
     if result == "conflict":
         raise ConditionError("the document is not in the state that the request requires")
@@ -126,7 +126,7 @@ def _queue(folder: Path) -> Iterator[Queue]:
         raise NotWrittenError("the server cannot store the change; the server's log gives the reason") from None
 
 
-def _published(folder: Path, change: Change) -> Result:
+def _publish(folder: Path, change: Change) -> Result:
     patience = registry().config.server.write_seconds
     with _queue(folder) as queue:
         number = queue.submit(change)
@@ -171,7 +171,7 @@ def _lines_of(request: Request, most: int) -> list[bytes]:
     """Return documents as unchecked lines of JSON; raise BadInput, UnsupportedMediaType or RequestEntityTooLarge."""
     if not request.is_json and request.mimetype not in _LINES:
         raise UnsupportedMediaType
-    body, place = fixed(body_of(request)), "is not a JSON array of documents"
+    body, place = fix_body(body_of(request)), "is not a JSON array of documents"
     try:
         body.decode("utf-8")
         parts = map(bytes, _ARRAY.decode(body)) if request.is_json else map(bytes.strip, body.split(b"\n"))

@@ -79,7 +79,7 @@ class Adapter:
             listed = get_args(answer)
 
             @wraps(view)
-            def answered(**values: str) -> Response:
+            def answer_view(**values: str) -> Response:
                 if changes:
                     writable(configured_index().name)
                 if kind is None:
@@ -90,7 +90,7 @@ class Adapter:
                     raise (misfit(error) if misfit else error) from None
                 return json_answer(view(body, **values))
 
-            self.blueprint.add_url_rule(address, view.__name__, answered, methods=[method])
+            self.blueprint.add_url_rule(address, view.__name__, answer_view, methods=[method])
             if changes and method == "POST":
                 self.changes.append(address)
             refused = () if kind is None else (400,) if reads else (400, 413, 415)

@@ -82,7 +82,7 @@ def check_count(field: str, texts: Sequence[object], what: str = "texts can be r
         raise BadInput(field, f"1 to {most} {what} at once, not {len(texts)}")
 
 
-def ranked(
+def rank_texts(
     model: ReRanker, query: str, texts: Sequence[str], most: int | None = None, limit: Deadline | None = None
 ) -> list[RerankedText]:
     """Return at most ``most`` texts, best first, ties in request order; raise TimedOutError after ``limit``."""
@@ -119,7 +119,7 @@ def results_of(
             relevance_score=text.probability,
             document=RerankedDocument(text=documents[text.place]) if with_documents else UNSET,
         )
-        for text in ranked(model, query, documents, most)
+        for text in rank_texts(model, query, documents, most)
     ]
 
 

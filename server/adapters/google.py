@@ -156,14 +156,14 @@ def google_claims_search(body: GoogleSearch) -> GoogleClaims:
         oldest = (datetime.now(UTC).date() - timedelta(days=min(body.maxAgeDays, 700_000))).isoformat()
     undated = msgspec.structs.replace(page.options, since="")
     search = search_of(undated, index, k_name="pageSize", offset=page.options.offset)
-    reviews, more = _found(index, body.query, search, oldest) if body.query else _newest(index, search, oldest)
+    reviews, more = _find_reviews(index, body.query, search, oldest) if body.query else _newest(index, search, oldest)
     return GoogleClaims(
         claims=[_claim(*review) for review in reviews] or UNSET,
         next_page_token=page.cursor(search.offset + len(reviews)) if more else UNSET,
     )
 
 
-def _found(index: Index, query: str, search: Search, oldest: str) -> tuple[Reviews, bool]:
+def _find_reviews(index: Index, query: str, search: Search, oldest: str) -> tuple[Reviews, bool]:
     """Return a page of the reviews that match a query, not before ``oldest`` if given, and whether more follow."""
     if not oldest:
         result = whole_answer(index, Question(query, search, highlight=False))

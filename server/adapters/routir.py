@@ -18,7 +18,7 @@ from ..memory import charged_document
 from ..runtime import index_named, registry
 from ..schemas import ForeignFields, SearchOptions, says
 from . import Adapter
-from ._shared import ErrorFailure, check_count, hits_of, ranked, re_ranker, text_of
+from ._shared import ErrorFailure, check_count, hits_of, rank_texts, re_ranker, text_of
 
 _SCORES = "rerank"
 """The service that scores passages."""
@@ -118,7 +118,7 @@ def routir_score(body: RoutirScore) -> RoutirPassageScores:
     if body.service != _SCORES:
         raise BadInput("service", f"{body.service[:80]!r} does not score passages; {_SCORES!r} does")
     check_count("passages", body.passages)
-    texts = sorted(ranked(re_ranker(), body.query, body.passages), key=lambda text: text.place)
+    texts = sorted(rank_texts(re_ranker(), body.query, body.passages), key=lambda text: text.place)
     return RoutirPassageScores(**_answer(body), scores=[text.score for text in texts])
 
 

@@ -18,7 +18,7 @@ from ..runtime import registry
 from ..schemas import ForeignFields, SearchOptions, says
 from ..search import limit_of, search_of, whole_answer
 from . import Adapter, configured_index
-from ._shared import FASTAPI_STATUSES, FastAPIFailure, ranked, re_ranker, whole_text
+from ._shared import FASTAPI_STATUSES, FastAPIFailure, rank_texts, re_ranker, whole_text
 
 adapter = Adapter(__name__, FastAPIFailure, FASTAPI_STATUSES)
 _BEST = 3
@@ -113,7 +113,7 @@ def search_r1_rerank(body: SearchR1Rerank) -> SearchR1Answer:
     limit = limit_of(len(texts))
     result: list[list[Any]] = []
     for query, documents, contents in zip(body.queries, bare, texts, strict=True):
-        best = ranked(model, query, contents, body.rerank_topk or _BEST, limit)
+        best = rank_texts(model, query, contents, body.rerank_topk or _BEST, limit)
         scored = [SearchR1Scored(document=documents[text.place], score=text.score) for text in best]
         result.append(scored if body.return_scores else [one.document for one in scored])
     return SearchR1Answer(result=result)

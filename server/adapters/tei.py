@@ -15,7 +15,7 @@ from ..errors import BadInput, Problem, RefusedError
 from ..runtime import registry
 from ..schemas import ForeignFields, says
 from . import Adapter
-from ._shared import EXAMPLE, TEXTS, NoReRankerError, ranked, re_ranker
+from ._shared import EXAMPLE, TEXTS, NoReRankerError, rank_texts, re_ranker
 
 ErrorType = Literal["Unhealthy", "Backend", "Overloaded", "Validation", "Tokenizer", "Empty"]
 _TYPES: dict[int, ErrorType] = {
@@ -89,5 +89,5 @@ def tei_rerank(body: TeiRerank) -> list[TeiRank]:
             text=body.texts[text.place] if body.return_text else UNSET,
             score=text.score if body.raw_scores else text.probability,
         )
-        for text in ranked(model, body.query, body.texts)
+        for text in rank_texts(model, body.query, body.texts)
     ]

@@ -92,7 +92,7 @@ class Batch:
     def pieces(self, written: Callable[[int, Answer], bytes]) -> Iterator[bytes]:
         """Yield the answers in order; ``written`` turns each into bytes. Yield an empty piece if there is no memory."""
         number = 0
-        for some in self._ranked():
+        for some in self._rank_some():
             if some is None:
                 yield _WAIT
                 continue
@@ -102,7 +102,7 @@ class Batch:
     def run(self) -> tuple[str, int]:
         """Return a TREC run, and the number of failed queries, which it lacks; raise NoMemoryError."""
         lines, faults = [], 0
-        for some in self._ranked():
+        for some in self._rank_some():
             if some is None:
                 raise NoMemoryError  # an answer that has not begun is refused, and does not wait
             for ranked in some:
@@ -118,7 +118,7 @@ class Batch:
         """Yield a part of the answer in pieces; give their memory back as they are sent."""
         memory = PartMemory(self._memory, _PART if len(some) > 1 else None)
         try:
-            while (pieces := _made(partial(self._written, some, written), memory)) is None:
+            while (pieces := _make_or_release(partial(self._write, some, written), memory)) is None:
                 if len(some) > 1:
                     yield from chain.from_iterable(self._part([numbered], written) for numbered in some)
                     return
@@ -131,16 +131,16 @@ class Batch:
         finally:
             memory.keep(0)
 
-    def _written(
+    def _write(
         self, some: Sequence[tuple[int, _Ranked]], written: Callable[[int, Answer], bytes], memory: PartMemory
     ) -> list[bytes]:
         began = perf_counter()
-        answers = self._answered([ranked for _, ranked in some], memory)
+        answers = self._answer([ranked for _, ranked in some], memory)
         content = b"".join(written(number, answer) for (number, _), answer in zip(some, answers, strict=True))
         self.evidence += milliseconds(began, perf_counter())
         return [content[start : start + _PIECE] for start in range(0, len(content), _PIECE)]
 
-    def _answered(self, some: Sequence[_Ranked], memory: PartMemory) -> Iterator[Answer]:
+    def _answer(self, some: Sequence[_Ranked], memory: PartMemory) -> Iterator[Answer]:
         index, resolved = self._index, self._index.resolve(self.search)
         reading = self._limit(self._seconds * len(some), memory=memory)
         search = self.search._replace(limit=reading)
@@ -161,7 +161,7 @@ class Batch:
                 approximate=resolved.approximate or msgspec.UNSET,
             )
 
-    def _ranked(self) -> Iterator[list[_Ranked] | None]:
+    def _rank_some(self) -> Iterator[list[_Ranked] | None]:
         """Yield a few ranked queries at a time, to read their documents together; yield None if there is no memory."""
         seen: set[str] = set()
         few = max(1, _READ // self._k)
@@ -173,7 +173,7 @@ class Batch:
                 continue
             for place, ranked in enumerate(some):
                 if ranked.query.qid in seen:
-                    some[place] = _failed(ranked.query, "qid", "another query has the same qid")
+                    some[place] = _make_fault(ranked.query, "qid", "another query has the same qid")
                 seen.add(ranked.query.qid)
             yield from (some[start : start + few] for start in range(0, len(some), few))
             began = perf_counter()
@@ -195,7 +195,7 @@ class Batch:
                     pass  # too little memory for all at once, so rank one by one
                 for query in part:
                     memory = PartMemory(self._memory)
-                    while (ranked := _made(partial(self._rank_one, query), memory)) is None:
+                    while (ranked := _make_or_release(partial(self._rank_one, query), memory)) is None:
                         yield None
                     memory.keep(0)
                     yield [ranked]
@@ -223,17 +223,17 @@ class Batch:
         try:
             return self._rank([query], memory)[0]
         except QueryError as error:
-            return _failed(query, "text", error.line)
+            return _make_fault(query, "text", error.line)
         except CutOffError as error:
             return _Ranked(query, [], BatchFault(qid=query.qid, error="timed-out", detail=error.line, field="text"))
 
 
-def _failed(query: BatchQuery, field: str, reason: str) -> _Ranked:
+def _make_fault(query: BatchQuery, field: str, reason: str) -> _Ranked:
     fault = BatchFault(qid=query.qid, error="bad-input", detail=f"{field}: {reason}", field=field)
     return _Ranked(query, [], fault)
 
 
-def _made(make: Callable[[PartMemory], Made], memory: PartMemory) -> Made | None:
+def _make_or_release(make: Callable[[PartMemory], Made], memory: PartMemory) -> Made | None:
     """Return the result of ``make``; if there is not enough memory, give back all that is held and return None."""
     try:
         memory.take_again()

@@ -318,12 +318,12 @@ def _words(kind: Json) -> Words:
         return [(", ".join(map(str, kind["enum"])), "")]
     if kind.get("type") == "array":
         parts = kind.get("prefixItems") or [kind.get("items", {})]
-        return [(f"{_limited(kind)} of ", ""), *_words(parts[0])]
+        return [(f"{_describe_limits(kind)} of ", ""), *_words(parts[0])]
     values = kind.get("additionalProperties")
-    return [("object of ", ""), *_words(values)] if isinstance(values, dict) else [(_limited(kind), "")]
+    return [("object of ", ""), *_words(values)] if isinstance(values, dict) else [(_describe_limits(kind), "")]
 
 
-def _limited(kind: Json) -> str:
+def _describe_limits(kind: Json) -> str:
     """Return a type in words with its limits: the size of an array, the length of a string."""
     name = str({"array": "list", None: "anything"}.get(kind.get("type"), kind.get("type")))
     low, high = (

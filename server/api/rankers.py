@@ -71,12 +71,12 @@ def open_models(config: Config, setting: str, load: Load[Model], noun: str, *, s
     return models
 
 
-def opened(config: Config, *, strict: bool = False) -> dict[str, ServedRanker]:
+def open_rankers(config: Config, *, strict: bool = False) -> dict[str, ServedRanker]:
     """Load the configured rankers, as :func:`open_models` does."""
-    return open_models(config, "rankers", _loaded, "ranker", strict=strict)
+    return open_models(config, "rankers", _load, "ranker", strict=strict)
 
 
-def _loaded(name: str, path: str, config: Config) -> ServedRanker:
+def _load(name: str, path: str, config: Config) -> ServedRanker:
     learned = ranking.load(Path(path), None, view(config, claims.Config))
     return ServedRanker(name, learned, sha256(Path(path))[:16])
 

@@ -148,7 +148,7 @@ def search_simply(name: str) -> Response:
     index_named(name)
     parameters = from_query(request.args, schemas.SimpleSearch)
     options = cast(schemas.SearchRequest, parameters.with_one_query())
-    return _answered(name, options, "hits" if parameters.k is None else "k", parameters)
+    return _answer_search(name, options, "hits" if parameters.k is None else "k", parameters)
 
 
 @blueprint.post("/v1/<name>/search")
@@ -156,10 +156,10 @@ def search(name: str) -> Response:
     """Search with a JSON body."""
     index_named(name)
     body = from_body(request_ctx.request, schemas.SearchRequest)
-    return _answered(name, body.with_one_query(), "k" if body.hits is None else "hits")
+    return _answer_search(name, body.with_one_query(), "k" if body.hits is None else "hits")
 
 
-def _answered(
+def _answer_search(
     name: str, body: schemas.SearchRequest, k_name: str, simply: schemas.SimpleSearch | None = None
 ) -> Response:
     page = resume({name: 1.0}, body)

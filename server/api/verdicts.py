@@ -31,7 +31,7 @@ class ServedVerdicts(NamedTuple):
     learned: TrainedVerdicts
 
 
-def opened(config: Config, *, strict: bool = False) -> dict[str, ServedVerdicts]:
+def open_verdicts(config: Config, *, strict: bool = False) -> dict[str, ServedVerdicts]:
     """Load the configured models, as :func:`factseek.server.api.rankers.open_models` does.
 
     With ``strict``, a model must have been trained with an entailment model: other models are wrong too often.

@@ -79,7 +79,7 @@ def add_page() -> tuple[str, int]:
         served = chosen_indexes(PageState(index=form.index[:1]))[0]
         if request.method == "POST":
             _check_origin()
-            shown = _posted(form, writable(served.name))
+            shown = _handle_post(form, writable(served.name))
     except (QueryError, RefusedError) as error:
         served = served or chosen_indexes(PageState())[0]
         status, shown = getattr(error, "status", 400), {"problem": reason_of(error)}
@@ -97,7 +97,7 @@ def add_page() -> tuple[str, int]:
     )
 
 
-def _posted(form: AddState, served: ServedIndex) -> dict[str, Any]:
+def _handle_post(form: AddState, served: ServedIndex) -> dict[str, Any]:
     file = file_of("file")
     if file and ((file.filename or "").lower().endswith(_SEVERAL) or _is_table(file)):
         documents, notes = _read_several(file, form, served)

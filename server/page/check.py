@@ -62,7 +62,7 @@ def kind_of(text: str) -> str:
 
 def statements_of(text: str, kind: str, most: int) -> list[ClaimRequest]:
     """Return the statements of a text, numbered from 1 in order; raise BadInput if there are more than ``most``."""
-    spoken = _spoken(text) if kind == TRANSCRIPT else (("", tweet) for tweet in _tweets(text))
+    spoken = _split_by_speaker(text) if kind == TRANSCRIPT else (("", tweet) for tweet in _tweets(text))
     claims = [
         ClaimRequest(id=str(number), text=statement, speaker=speaker)
         for number, (speaker, statement) in enumerate(islice(spoken, most + 1), 1)
@@ -99,7 +99,7 @@ def _column_of_tweets(text: str) -> tuple[str, int] | None:
     return None
 
 
-def _spoken(text: str) -> Iterator[tuple[str, str]]:
+def _split_by_speaker(text: str) -> Iterator[tuple[str, str]]:
     """Yield each sentence of a transcript with its speaker; a speaker continues until another is named."""
     speaker = ""
     for line in text.splitlines():
@@ -169,14 +169,14 @@ def check_page() -> tuple[str, int] | Response:
         away = short_of(address_of("page.check_page", form))
         if away:
             return away
-        return _page(form, ranking=_ranked(form) if form.text else None)
+        return _page(form, ranking=_rank(form) if form.text else None)
     except UnknownRankerError:
         return _page(form, absent=True)
     except (QueryError, RefusedError) as error:
         return _page(form, getattr(error, "status", 400), problem=reason_of(error))
 
 
-def _ranked(form: CheckState) -> RankAnswer:
+def _rank(form: CheckState) -> RankAnswer:
     claims = statements_of(form.text, form.read_as, registry().config.server.max_claims)
     if not claims:
         raise BadInput("text", "the text contains no statement")

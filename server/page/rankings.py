@@ -328,7 +328,7 @@ def _entry(field: str, value: str, count: int, state: PageState) -> dict[str, An
     if field == INDEX:
         chosen, address = False, state.address(index=[value])
     elif field != YEAR:
-        chosen, address = f"{field}={value}" in state.filter, state.toggled(field, value)
+        chosen, address = f"{field}={value}" in state.filter, state.toggle(field, value)
     else:
         chosen = _year_of(state) == value
         address = state.address(since="", as_of="") if chosen else state.address(since=value, as_of=value)

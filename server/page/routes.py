@@ -123,7 +123,7 @@ def _results(served: Sequence[ServedIndex], state: PageState) -> dict[str, Any]:
         "note": next((ranked.note for ranked in shown if ranked.note), ""),
         "undated": sum(part.served.index.undated(part.search) for part in searches),
         "suited": [] if several else suited_indexes(served[0], state.query),
-        "meant": _meant(searches, state),
+        "meant": _correct_query(searches, state),
         "likeness": _about(served[0], state.like)[0] if state.like else "",
         "chips": chips_of(state),
         "total": total,
@@ -136,7 +136,7 @@ def _results(served: Sequence[ServedIndex], state: PageState) -> dict[str, Any]:
     }
 
 
-def _meant(searches: Sequence[IndexSearch], state: PageState) -> str:
+def _correct_query(searches: Sequence[IndexSearch], state: PageState) -> str:
     """Return the query with its spelling corrected, or ``""`` if it is correct or too long for an address."""
     for part in searches:
         if spellings := part.served.index.spellings(part.text, part.search):
@@ -235,7 +235,7 @@ def export() -> Response:
         raise BadInput("query", "there is nothing to export: search for something first")
     served = chosen_indexes(state)
     most = min(each.index.settings.search.max_k for each in served)
-    searches = searches_of(served, state.changed(hits=state.hits or min(HITS, most), offset=state.offset))
+    searches = searches_of(served, state.with_changes(hits=state.hits or min(HITS, most), offset=state.offset))
     hits = (ranking_of_many(searches) if len(searches) > 1 else ranking(searches[0])).hits
     hits = [listings.example_hit(hit) if listings.is_example(hit.index or served[0].name) else hit for hit in hits]
     content: str | bytes
@@ -290,7 +290,7 @@ def document_page(name: str, docid: str) -> tuple[str, int]:
     back = state.index or [served.name]
     return page_of(
         "document.html",
-        state.changed(index=back),
+        state.with_changes(index=back),
         served=served,
         document=document,
         example=example,

@@ -18,7 +18,7 @@ from werkzeug.datastructures import MultiDict
 from ...retrieval.config import Count
 from ...retrieval.search.query_syntax import PLAIN, QUERY
 from ..errors import BadInput
-from ..schemas import RequestFields, SearchOptions, explained
+from ..schemas import RequestFields, SearchOptions, explain_mismatch
 from .i18n import LANGUAGES
 
 if TYPE_CHECKING:
@@ -68,9 +68,9 @@ class PageState(RequestFields):
 
     def address(self, **changes: Any) -> str:
         """Return the address of the state with these changes, from the first hits on."""
-        return url_for("page.search_page", **self.changed(**changes).parameters())
+        return url_for("page.search_page", **self.with_changes(**changes).parameters())
 
-    def changed(self, **changes: Any) -> PageState:
+    def with_changes(self, **changes: Any) -> PageState:
         """Return the state with these changes, at its first hits."""
         return msgspec.structs.replace(self, **{"offset": 0, "passage": "", **changes})
 
@@ -84,13 +84,13 @@ class PageState(RequestFields):
 
     def export(self, format: str) -> str:
         """Return the address of the hits as a download."""
-        return url_for("page.export", format=format, **self.changed(view="", hits=0).parameters())
+        return url_for("page.export", format=format, **self.with_changes(view="", hits=0).parameters())
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters of the state's address."""
         return {name: value for name, value in msgspec.structs.asdict(self).items() if value}
 
-    def toggled(self, field: str, value: str) -> str:
+    def toggle(self, field: str, value: str) -> str:
         """Return the address with a value of a field chosen, or removed if it is chosen."""
         pair = f"{field}={value}"
         others = [chosen for chosen in self.filter if chosen != pair]
@@ -145,7 +145,7 @@ def read_state(parameters: MultiDict[str, str], known: Sequence[str] = SEARCHED)
     if sum(lengths.values()) > LONGEST_CHOICES:
         longest = max(lengths, key=lengths.__getitem__)
         reason = f"fills {lengths[longest]:,} characters of the address, but all options together may fill only"
-        raise _named(longest, f"{reason} {LONGEST_CHOICES:,}; leave some out")
+        raise _make_bad_input(longest, f"{reason} {LONGEST_CHOICES:,}; leave some out")
     return state
 
 
@@ -165,9 +165,9 @@ def read_parameters(parameters: MultiDict[str, str], kind: type[_Fields], known:
     try:
         return msgspec.convert(values, kind, strict=False)
     except msgspec.ValidationError as error:
-        wrong = explained(error)
-        raise _named(wrong.field, wrong.unnamed) from None
+        wrong = explain_mismatch(error)
+        raise _make_bad_input(wrong.field, wrong.unnamed) from None
 
 
-def _named(field: str, reason: str) -> BadInput:
+def _make_bad_input(field: str, reason: str) -> BadInput:
     return BadInput(field, reason, f"{field}: {reason}")  # the page has no label for it

@@ -65,7 +65,7 @@ def verify_page() -> tuple[str, int] | Response:
             claim = Claim("claim", tweet(form.claim))
             if not served.index.resolve().has_words(claim.text):
                 raise BadInput("claim", "the claim contains no words to search for")
-            shown = _judged(claim, *judge, served, form) if judge else _found(claim, where, served, form)
+            shown = _judge(claim, *judge, served, form) if judge else _find_sentences(claim, where, served, form)
     except (QueryError, RefusedError) as error:
         return page_of("verify.html", PageState(lang=form.lang), 400, form=form, problem=reason_of(error))
     return page_of(
@@ -81,14 +81,14 @@ def verify_page() -> tuple[str, int] | Response:
     )
 
 
-def _found(claim: Claim, where: Filter | None, served: ServedIndex, form: VerifyState) -> dict[str, Any]:
+def _find_sentences(claim: Claim, where: Filter | None, served: ServedIndex, form: VerifyState) -> dict[str, Any]:
     """Return the sentences that are relevant to a claim, best first; people must judge them themselves."""
     (evidence,) = Finder(served.index, registry().config.verdict, where).find([claim.text])
     search = Search(k=_JUDGED, where=where)
     (hits,) = served.index.search([claim.text], search)
     weights = served.index.word_weights(claim.text, hits, search)
     return {
-        "stances": [("", [_shown(sentence, claim, served, form) for sentence in evidence.sentences])],
+        "stances": [("", [_show_sentence(sentence, claim, served, form) for sentence in evidence.sentences])],
         "note": served.index.note(claim.text, search._replace(where=None)),
         "suited": suited_indexes(served, claim.text),
         "nothing_bears": bool(hits)
@@ -99,7 +99,7 @@ def _found(claim: Claim, where: Filter | None, served: ServedIndex, form: Verify
     }
 
 
-def _judged(
+def _judge(
     claim: Claim, model: ServedVerdicts, verifier: Verifier, served: ServedIndex, form: VerifyState
 ) -> dict[str, Any]:
     """Return the verdict on a claim, the quality of the model, and the sentences by their stance on the claim."""
@@ -110,7 +110,7 @@ def _judged(
     for sentence, each in zip(verdict.evidence.sentences, verifier.by_each(verdict), strict=True):
         label = max(each, key=lambda name: each[name])
         sure = each[label] > _MORE_LIKELY_THAN_NOT and states_finding(sentence.text)
-        shown = _shown(sentence, claim, served, form, each[label] if sure else None)
+        shown = _show_sentence(sentence, claim, served, form, each[label] if sure else None)
         stances[stance_of(label) if sure else "neither"].append(shown)
     return {
         "verdict": verdict,
@@ -123,7 +123,7 @@ def _judged(
     }
 
 
-def _shown(
+def _show_sentence(
     sentence: EvidenceSentence, claim: Claim, served: ServedIndex, form: VerifyState, share: float | None = None
 ) -> dict[str, Any]:
     """Return what the template shows of a sentence; ``share`` is the probability of its stance, if above one half."""

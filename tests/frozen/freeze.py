@@ -188,7 +188,7 @@ def answers(indexes: Path) -> list[dict[str, Any]]:
     """
     config = read_config(ROOT / "config.yaml")
     opened = {f"example-{language}": open_index(indexes / f"example-{language}", config) for language in LANGUAGES}
-    ranked_by = {"tweets": rankers.opened(read_config(_rankers(indexes)))["tweets"]}
+    ranked_by = {"tweets": rankers.open_rankers(read_config(_rankers(indexes)))["tweets"]}
     client = create_app(config, opened, ranked_by=ranked_by).test_client()
     made = []
     for request in requests():

@@ -26,7 +26,7 @@ from factseek.retrieval.lucene.jvm import java_thread
 from factseek.retrieval.progress import silent
 from factseek.retrieval.records import model_file
 from factseek.retrieval.search.index import Index
-from factseek.server.api.rankers import ServedRanker, opened
+from factseek.server.api.rankers import ServedRanker, open_rankers
 from factseek.server.api.verdicts import ServedVerdicts
 from factseek.server.app import create_app
 from factseek.server.auth import digest
@@ -122,7 +122,7 @@ def config(folders: dict[str, Path], ranker_file: Path) -> Config:
 
 @pytest.fixture(scope="session")
 def rankers(config: Config) -> dict[str, ServedRanker]:
-    return opened(config)
+    return open_rankers(config)
 
 
 @pytest.fixture(scope="session")

@@ -74,17 +74,17 @@ def test_a_port_in_use_is_one_line(
 def test_options_change_the_configuration(parser: argparse.ArgumentParser, tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     path.write_text("server: {host: 0.0.0.0, port: 1, workers: 7, indexes: {old: there}, rankers: {old: model}}")
-    old = cli.configured(parser.parse_args(["serve", "--config", str(path)])).server
+    old = cli.read_config(parser.parse_args(["serve", "--config", str(path)])).server
     assert (old.indexes, old.rankers) == ({"old": str(tmp_path / "there")}, {"old": str(tmp_path / "model")})
-    other = cli.configured(parser.parse_args(["serve", "--config", str(path), "--ranker", "new=there"])).server
+    other = cli.read_config(parser.parse_args(["serve", "--config", str(path), "--ranker", "new=there"])).server
     assert (other.indexes, other.rankers) == (old.indexes, {"new": "there"})
     options = ["--index", "new=here", "--host", "::1", "--port", "0", "--workers", "1"]
-    settings = cli.configured(parser.parse_args(["serve", "--config", str(path), *options])).server
+    settings = cli.read_config(parser.parse_args(["serve", "--config", str(path), *options])).server
     assert (settings.host, settings.port, settings.workers, settings.writes) == ("::1", 0, 1, False)
-    assert cli.configured(parser.parse_args(["serve", "--config", str(path), "--allow-writes"])).server.writes
+    assert cli.read_config(parser.parse_args(["serve", "--config", str(path), "--allow-writes"])).server.writes
     assert (settings.indexes, settings.rankers, settings.adapters) == ({"new": "here"}, {}, {})
     options = ["--adapter", "pyserini-1=old", "--adapter", "pyserini-2"]
-    settings = cli.configured(parser.parse_args(["serve", "--config", str(path), *options])).server
+    settings = cli.read_config(parser.parse_args(["serve", "--config", str(path), *options])).server
     assert settings.adapters == {"pyserini-1": "old", "pyserini-2": ""}
 
 

@@ -33,7 +33,7 @@ def asked(config: Config, ask: Callable[[Any], Awaitable[Any]], verdicts: Path |
         async with Client(server) as client:
             return await ask(client)
 
-    with serving.opened(config, verdicts, create_app) as (server, _):
+    with serving.open_server(config, verdicts, create_app) as (server, _):
         return asyncio.run(run(server))
 
 

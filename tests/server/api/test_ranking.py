@@ -13,7 +13,7 @@ from factseek.eval.tasks import STATEMENTS
 from factseek.retrieval.deadline import CutOffError
 from factseek.retrieval.domain import Statement
 from factseek.retrieval.search.index import Index
-from factseek.server.api.rankers import ServedRanker, opened
+from factseek.server.api.rankers import ServedRanker, open_rankers
 from factseek.server.app import create_app
 from factseek.server.settings import ServerSettings
 from factseek.settings import Config
@@ -93,7 +93,7 @@ def test_a_ranker_that_was_lost_is_said_to_be_and_the_others_go_on(
     small: Callable[..., FlaskClient], ranker_file: Path, tmp_path: Path
 ) -> None:
     named = {"lost": str(tmp_path / "lost.model"), "tweets": str(ranker_file)}
-    client = small(opened(Config(server=ServerSettings(rankers=named))), rankers=named)
+    client = small(open_rankers(Config(server=ServerSettings(rankers=named))), rankers=named)
     claims = [{"id": "1", "text": "a"}]
     answer = client.post("/v1/claims/rank", json={"claims": claims})
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "60")
