@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -115,6 +116,7 @@ def run(
     from .retrieval.search.options import DEFAULT_SEARCH
 
     refuse_text("queries", queries)
+    queries = list(queries)  # it may be a generator
     _check_qids(queries)
     task = RANKING.default()  # accepts any queries and up to ``search.max_k`` hits for each
     short: dict[str, Any] = {"retriever": retriever, "k": k, "where": where, "profile": profile}
@@ -151,7 +153,8 @@ def compare(runs: Mapping[str, Run], qrels: Qrels, measures: Sequence[str], *, s
     of each pair against the first. ``comparison.as_json()`` is what ``factseek compare --json`` prints. The same
     ``seed`` gives the same figures.
 
-    Raises QueryError if there are fewer than two runs, a measure is unknown, or ``qrels`` is empty.
+    Raises QueryError if there are fewer than two runs, a measure is unknown, ``qrels`` is empty, or ``seed`` is
+    negative; CheckFailed if a run has no query in common with ``qrels``.
     """
     from .eval.run import compare as judging
     from .eval.scoring.measures import parse_measures
@@ -159,6 +162,8 @@ def compare(runs: Mapping[str, Run], qrels: Qrels, measures: Sequence[str], *, s
     refuse_text("measures", measures)
     if len(runs) < 2:
         raise QueryError("there is nothing to compare", remedy="give two runs or more")
+    if seed < 0:
+        raise QueryError(f"seed is {seed}", remedy="give 0 or more")
     _check_judged(qrels)
     scores = {name: _scores(run) for name, run in runs.items()}
     return judging.compare(qrels, scores, parse_measures(",".join(measures)), seed=seed)
@@ -192,7 +197,8 @@ def read_qrels(path: str | Path) -> Qrels:
     """Return judgements: TREC's ``qid 0 docid relevance``, or BEIR's three columns with or without a header.
 
     ``irds:NAME`` reads the judgements of a dataset of ir_datasets.
-    Raises SourceError, with the line's number, for the first line that is not a judgement or judges a docid again.
+    Raises SourceError, with the line's number, for the first line that is not a judgement or judges a docid differently
+    than an earlier line.
     """
     from .integrations._stand_ins import stand_ins
     from .retrieval.records import trec
@@ -214,8 +220,17 @@ def write_run(run: Run, path: str | Path, tag: str) -> None:
 
 
 def _scores(run: Run) -> dict[str, dict[str, float]]:
-    """Return the score of each docid for each qid; measures need nothing else."""
-    return {qid: {hit.docid: hit.score for hit in hits} for qid, hits in run.items()}
+    """Return the score of each docid for each qid: that of its best passage. Measures need nothing else."""
+    scores: dict[str, dict[str, float]] = {}
+    for qid, hits in run.items():
+        best = scores[qid] = dict[str, float]()
+        for hit in hits:
+            if not isfinite(hit.score):
+                raise QueryError(
+                    f"run: the score of {quote_value(hit.docid)} for query {quote_value(qid)} is not a finite number"
+                )
+            best[hit.docid] = max(hit.score, best.get(hit.docid, hit.score))
+    return scores
 
 
 def _check_qids(queries: Sequence[Query]) -> None:
@@ -232,5 +247,14 @@ def _check_qids(queries: Sequence[Query]) -> None:
 
 
 def _check_judged(qrels: Qrels) -> None:
+    from .retrieval.records.qrels import GRADES, LARGEST_GRADE
+
     if not qrels:
         raise QueryError("there are no judgements", remedy="read judgements with read_qrels")
+    for qid, judged in qrels.items():
+        for docid, grade in judged.items():
+            if abs(grade) > LARGEST_GRADE:
+                what = (
+                    f"qrels: the relevance {grade} of {quote_value(docid)} for query {quote_value(qid)} is not {GRADES}"
+                )
+                raise QueryError(what, remedy="scale the grades down")

@@ -116,6 +116,20 @@ def test_a_comparison_is_that_of_compare(index: Searcher, examples: Path, tmp_pa
         assert compared[name] == printed[name]
 
 
+def test_a_document_counts_with_its_best_passage(index: Searcher, tmp_path: Path) -> None:
+    run, qrels = {"1": [Hit("a", 3.0), Hit("b", 2.0), Hit("a", 1.0)]}, {"1": {"a": 1}}
+    assert factseek.evaluate(run, qrels, ["RR"]).means() == {"RR": 1.0}
+    queries = (Query(str(number), "measles") for number in range(2))
+    assert set(factseek.run(index, queries, k=1)) == {"0", "1"}  # type: ignore[arg-type]
+
+
+def test_a_written_run_keeps_the_order_of_scores_that_float32_would_merge(tmp_path: Path) -> None:
+    run, qrels = {"1": [Hit("a", 0.12345678901), Hit("b", 0.123456789)]}, {"1": {"a": 1, "b": 0}}
+    factseek.write_run(run, tmp_path / "run", "tag")
+    for each in (run, factseek.read_run(tmp_path / "run")):
+        assert factseek.evaluate(each, qrels, ["RR"]).means() == {"RR": 1.0}
+
+
 def test_what_makes_no_sense_is_refused_in_words(index: Searcher) -> None:
     with pytest.raises(QueryError, match=r"^two queries have the qid 'a'; give each query a qid of its own$"):
         factseek.run(index, [Query("a", "one"), Query("a", "two")])
@@ -123,6 +137,14 @@ def test_what_makes_no_sense_is_refused_in_words(index: Searcher) -> None:
         factseek.evaluate({}, {}, ["AP"])
     with pytest.raises(QueryError, match=r"^there is nothing to compare; give two runs or more$"):
         factseek.compare({"a": {}}, {"1": {"d": 1}}, ["AP"])
+    with pytest.raises(QueryError, match=r"^seed is -1; give 0 or more$"):
+        factseek.compare({"a": {}, "b": {}}, {"1": {"d": 1}}, ["AP"], seed=-1)
+    with pytest.raises(QueryError, match=r"^qrels: the relevance 40000 of 'd' for query '1' is not between -1,000 and"):
+        factseek.evaluate({}, {"1": {"d": 40_000}}, ["AP"])
+    with pytest.raises(QueryError, match=r"^run: the score of 'd' for query '1' is not a finite number$"):
+        factseek.evaluate({"1": [Hit("d", float("nan"))]}, {"1": {"d": 1}}, ["AP"])
+    with pytest.raises(QueryError, match=r"which is not a query; give factseek.Query\(qid, text\)$"):
+        factseek.run(index, [("1", "one")])  # type: ignore[list-item]
     with pytest.raises(QueryError, match=r"^unknown measure 'BLEU'"):
         factseek.evaluate({}, {"1": {"d": 1}}, ["BLEU"])
     with pytest.raises(QueryError, match=r"^no measure is given"):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...retrieval.domain import Statement
 from ...retrieval.errors import QueryError, SourceError
-from ...retrieval.files import files_in, open_regular, writable
+from ...retrieval.files import check_distinct, files_in, open_regular, writable
 from ...retrieval.languages import unknown_language
 from ...retrieval.progress import bar
 from ...retrieval.records import model_file
@@ -215,10 +215,12 @@ def outputs_of(args: argparse.Namespace) -> list[Path]:
     read, folder = [*args.train, *named, *([args.load] if args.load else [])], args.output
     if args.save:
         writable(args.save, read)
+    saved = [args.save] if args.save else []
     if folder is None:
         return []
     if len(args.input) == 1 and not folder.is_dir():
         writable(folder, read)
+        check_distinct([folder, *saved])
         return [folder]
     if folder.exists() and not folder.is_dir():
         raise QueryError("is a file", place=folder, remedy="give a folder, which gets one submission per input")
@@ -235,6 +237,7 @@ def outputs_of(args: argparse.Namespace) -> list[Path]:
     outputs = [folder / f"{stem}.tsv" for stem in stems]
     for output in outputs if folder.is_dir() else ():
         writable(output, read)
+    check_distinct([*outputs, *saved])
     return outputs
 
 

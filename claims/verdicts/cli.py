@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ...retrieval.errors import QueryError
-from ...retrieval.files import writable, write_atomically
+from ...retrieval.files import EVIDENCE, check_distinct, writable, write_atomically
 from ...retrieval.filters import parse_filter
 from ...retrieval.progress import bar
 from ...retrieval.records import model_file
@@ -41,9 +41,8 @@ if TYPE_CHECKING:
     from ..formats import VerdictTasks
 
 
-BLOCKING = ".evidence.jsonl"  # the suffix that the name of the evidence file adds to the name of the submission
 _EPILOG = f"""\
-FILE{BLOCKING}, next to FILE, has each claim's evidence sentences, the probability of each label and, if there
+FILE{EVIDENCE}, next to FILE, has each claim's evidence sentences, the probability of each label and, if there
 is no verdict, the reason. A verdict is a hint: a person decides.
 
 models:
@@ -169,7 +168,7 @@ def _submit(
 
 
 def _beside(output: Path) -> Path:
-    return output.with_name(output.name + BLOCKING)
+    return output.with_name(output.name + EVIDENCE)
 
 
 def _refuse(args: argparse.Namespace) -> None:
@@ -187,8 +186,8 @@ def _refuse(args: argparse.Namespace) -> None:
     if args.model and not kind(args.model).READS_EVIDENCE and args.entailment:
         raise QueryError(f"--entailment {args.entailment}: the model {args.model} reads no evidence")
     read = [*args.train, *([args.input] if args.input else []), *([args.load] if args.load else [])]
-    for path in (args.save, args.output, _beside(args.output) if args.output else None):
-        if path:
-            writable(path, read)
-    if args.save and args.output and args.save.absolute() in (args.output.absolute(), _beside(args.output).absolute()):
-        raise QueryError(f"--save {args.save}: is also a file of the verdicts", remedy="give another file")
+    results = [args.output, _beside(args.output)] if args.output else []
+    results += [args.save] if args.save else []
+    for path in results:
+        writable(path, read)
+    check_distinct(results)

@@ -234,10 +234,17 @@ def tables(bench: Bench) -> dict[str, Table]:
 
 def plot(benches: Sequence[Bench]) -> bytes:
     """Draw the first measure against the median latency with one caller as PNG, one panel for each benchmark."""
+    import matplotlib
     from matplotlib.figure import Figure
 
     drawn = io.BytesIO()
-    canvas = Figure(figsize=(4.2 * len(benches), 3.6), layout="constrained", dpi=150)
+    with matplotlib.rc_context({"text.parse_math": False}):
+        _draw(benches, Figure).savefig(drawn, format="png", metadata={"Software": None})
+    return drawn.getvalue()
+
+
+def _draw(benches: Sequence[Bench], figure: Any) -> Any:
+    canvas = figure(figsize=(4.2 * len(benches), 3.6), layout="constrained", dpi=150)
     panels = canvas.subplots(1, len(benches), squeeze=False)[0]
     for panel, bench in zip(panels, benches, strict=True):
         measure, by_run = next(iter(bench.quality.means.items()))
@@ -252,5 +259,4 @@ def plot(benches: Sequence[Bench]) -> bytes:
         panel.grid(alpha=0.3)
         panel.margins(x=0.3)
         panel.legend()
-    canvas.savefig(drawn, format="png", metadata={"Software": None})
-    return drawn.getvalue()
+    return canvas

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+import json
 import re
+import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -80,15 +84,27 @@ _ITEM = re.compile(_QUOTED)
 
 def docids_in(cell: str) -> list[str] | None:
     """Return the docids of a cell that contains a Python or JSON list, best first; None if it contains no list."""
-    return [item[1:-1] for item in _ITEM.findall(cell)] if _LIST.fullmatch(cell) else None
+    return [_docid_in(item) for item in _ITEM.findall(cell)] if _LIST.fullmatch(cell) else None
+
+
+def _docid_in(item: str) -> str:
+    """Return the text of a quoted item, whose escapes are JSON's or Python's."""
+    if "\\" not in item:
+        return item[1:-1]
+    with suppress(ValueError):
+        return str(json.loads(item))
+    with suppress(ValueError, SyntaxError), warnings.catch_warnings(action="ignore", category=SyntaxWarning):
+        return str(ast.literal_eval(item))
+    return item[1:-1]
 
 
 def prediction_line(qid: str, docids: Sequence[str]) -> str:
     """Return the line of a submission for a query; raise QueryError if an id cannot be written."""
+    unfit = "is empty or contains an unprintable character"
     for value in (qid, *docids):
-        if not value or not value.isprintable() or set(value) & set("'\"\\\t"):
-            unfit = "is empty, or contains a quote, a backslash or an unprintable character"
-            raise QueryError(f"{quote_value(value)} {unfit}: it cannot be submitted")
+        if not value or not value.isprintable() or (value is qid and set(value) & set("'\"")):
+            reason = "contains a quote" if value and value.isprintable() else unfit
+            raise QueryError(f"{quote_value(value)} {reason}: it cannot be submitted")
     return f"{qid}\t[{', '.join(map(repr, docids))}]\n"
 
 

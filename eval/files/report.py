@@ -178,7 +178,7 @@ def pair_files(
     Raises QueryError, which names the two options, if one has more files than the other.
     """
     if len(gold) == len(runs) == 1 and gold[0].is_dir() and runs[0].is_dir():
-        right, answers = ({path.stem: path for path in files_in([folder])} for folder in (gold[0], runs[0]))
+        right, answers = _by_stem(gold[0]), _by_stem(runs[0])
         for here, there, folder in ((right, answers, runs[0]), (answers, right, gold[0])):
             missing = next((name for name in here if name not in there), None)
             if missing is not None:
@@ -189,6 +189,18 @@ def pair_files(
         has = f"{gold_name} has {format_count(len(gold), 'file')}, {runs_name} {len(runs)}"
         raise QueryError(f"{has}: give the same number to both, because files are paired by position")
     return list(zip(gold, runs, strict=True))
+
+
+def _by_stem(folder: Path) -> dict[str, Path]:
+    """Return the files of a folder by their names without endings; raise QueryError if two have the same name."""
+    files: dict[str, Path] = {}
+    for path in files_in([folder]):
+        stem = path.name.removesuffix(".gz").rpartition(".")[0] or path.name
+        if stem in files:
+            what = f"has {files[stem].name} and {path.name}: files are paired by name without ending"
+            raise QueryError(what, place=folder, remedy="rename one of the two, or give the files one by one")
+        files[stem] = path
+    return files
 
 
 def only(paths: Sequence[Path], option: str) -> Path:

@@ -268,6 +268,16 @@ def whole(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 18 else None
 
 
+def cell_of(value: object) -> str:
+    """Return a JSON value as the cell of a table: a text, or a number as text; ``""`` for other values.
+
+    A fraction that is a whole number becomes one, unless it is so large that it may have lost digits.
+    """
+    if isinstance(value, float):
+        return ("" if abs(value) >= 2**53 else str(int(value))) if value.is_integer() else repr(value)
+    return value if isinstance(value, str) else str(value) if isinstance(value, int) else ""
+
+
 def is_header(line: int, text: str) -> bool:
     """Return whether a text on the first line, where a number is expected, is the name of a column."""
     return line == 1 and text.isidentifier() and text.lower() not in ("nan", "inf", "infinity")

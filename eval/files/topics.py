@@ -24,7 +24,7 @@ from ...retrieval.records.runs import column, encodable
 from ...retrieval.records.table_shape import TableShape, column_at, column_name, find_unended_json, wrapper_advice
 from ...retrieval.text import unescape
 from .answers import TaskQuery
-from .tables import Numbered, Rows, rows_below, shape_of_lines, split_lines, table_lines
+from .tables import Numbered, Rows, cell_of, rows_below, shape_of_lines, split_lines, table_lines
 
 QIDS = (
     *("qid", "query_id", "queryid", "_id", "id", "tweet_id", "tweetid", "id_str", "post_id", "claim_id", "claimid"),
@@ -146,11 +146,7 @@ def _of_objects(filled: Numbered, faults: Strict) -> Iterator[_Draft]:
 def _of_object(line: int, row: object, faults: Strict, item: str) -> _Draft:
     if not isinstance(row, dict):
         faults.error(line, f"{item}is not a JSON object")
-    cells = {
-        column_name(name): str(value).strip()
-        for name, value in row.items()
-        if isinstance(value, str | int) and not isinstance(value, bool)
-    }
+    cells = {column_name(name): cell_of(value).strip() for name, value in row.items() if not isinstance(value, bool)}
     values: list[str] = []
     for names, kind in ((QIDS, "id"), (TEXTS, "text")):
         name = next((name for name in names if cells.get(name)), None)

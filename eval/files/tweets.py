@@ -14,7 +14,7 @@ from ...retrieval.records.lines import Faults, Strict, quote_value
 from ...retrieval.records.runs import encodable
 from ...retrieval.records.table_shape import column_name, wrapper_advice
 from .answers import TaskQuery
-from .tables import Numbered, json_objects, rows_below, shape_of_lines, table_lines, text_lines
+from .tables import Numbered, cell_of, json_objects, rows_below, shape_of_lines, table_lines, text_lines
 
 LABELS = ("check_worthiness", "claim_worthiness")  # the names of the column that says whether a tweet is worth checking
 VERDICTS = ("label", "verdict")  # the names of the column that says whether a tweet's claim is true
@@ -94,11 +94,8 @@ def columns_of(path: Path) -> list[str]:
 
 
 def fields_of(row: Mapping[str, object]) -> dict[str, str]:
-    """Return the fields of a JSON object by name: texts, whole numbers as text, and ``""`` for other values."""
-    return {
-        key.lower(): value if isinstance(value, str) else str(value) if isinstance(value, int) else ""
-        for key, value in row.items()
-    }
+    """Return the fields of a JSON object by name: texts, numbers as text, and ``""`` for other values."""
+    return {key.lower(): cell_of(value) for key, value in row.items()}
 
 
 def tweet_of(path: Path, line: int, row: Mapping[str, str]) -> Tweet:
@@ -144,9 +141,10 @@ def read_claim_queries(path: Path) -> list[TaskQuery]:
 
 def read_label(line: int, text: str, faults: Faults) -> int:
     """Return a gold label of check-worthiness, 1 or 0; anything else is an error."""
-    if text not in ("0", "1"):
+    label = text.removesuffix(".0")
+    if label not in ("0", "1"):
         faults.error(line, f"label {quote_value(text)} is neither 0 nor 1")
-    return int(text == "1")
+    return int(label == "1")
 
 
 def with_labels(path: Path, statements: Sequence[Statement], labels: Sequence[tuple[int, str]]) -> list[Statement]:

@@ -110,16 +110,15 @@ def read_runs(name: str, paths: Sequence[Path], qrels: Qrels) -> tuple[dict[str,
         raise QueryError("compare: a run is given twice")
     for path in paths:
         rereadable(path)
-    stems = [path.stem for path in paths]
+    labels = [path.stem for path in paths]
+    if len(set(labels)) < len(labels):
+        labels = [str(path) for path in paths]
     runs: dict[str, ScoreTable] = {}
     notes: list[str] = []
-    for path, stem in zip(paths, stems, strict=True):
+    for path, label in zip(paths, labels, strict=True):
         run = chosen.read_scores(path)
-        label = stem if stems.count(stem) == 1 else str(path)
-        notes += [
-            *run.notes,
-            *(f"{label}: {note}" for note in ranking.compare_queries(path, qrels, run.table, "query")),
-        ]
+        on_queries = ranking.compare_queries(path, qrels, run.table, "query")
+        notes += [*run.notes, *(f"{label}: {note}" for note in on_queries)]
         runs[label] = run.table
     return runs, tuple(notes)
 

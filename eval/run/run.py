@@ -17,7 +17,16 @@ from ...retrieval import retrievers
 from ...retrieval.config import AUTO, to_mapping
 from ...retrieval.domain import ScoredDocids
 from ...retrieval.errors import QueryError
-from ...retrieval.files import replacing, rereadable, sha256, storable, writable, write_atomically
+from ...retrieval.files import (
+    DESCRIPTION,
+    check_distinct,
+    replacing,
+    rereadable,
+    sha256,
+    storable,
+    writable,
+    write_atomically,
+)
 from ...retrieval.progress import Progress, silent
 from ...retrieval.records.gzip_files import is_packed, packing
 from ...retrieval.records.lines import quote_value
@@ -25,7 +34,7 @@ from ...retrieval.records.runs import column
 from ...retrieval.search.index import Index
 from ...retrieval.search.options import DEFAULT_SEARCH, Search
 from ...retrieval.store import manifest as manifests
-from ..tasks import RANKING, identity
+from ..tasks import RANKING, identity, is_description
 from .batch import CHUNK, SearchedQuery, SearchQuery, chunks, columns, filtered_queries, search_of
 from .ir_metadata import as_comments, describe
 
@@ -40,7 +49,8 @@ class RunRequest:
     """A request for a run: the task, its queries, and how to search; ``run_id`` defaults to ``factseek-RETRIEVER``.
 
     ``described_in`` is the file for the run's ``ir_metadata``, or :data:`IN_RUN` for the head of the run itself.
-    ``about`` is a file with the user's additions to this description.
+    ``about`` is a file with the user's additions to this description. ``also_read`` has further files that the command
+    reads, so it must not write to them.
     """
 
     task: str
@@ -52,6 +62,7 @@ class RunRequest:
     ignore_identical_ids: bool = False
     described_in: Path | None = None
     about: Path | None = None
+    also_read: tuple[Path, ...] = ()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -191,8 +202,14 @@ def _complete(request: RunRequest, index: Index) -> RunRequest:
         raise QueryError(f"--run-id {error}") from None
     rereadable(request.queries)
     described = [request.described_in] if request.described_in not in (None, IN_RUN) else []
-    for written in (request.output, _meta_path(request.output), *described):
-        writable(written, [request.queries])
+    read = [request.queries, *request.also_read, *([request.about] if request.about else [])]
+    read += [Path(request.task)] if is_description(request.task) else []
+    written = [request.output, _meta_path(request.output), *described]
+    for path in written:
+        writable(path, read)
+    check_distinct(written)
+    if request.about and request.described_in is None:
+        raise QueryError("needs --ir-metadata", place="--about", remedy="give --ir-metadata FILE, which it adds to")
     if request.described_in == IN_RUN and not getattr(of_task, "COMMENTS", False):
         raise QueryError("a submission of this task allows no comment", place="--ir-metadata -", remedy="give a file")
     search = search_of(request.task, request.search)._replace(retriever=retriever)
@@ -200,4 +217,4 @@ def _complete(request: RunRequest, index: Index) -> RunRequest:
 
 
 def _meta_path(output: Path) -> Path:
-    return output.with_name(f"{output.name}.meta.json")
+    return output.with_name(output.name + DESCRIPTION)

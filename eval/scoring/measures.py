@@ -109,7 +109,8 @@ def _told_apart(ranking: Mapping[str, float]) -> Mapping[str, float]:
     """Return a ranking with distinct scores if float32, which trec_eval 9 uses, would merge scores that differ."""
     scores = np.fromiter(ranking.values(), np.float64, len(ranking))
     exact = np.sort(scores)
-    single = exact.astype(np.float32)
+    with np.errstate(over="ignore"):
+        single = exact.astype(np.float32)
     if not ((exact[1:] != exact[:-1]) & (single[1:] == single[:-1])).any():
         return ranking
     order = sorted(ranking, reverse=True)

@@ -16,8 +16,9 @@ import msgspec
 from ...retrieval.config import Settings, explain
 from ...retrieval.config_file import read_yaml
 from ...retrieval.domain import Qrels, Run
-from ...retrieval.errors import ConfigError, SourceError, UserError
+from ...retrieval.errors import ConfigError, QueryError, SourceError, UserError
 from ...retrieval.records.lines import Faults, Strict, quote_value
+from ...retrieval.records.qrels import GRADES, LARGEST_GRADE
 from ...retrieval.records.table_shape import shape_of
 from ...retrieval.records.trec import write_text
 from ...retrieval.terminal import format_count, plural
@@ -118,7 +119,7 @@ def described_task(path: Path) -> DescribedTask:
     except UserError as error:
         if isinstance(error, ConfigError):
             raise
-        raise ConfigError(f"measure: {error.line}", place=path) from None
+        raise ConfigError(error.line, place=path) from None
 
 
 class DescribedTask:
@@ -131,7 +132,7 @@ class DescribedTask:
     def __init__(self, description: TaskDescription) -> None:
         """Raise QueryError if a measure is unknown, re.error if the form of docids is not a regular expression."""
         self._description = description
-        self._measures = [name for text in (description.measure, *description.also) for name in parse_measures(text)]
+        self._measures = [*_measures("measure", [description.measure]), *_measures("also", description.also)]
         self._docid = re.compile(description.docid.pattern) if description.docid else None
         self.SUMMARY = description.summary
         self.OFFICIAL = self._measures[0]
@@ -145,7 +146,7 @@ class DescribedTask:
         needed = [name for name in (names.id, names.text, names.topic, names.date) if name]
         return [
             TaskQuery(row[names.id], row[names.text], row.get(names.topic, ""), row.get(names.date, ""))
-            for row in self._rows(path, needed, names.id)
+            for _, row in self._rows(path, needed, names.id)
         ]
 
     def read_gold(self, paths: Sequence[Path], note: Note = ignore) -> Qrels:
@@ -153,14 +154,18 @@ class DescribedTask:
         names, path = self._description.gold, only(paths, "--gold")
         needed = [name for name in (names.id, names.docid, names.relevance) if name]
         qrels: Qrels = {}
-        for row in self._rows(path, needed, "" if names.several else names.id):
-            grade = row[names.relevance] if names.relevance else "1"
-            if not re.fullmatch(r"-?\d{1,9}", grade, re.ASCII):
-                raise SourceError(f"{names.relevance} {quote_value(grade)} is not a whole number", place=path)
-            if qrels.setdefault(row[names.id], {}).setdefault(row[names.docid], int(grade)) != int(grade):
-                raise SourceError(
-                    f"{quote_value(row[names.docid])} of {quote_value(row[names.id])} has two grades", place=path
-                )
+        for line, row in self._rows(path, needed, "" if names.several else names.id):
+            text = row[names.relevance] if names.relevance else "1"
+            if not re.fullmatch(r"-?\d{1,9}(\.0+)?", text, re.ASCII):
+                what = f"{names.relevance} {quote_value(text)} is not a whole number"
+                raise SourceError(what, place=f"{path}:{line}")
+            grade = int(float(text))
+            if abs(grade) > LARGEST_GRADE:
+                what = f"{names.relevance} {quote_value(text)} is not {GRADES}; scale the grades down"
+                raise SourceError(what, place=f"{path}:{line}")
+            if qrels.setdefault(row[names.id], {}).setdefault(row[names.docid], grade) != grade:
+                what = f"{quote_value(row[names.docid])} of {quote_value(row[names.id])} has two grades"
+                raise SourceError(what, place=f"{path}:{line}")
         return qrels
 
     def read_submission(self, path: Path) -> Run:
@@ -254,8 +259,8 @@ class DescribedTask:
             if odd is not None:
                 faults.warning(row.line, f"{quote_value(odd)} does not look like a {self._description.docid.name}")
 
-    def _rows(self, path: Path, needed: Sequence[str], once: str) -> list[dict[str, str]]:
-        """Return the rows of an input or a gold file.
+    def _rows(self, path: Path, needed: Sequence[str], once: str) -> list[tuple[int, dict[str, str]]]:
+        """Return the rows of an input or a gold file, each with its line.
 
         Raises SourceError if a ``needed`` cell is empty, or if a value of the column ``once`` is repeated.
         """
@@ -273,10 +278,17 @@ class DescribedTask:
                 )
             if once:
                 first[row[once]] = line
-            rows.append({name: row[name].strip() for name in needed})
+            rows.append((line, {name: row[name].strip() for name in needed}))
         if not rows:
             raise SourceError(f"contains no {self._description.unit} at all", place=path)
         return rows
+
+
+def _measures(key: str, texts: Sequence[str]) -> list[str]:
+    try:
+        return [name for text in texts for name in parse_measures(text)]
+    except QueryError as error:
+        raise QueryError(error.what, place=key, remedy=error.remedy) from None
 
 
 def _slot_scores(predictions: Mapping[str, Predictions]) -> dict[str, dict[str, float]]:

@@ -15,6 +15,7 @@ from ...retrieval.errors import QueryError
 from ...retrieval.records.lines import Faults, Strict, quote_value
 from ...retrieval.records.qrels import GRADES, LARGEST_GRADE
 from ...retrieval.records.runs import LARGEST, ScoreTable, columns, score_texts
+from ...retrieval.records.table_shape import column_at, column_name
 from ...retrieval.records.trec import rank_docs, repeats_note, write_text
 from ..files.answers import Answer, Note, RunScores, ScoreOptions, Scores, TaskDefaults, answers_of, ignore
 from ..files.report import CheckReport, check_ids, read_or_refuse
@@ -36,6 +37,12 @@ HEADER = ""
 MEASURES = "P@10,AP,P@1,P@3,P@5,P@20,P@30,P@50,RR,RR@1,RR@5,RR@10,Rprec,nDCG,nDCG@5,nDCG@10,R@10,R@30,R@100".split(",")
 _LAYOUT = ("topicID", "tweetID", "rank", "snippetID", "score", "runID")
 _GOLD = ("topicID", "tweetID", "snippetID", "label")
+_GOLD_NAMES = (
+    ("topicid", "topic_id", "topic"),
+    ("tweetid", "tweet_id", "tweet"),
+    ("snippetid", "snippet_id", "snippet"),
+    ("label", "relevance"),
+)
 _SNIPPET = re.compile(r"(?P<topic>.+)-\d{4}-\d{3}")
 
 read_queries = read_claim_queries
@@ -74,19 +81,24 @@ def _judgements(path: Path, faults: Strict) -> Iterator[tuple[int, str, str, int
     filled = [
         (line, text.split("\t" if "\t" in text else None)) for line, text in text_lines(path, faults) if text.strip()
     ]
-    if filled and filled[0][1][-1].isalpha():
-        filled = filled[1:]
+    places: Sequence[int | None] = range(len(_GOLD))
+    if filled:
+        names = [column_name(cell) for cell in filled[0][1]]
+        header = [column_at(names, known) for known in _GOLD_NAMES]
+        if None not in header:
+            places, filled = header, filled[1:]
     if not filled:
         faults.error(0, "contains no judgements")
     for line, fields in filled:
         if len(fields) != len(_GOLD):
             faults.error(line, f"has {len(fields)} columns, but judgements have four ({' '.join(_GOLD)})")
-        first, second, snippet, text = fields
+        first, second, snippet, text = (fields[place or 0] for place in places)
         if not (first.strip() and second.strip() and snippet.strip()):
             faults.error(line, "topic, tweet or snippet is empty")
-        grade = whole(text)
+        grade = whole(text.removesuffix(".0"))
         if grade is None:
-            faults.error(line, f"label {quote_value(text)} is neither 0 nor a positive whole number")
+            advice = f"; a header has the names {' '.join(_GOLD)}" if is_header(line, text) else ""
+            faults.error(line, f"label {quote_value(text)} is neither 0 nor a positive whole number{advice}")
         if grade > LARGEST_GRADE:
             faults.error(line, f"label {quote_value(text)} is not {GRADES}; scale the labels down")
         yield line, first if "/" in first and second in ("0", "Q0") else claim_key(first, second), snippet, grade

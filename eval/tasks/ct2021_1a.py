@@ -157,7 +157,7 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
         values=values,
         per_query={report.path.stem: values},
         ties=find_changed(tied.worst, tied.best) if tied else {},
-        notes=(*[repeats] * bool(counts), *tie_note(values["AP"], tied)),
+        notes=(*report.notes, *[repeats] * bool(counts), *tie_note(values["AP"], tied)),
     )
 
 

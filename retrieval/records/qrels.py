@@ -17,7 +17,7 @@ from ..domain import Qrels
 from .gzip_files import open_unpacked
 from .lines import Strict, decode_line, quote_value
 from .model_file import State, array
-from .table_shape import column_at, column_name, unlike_columns
+from .table_shape import column_at, column_name, is_separator_line, unlike_columns
 
 LARGEST_GRADE = 1_000
 """The largest relevance; the smallest is its negative. trec_eval allocates one cell per grade up to the largest."""
@@ -58,11 +58,13 @@ class QrelsReader:
 
         Raises SourceError if it is not a judgement, or contradicts an earlier line.
         """
+        if number == 1 and is_separator_line(line.decode("utf-8", "replace").strip()):
+            return
         fields = self._fields(number, line)
         if not fields or (line.startswith(b"#") and self._is_comment(fields)):
             return
         is_usual = len(fields) == 4 and self._grade_at == -1 and fields[3] in _GRADES
-        grade = _GRADES[fields[3]] if is_usual else self._grade(number, fields)
+        grade = _GRADES[fields[3]] if is_usual else self._grade(number, fields, line)
         if grade is None:
             return
         self._any = True
@@ -107,11 +109,11 @@ class QrelsReader:
             self._faults.error(number, f"is not a row of a table with {self._delimiter!r} between its columns")
         return [cell.strip().encode("utf-8", "surrogateescape") for cell in row] if any(row) else []
 
-    def _grade(self, number: int, fields: list[bytes]) -> int | None:
+    def _grade(self, number: int, fields: list[bytes], line: bytes) -> int | None:
         """Return the grade of a line; None for a header."""
         if len(fields) not in (3, 4):
-            hint = "; six columns are a run, not judgements" if len(fields) == 6 else ""
-            hint = hint or (unlike_columns(self._path) if not self._any else "")
+            hint = unlike_columns(self._path) if not self._any else ""
+            hint = hint or ("; six columns are a run, not judgements" if len(fields) == 6 else "")
             layout = "judgements have four (qid 0 docid relevance) or three"
             self._faults.error(number, f"has {len(fields)} columns, but {layout}{hint}")
         text = fields[self._grade_at]
@@ -119,7 +121,8 @@ class QrelsReader:
             if not self._any and _is_name(fields[-1]):
                 self._take_header(number, [column_name(field.decode("utf-8", "replace")) for field in fields])
                 return None
-            self._faults.error(number, f"relevance {quote_value(text)} is not a whole number")
+            hint = unlike_columns(self._path) if not self._any and line.lstrip().startswith((b"{", b"[")) else ""
+            self._faults.error(number, f"relevance {quote_value(text)} is not a whole number{hint}")
         grade = int(text.partition(b".")[0])
         if abs(grade) > LARGEST_GRADE:
             self._faults.error(number, f"relevance {quote_value(text)} is not {GRADES}; scale the grades down")

@@ -209,7 +209,9 @@ def runs_lines(answers: Sequence[tuple[str, ScoredDocids]], tag: str) -> list[st
 
 
 def best_documents(hits: Iterable[Hit]) -> ScoredDocids:
-    """Return docids and scores, rounded to float32, in the total order; the best passage represents a document.
+    """Return docids and float32 scores in the total order; the best passage represents a document.
+
+    Scores that differ stay different.
 
     Raises QueryError if a score is not finite.
     """
@@ -218,6 +220,8 @@ def best_documents(hits: Iterable[Hit]) -> ScoredDocids:
     if not all(-LARGEST <= score <= LARGEST for score in exact):
         raise QueryError("a score is not a finite number: a run cannot contain it")
     scores = float32(exact)
+    if len(set(scores)) < len(set(exact)):
+        scores = _told_apart(exact)
     keys = list(zip(scores, docids, strict=True))
     # Hits of a retriever are already in order; only rankings from elsewhere need sorting.
     if all(map(gt, keys, keys[1:])) and len(set(docids)) == len(docids):
@@ -226,6 +230,15 @@ def best_documents(hits: Iterable[Hit]) -> ScoredDocids:
     for hit in sort_hits(Hit(hit.docid, score, hit.passage) for hit, score in zip(hits, scores, strict=True)):
         best.setdefault(hit.docid, hit.score)
     return ScoredDocids(list(best), list(best.values()))
+
+
+def _told_apart(scores: Sequence[float]) -> list[float]:
+    """Return float32 scores that differ where ``scores`` differ: a score that would equal the one above is lowered."""
+    single, last = dict[float, float](), np.float32(np.inf)
+    for score in sorted(set(scores), reverse=True):
+        last = min(np.float32(score), np.nextafter(last, np.float32(-np.inf)))
+        single[score] = float(last)
+    return [single[score] for score in scores]
 
 
 def score_texts(scores: ArrayLike) -> list[str]:

@@ -157,6 +157,7 @@ QRELS = {
     "commas": ("C-1,C-1-09,-1\nC-1,C-1-10,1\n", {"C-1": {"C-1-09": -1, "C-1-10": 1}}),
     "names with blanks between commas": ("Query ID, Corpus ID ,Score\nq, a,1.0\n", {"q": {"a": 1}}),
     "semicolons and a header": ('qid;docid;relevance\n"a";"b";2\n', {"a": {"b": 2}}),
+    "Excel's line of the separator": ("sep=;\nqid;docid;relevance\na;b;2\n", {"a": {"b": 2}}),
     "columns in another order": ("docid,qid,relevance\nb,a,2\n", {"a": {"b": 2}}),
     "mark": (b"\xef\xbb\xbfq 0 a 1\n", {"q": {"a": 1}}),
     "a docid before its query": ("pmid\tquestion_id\trel\n9\t1\t2\n1\t9\t0\n", {"1": {"9": 2}, "9": {"1": 0}}),
@@ -179,6 +180,8 @@ BAD_QRELS = {
     "large grade": ("q 0 a 2147483648\n", "file:1: relevance '2147483648' is not between -1,000 and 1,000; scale the grades down"),
     "a header with an unknown name": ("paragraph\tqid\trel\n7\t1\t1\n", "file:1: is a header without a column for docids: it has 'paragraph', 'qid', 'rel'; known names are docid, doc_id, docno, corpus_id, document_id, document, doc, did, passage_id, pid, snippet_id, pageid, page_id, paper_id, cord_uid, article_id, pmid, vclaim_id, d"),
     "contradiction": ("q 0 a 1\nr 0 a 1\nq 0 a 0\n", "file:3: docid 'a' of query 'q' was judged differently on line 1"),
+    "json of three keys": ('{"qid":"1","docid":"a","relevance":1}\n', "file:1: relevance 'relevance:1}' is not a whole number; the file is JSON lines"),
+    "json of six words": ('{"qid": "1", "docid": "a", "relevance": 1}\n', "file:1: has 6 columns, but judgements have four (qid 0 docid relevance) or three; the file is JSON lines"),
     "json": ('{"qid": "1"}\n', "file:1: has 2 columns, but judgements have four (qid 0 docid relevance) or three; the file is JSON lines"),
 }  # fmt: skip
 

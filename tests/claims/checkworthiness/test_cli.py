@@ -155,6 +155,7 @@ ARGUMENTS = [
     (["--train", TRAIN, "--load", "m", "--input", DEV], "--train and --load exclude each other: learn a ranker or load one"),
     (["--train", TRAIN], "there is nothing to do: give --input to rank, --stream for standard input, or --save"),
     (["--train", TRAIN, "--input", DEV, "--output", DEV], f"{DEV}: is an input of this command and would be overwritten; give another file"),
+    (["--train", TRAIN, "--input", DEV, "--output", "m", "--save", "m"], "m: is also another result of this command; give another file"),
     (["--train", TRAIN, "--input", "none.tsv"], "none.tsv: there is no such file"),
     (["--train", TRAIN, "--model", "upv", "--save", "m"], "unknown model 'upv'; the models are best, multilingual, ngram, random"),
 ]  # fmt: skip

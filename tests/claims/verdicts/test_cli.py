@@ -106,7 +106,7 @@ def test_bad_training_data(task: str, content: str, reason: str, command: Comman
         ("--load {m} --save {n}", "--load and --save exclude each other: copy the file instead"),
         ("--train {t}", "there is nothing to do: give --input and --output to judge claims, or --save"),
         ("--train {t} --save {t}", "{t}: is an input of this command and would be overwritten; give another file"),
-        ("--train {t} --input {t} --output {n} --save {n}", "--save {n}: is also a file of the verdicts; give another file"),
+        ("--train {t} --input {t} --output {n} --save {n}", "{n}: is also another result of this command; give another file"),
         ("--train {t} --save {n} --model x", "unknown model 'x'; the models are evidence, hypothesis, majority"),
         ("--train {t} --save nowhere/m", "nowhere/m: there is no folder nowhere; create it first"),
     ],

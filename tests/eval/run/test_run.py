@@ -103,6 +103,9 @@ BAD = [
         "factseek: --filter topic=T: ct2020-evidence already searches only the topic of each claim; leave the filter out",
     ),
     (["trec", "--output", "{folder}/queries.tsv"], "factseek: {folder}/queries.tsv: is an input of this command and would be overwritten; give another file"),
+    (["trec", "--ir-metadata", "{folder}/run.txt.meta.json"], "factseek: {folder}/run.txt.meta.json: is also another result of this command; give another file"),
+    (["trec", "--about", "{folder}/long.tsv"], "factseek: --about: needs --ir-metadata; give --ir-metadata FILE, which it adds to"),
+    (["trec", "--ir-metadata", "{folder}/long.tsv", "--about", "{folder}/long.tsv"], "factseek: {folder}/long.tsv: is an input of this command and would be overwritten; give another file"),
     (["trec", "--as-of-query"], "factseek: query 'q1' has no date; add a date, or leave out --as-of-query"),
     (["trec", "--queries", "{folder}/empty.tsv"], "factseek: {folder}/empty.tsv: contains no queries"),
 ]  # fmt: skip

@@ -115,6 +115,10 @@ def test_bad_input_is_said_exactly(case, put):
 
 BAD_GOLD = {
     "label": (f"T-05\t11\t{S1}\t-1\n", "gold:1: label '-1' is neither 0 nor a positive whole number"),
+    "a letter for a digit": (
+        f"T-05\t11\t{S1}\tl\n",
+        "gold:1: label 'l' is neither 0 nor a positive whole number; a header has the names topicID tweetID snippetID label",
+    ),
     "large label": (
         f"T-05\t11\t{S1}\t1001\n",
         "gold:1: label '1001' is not between -1,000 and 1,000; scale the labels down",
@@ -129,6 +133,11 @@ def test_bad_gold_is_said_exactly(case, put):
     with pytest.raises(SourceError) as caught:
         TASK.read_gold([put("gold", content)])
     assert caught.value.line.endswith("/" + message)
+
+
+def test_a_header_says_the_order_of_the_columns(put):
+    gold = put("gold", f"tweet_id\ttopic_id\tsnippet_id\tlabel\n11\tT-05\t{S1}\t1\n")
+    assert TASK.read_gold([gold]) == {"T-05/11": {S1: 1}}
 
 
 def test_writes_a_hundred_without_exponents(tmp_path):

@@ -3,6 +3,7 @@
 # A message that is told exactly stands on one line.
 # ruff: noqa: E501
 
+import json
 import random
 
 import pytest
@@ -132,6 +133,16 @@ def test_a_missing_tweet_is_never_scored(put):
     with pytest.raises(CheckFailed) as caught:
         TASK.score([gold], [put("run", run_of([(IDS[0], 1)]))], ScoreOptions())
     assert caught.value.line.endswith(f"run: tweet '{IDS[1]}' of the gold is missing; the file is not scored")
+
+
+def test_labels_may_be_written_as_fractions(put):
+    table = gold_of([(IDS[0], 1), (IDS[1], 0)]).replace("\t1\n", "\t1.0\n").replace("\t0\n", "\t0.0\n")
+    assert TASK.read_gold([put("gold", table)]).labels == {IDS[0]: 1, IDS[1]: 0}
+    objects = "".join(
+        json.dumps({"tweet_id": tweet, "tweet_text": "x", "check_worthiness": label}) + "\n"
+        for tweet, label in ((IDS[0], 1.0), (IDS[1], 0.0))
+    )
+    assert TASK.read_gold([put("objects", objects)]).labels == {IDS[0]: 1, IDS[1]: 0}
 
 
 BAD_GOLD = {

@@ -132,6 +132,9 @@ def test_folders_that_do_not_pair_are_refused(tmp_path):
     with pytest.raises(QueryError) as refused:
         TASK.score([gold], [runs], ScoreOptions())
     assert str(refused.value) == f"{gold}: has no file for {runs / 'c.txt'}; add a file of the same name"
+    (runs / "c.txt").rename(runs / "a.tsv")
+    with pytest.raises(QueryError, match=r"has a.tsv and a.txt: files are paired by name without ending; rename one"):
+        TASK.score([gold], [runs], ScoreOptions())
     (tmp_path / "none").mkdir()
     with pytest.raises(QueryError, match=r"none: is a folder without files$"):
         TASK.score([tmp_path / "none"], [runs / "a.txt"], ScoreOptions())

@@ -3,6 +3,7 @@
 # A message that is told exactly stands on one line.
 # ruff: noqa: E501
 
+import json
 from pathlib import Path
 
 import pytest
@@ -120,4 +121,12 @@ def test_writes_five_in_the_total_order(of_task, tmp_path):
         "post_id\tpreds\n1\t['xxxxxxx6', 'xxxxxxx5', 'xxxxxxx4', 'xxxxxxx3', 'xxxxxxx2']\n2\t[]\n"
     )
     with pytest.raises(QueryError, match=r"it cannot be submitted$"):
-        of_task.write({"1": [Hit("a'b", 1.0)]}, tmp_path / "run", "ignored")
+        of_task.write({"1": [Hit("a\nb", 1.0)]}, tmp_path / "run", "ignored")
+
+
+def test_quotes_and_escapes_in_docids_are_read_as_json_and_python_write_them(of_task, tmp_path, put):
+    docids = ["l'avion", 'a "b"', "a\\b", "caf\u00e9"]
+    of_task.write({"1": [Hit(docid, -rank) for rank, docid in enumerate(docids)]}, tmp_path / "run", "ignored")
+    json_run = put("json", f"post_id\tpreds\n1\t{json.dumps(docids)}\n")
+    for path in (tmp_path / "run", json_run):
+        assert [hit.docid for hit in of_task.read_submission(path)["1"]] == docids

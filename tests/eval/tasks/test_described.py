@@ -50,10 +50,15 @@ def test_any_columns_grades_and_cutoffs(put: Callable[[str, str], Path]) -> None
     assert of_task.check(longest).messages == [
         f"{longest}:2: warning: has 13 predictions; what follows the 12th is ignored"
     ]
-    with pytest.raises(SourceError, match=r"gold: grade 'high' is not a whole number$"):
+    with pytest.raises(SourceError, match=r"gold:2: grade 'high' is not a whole number$"):
         of_task.read_gold([put("gold", "id\tsource\tgrade\n1\ta\thigh\n")])
-    with pytest.raises(SourceError, match=r"gold: 'a' of '1' has two grades$"):
+    with pytest.raises(SourceError, match=r"gold:3: 'a' of '1' has two grades$"):
         of_task.read_gold([put("gold", "id\tsource\tgrade\n1\ta\t1\n1\ta\t2\n")])
+    with pytest.raises(
+        SourceError, match=r"gold:2: grade '40000' is not between -1,000 and 1,000; scale the grades down$"
+    ):
+        of_task.read_gold([put("gold", "id\tsource\tgrade\n1\ta\t40000\n")])
+    assert of_task.read_gold([put("gold", "id\tsource\tgrade\n1\ta\t2.0\n")]) == {"1": {"a": 2}}
 
 
 BAD = {
