@@ -22,9 +22,10 @@ from ..retrieval.progress import bar
 from ..retrieval.store import manifest as manifests
 from ..retrieval.store.index_folder import IndexFolder
 from ..retrieval.store.manifest import LAYOUT, VECTORS, BM25Info, Manifest, SegmentInfo, SourceInfo
+from ..retrieval.terminal import join_words
 from ..retrieval.views import Tools, descriptions, views
 from . import journal as journals
-from .collections import BadLines, LeftOut, ReadOptions, Record, UnreadDates, reader
+from .collections import BadLines, LeftOut, ReadOptions, Record, UnreadDates, kinds, reader
 from .collections._documents import other_language
 from .compaction import merge_surplus
 from .deletion import live_documents, with_segments, without
@@ -127,6 +128,9 @@ def build_locked(
     the build wrote or found unchanged in the index.
     """
     base = None
+    if request.columns and not getattr(reader(request.kind), "COLUMNS", False):
+        users = join_words([kind for kind in kinds() if getattr(reader(kind), "COLUMNS", False)])
+        raise SourceError(f"--column: {request.kind} has fixed names", remedy=f"leave it out; {users} use it")
     manifests.check_whole(request.folder)
     if IndexFolder(request.folder).manifest.is_file() and request.verb != "overwrite":
         if not request.verb:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from operator import itemgetter
 from pathlib import Path
 from time import perf_counter
@@ -150,8 +150,16 @@ def request_of(args: argparse.Namespace) -> BuildRequest:
         encoders=tuple(args.encoder or ()),
         wait=args.wait,
         dates=args.dates,
-        columns=tuple(map(_column, args.column or ())),
+        columns=_columns(args.column or ()),
     )
+
+
+def _columns(written: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    columns = tuple(map(_column, written))
+    fields = [field for field, _ in columns]
+    if twice := [field for field in fields if fields.count(field) > 1]:
+        raise UsageError(f"--column names {twice[0]} twice; give it once")
+    return columns
 
 
 def _column(written: str) -> tuple[str, str]:
@@ -238,7 +246,7 @@ def delete_documents(args: argparse.Namespace, delete: Callable[..., Deleted] | 
         faults = Strict(args.from_file)
         docids += [docid for at, line in lines(args.from_file, faults) if (docid := decode_line(at, line, faults))]
     where = parse_filter(args.filter, declared=read_published(args.index).filter_fields if args.filter else ())
-    if not docids and where is None:
+    if not docids and where is None and args.from_file is None:
         raise UsageError("give the docids to delete, a file of docids with --from-file, or a --filter")
     deleted = (delete or deletion.delete)(args.index, docids, where=where, wait=args.wait)
     for docid in deleted.unknown[:20]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 
 from ..retrieval.domain import Filter
@@ -17,6 +17,7 @@ from ..retrieval.errors import SourceError
 from ..retrieval.files import replacing, writable
 from ..retrieval.filters import matches
 from ..retrieval.records.claim_review import review_of, script_safe
+from ..retrieval.records.gzip_files import is_packed, packing
 from ..retrieval.search.opening import leased
 from ..retrieval.store.documents import StoredDocument
 from ..retrieval.store.index_folder import IndexFolder
@@ -68,11 +69,14 @@ def export_reviews(folder: Path, where: Filter | None, left_out: Counter[str]) -
 
 
 def export_to(path: Path, pieces: Iterable[bytes]) -> int:
-    """Write an export to a file, completely or not at all, and return its number of documents or reviews."""
+    """Write an export to a file, completely or not at all, and return its number of documents or reviews.
+
+    If the name of the file ends with ``.gz``, the file is packed.
+    """
     writable(path)
     count = 0
-    with replacing(path) as file:
+    with replacing(path) as file, packing(file) if is_packed(path) else nullcontext(file) as target:
         for piece in pieces:
-            file.write(piece)
+            target.write(piece)
             count += 1
     return count

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import errno
+import os
 import signal
 import threading
 from collections import Counter
@@ -244,8 +246,12 @@ def verify_index(
         say(f"segment {name} was rebuilt from its documents")
     if done.left:
         left = format_count(len(done.left), "fault")
-        what = f"is damaged ({left}); repair it with --repair, or restore a snapshot"
-        if args.repair:
+        denied = os.strerror(errno.EACCES)
+        repairable = done.verified.faults.keys() & {"", *done.verified.intact}
+        what = f"is damaged ({left}); {'repair it with --repair, or ' if repairable else ''}restore a snapshot"
+        if all(fault.what.endswith(denied) for fault in done.left):
+            what = f"cannot be checked ({left}): {denied}; let this user read the files"
+        elif args.repair:
             what = f"{left} cannot be repaired: documents are damaged; restore a snapshot"
         raise CheckFailed(what, place=args.index)
     return DONE

@@ -87,7 +87,7 @@ def verified_state(folder: Path, manifest: Manifest, config: Config) -> Verified
                 for check in view.checks(place, tools):
                     of_segment += _faults(place.folder / check.file, name, check.run)
             if of_segment:
-                faults[name] = of_segment
+                faults[name] = list(dict.fromkeys(of_segment))  # several views read the documents
             progress.update(segment.passages)
     if len(intact) == len(manifest.segments):
         twice = [docid for docid, count in seen.items() if count > 1][:MOST]

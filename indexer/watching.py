@@ -16,7 +16,7 @@ from ..retrieval.errors import SourceError, UserError
 from ..retrieval.store.manifest import NAME
 from .build import BuildReport, BuildRequest, build
 from .collections import reader
-from .collections._files import NOT_REGULAR
+from .collections._files import NOT_REGULAR, OWNER
 from .settings import Config
 
 UNFINISHED = (".tmp", ".part", ".partial", ".crdownload", ".swp", "~")
@@ -121,7 +121,11 @@ class Watch:
     def _stamp(self, path: Path) -> Stamp | None:
         """Return the state of a file, or None if it is not to be read; note once that a file is not regular."""
         below = path.relative_to(self._watched.folder)
-        if any(part.startswith(".") for part in below.parts) or path.name.endswith(UNFINISHED):
+        if (
+            any(part.startswith(".") for part in below.parts)
+            or path.name.startswith(OWNER)
+            or path.name.endswith(UNFINISHED)
+        ):
             return None
         if not fnmatch(path.name, self._watched.pattern):
             return None

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from time import perf_counter
 
 from ..retrieval.files import storable
@@ -17,6 +20,14 @@ from .passages import split, whole
 from .segment import TextWriter, checksums, settle
 from .settings import Config
 
+_OTHER = {
+    "text": (
+        "which reviews another claim of the same page",
+        "read both sources in one run, or delete the stored review",
+    ),
+    "file": ("which is another file", "read the folder that contains both, rename one, or delete the stored page"),
+}
+"""Why an update does not replace a document, and the remedy, by what the document is known by."""
 Seen = tuple[str, str]
 """The checksum of a document's content, and the place where it was read."""
 
@@ -57,6 +68,7 @@ class Work:
         self._unchanged.execute("CREATE TABLE unchanged (docid TEXT PRIMARY KEY, checksum TEXT, place TEXT)")
         self._unchanged.execute("BEGIN")
         self._writer: TextWriter | None = None
+        self._docids: dict[str, str] | None = None
         self._last = perf_counter()
         self._text_seconds = 0.0
         self._read_before = journal.progress.records
@@ -77,7 +89,7 @@ class Work:
         self._lap()
         if self.journal.text_of:
             self._finish_segment()
-        for record in records:
+        for record in map(self._with_known_docid, records):
             if self._read_again < self._read_before:
                 self._take_again(record)
                 continue
@@ -117,6 +129,15 @@ class Work:
         before, self._last = self._last, perf_counter()
         return self._last - before
 
+    def _with_known_docid(self, record: Record) -> Record:
+        """Return a record with the docid that its file has in the index: another one would make a second document."""
+        if record.known_by not in ("file", "place") or not self._live:
+            return record
+        if self._docids is None:
+            self._docids = {_absolute(path): docid for each in self._live for docid, path in each.places()}
+        docid = self._docids.get(_absolute(storable(record.place)), record.document.docid)
+        return record._replace(document=record.document._replace(docid=docid))
+
     def _take_again(self, record: Record) -> None:
         unchanged = self.journal.sources == self._sources
         docid, digest = record.document.docid, checksum(record.document)
@@ -140,8 +161,8 @@ class Work:
         """Write the document of a record, unless an earlier document has its docid."""
         document, progress = record.document, self.journal.progress
         digest = checksum(document)
-        seen = writer.stored.look_up(document.docid) or _seen_in(self._finished, document.docid)
-        seen = seen or self._seen_live(record, digest)
+        written = writer.stored.look_up(document.docid) or _seen_in(self._finished, document.docid)
+        seen = written or self._seen_live(record, digest)
         if seen is None:
             settings, spans = self._config.passages, record.spans
             if spans is None and self._split:
@@ -150,13 +171,19 @@ class Work:
         elif seen[0] == digest:
             progress.duplicates += 1
         else:
-            reason = f"docid {document.docid!r} is already at {seen[1]}, with different content"
-            self.options.bad_lines.report(record.place, reason)
+            what, remedy = "with different content", "fix it"
+            if not written and self._is_other(record, seen[1]):
+                what, remedy = _OTHER[record.known_by]
+            elif not written and not self.updates:
+                what, remedy = "in the index, with different content", "replace it with --update"
+            self.options.bad_lines.report(
+                record.place, f"docid {document.docid!r} is already at {seen[1]}, {what}", remedy
+            )
             progress.clashes += 1
         progress.records += 1
 
     def _seen_live(self, record: Record, digest: str) -> Seen | None:
-        """Return checksum and place of the published document with a record's docid; in an update, only if unchanged.
+        """Return checksum and place of the published document with a record's docid; in an update, only if it stays.
 
         In an update, also return an earlier unchanged document of the sources: a second one must not replace it.
         """
@@ -170,7 +197,20 @@ class Work:
         if live and live[0] == digest:
             row = (docid, digest, storable(record.place))
             self._unchanged.execute("INSERT OR IGNORE INTO unchanged VALUES (?, ?, ?)", row)
-        return None if live and self.updates and live[0] != digest else live
+        is_replaced = live and self.updates and live[0] != digest and not self._is_other(record, live[1])
+        return None if is_replaced else live
+
+    def _is_other(self, record: Record, place: str) -> bool:
+        """Return whether the published document with a record's docid, read at ``place``, is not an earlier version."""
+        document = record.document
+        if record.known_by == "text" and _file_of(record.place) != _file_of(place):
+            stored = next(filter(None, (documents.document(document.docid) for documents in self._live)), None)
+            return stored is not None and stored.text != document.text
+        if record.known_by == "file" and Path(place).exists():
+            return not Path(record.place).samefile(place)
+        # The index may have been built from another working directory, so the shorter of the paths must fit the longer.
+        ours, theirs = (Path(os.path.normpath(path)).parts[::-1] for path in (storable(record.place), place))
+        return record.known_by == "file" and any(a != b for a, b in zip(ours, theirs, strict=False))
 
     def _finish_text(self, writer: TextWriter) -> None:
         """Make the text of a segment durable, and finish the segment if it has documents."""
@@ -210,6 +250,14 @@ class Work:
         self._finished.append(self._folder.documents(info))
         self._text_seconds = 0.0
         self._lap()
+
+
+def _file_of(place: str) -> str:
+    return re.sub(r"[:#]\d+$", "", place)
+
+
+def _absolute(path: str) -> str:
+    return os.path.normpath(Path(path).absolute())
 
 
 def _seen_in(segments: Sequence[SegmentDocuments], docid: str) -> Seen | None:

@@ -232,9 +232,13 @@ def load(path: str | Path | None, kind: type[AnyConfig]) -> AnyConfig:
     another program. It is then ignored, with a line on standard error. Paths in the file are resolved from the file's
     own folder. Raises ConfigError, naming file and dotted key, if the file cannot be read or a setting is invalid.
     """
-    chosen = path or os.environ.get("FACTSEEK_CONFIG")
-    if chosen is not None:
-        return read(Path(chosen), kind)
+    if path:
+        return read(Path(path), kind)
+    if chosen := os.environ.get("FACTSEEK_CONFIG"):
+        try:
+            return read(Path(chosen), kind)
+        except ConfigError as error:
+            raise ConfigError(f"{error.what} (from FACTSEEK_CONFIG)", place=error.place, remedy=error.remedy) from None
     own, here = Path("factseek.yaml"), Path("config.yaml")
     if own.is_file():
         return read(own, kind)

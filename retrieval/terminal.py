@@ -61,6 +61,11 @@ class Parser(argparse.ArgumentParser):
             self.error(f"unrecognized arguments: {' '.join(left)}{meant}")
         return parsed, left
 
+    def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
+        if action.type is Path and not arg_string:  # Path("") would mean the current folder
+            raise argparse.ArgumentError(action, "is empty; give a path")
+        return super()._get_value(action, arg_string)
+
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         choices: Iterable[Any] = action.choices or ()
         if not isinstance(action, argparse._SubParsersAction) or value in choices:
@@ -177,6 +182,13 @@ def _drop_output() -> None:
     """Discard the rest of the output, so that the interpreter does not fail on that output when it exits."""
     with suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def filled(value: str) -> str:
+    """Return the value of an option; raise ArgumentTypeError if it is empty, because that would mean no option."""
+    if not value:
+        raise argparse.ArgumentTypeError("is empty; give a value, or leave the option out")
+    return value
 
 
 def add_config(parser: argparse.ArgumentParser) -> None:

@@ -202,7 +202,8 @@ def test_a_docid_that_stands_in_another_source_or_in_the_index_is_named_with_bot
     assert place == "good.jsonl"
     message = refusal(run("index", "jsonl", "other.jsonl", "--index", "nd", "--append"))
     assert message.startswith("other.jsonl:2: docid 'd1' is already at ")
-    assert message.endswith(f"good.jsonl:2, with different content; {MEND}")
+    mend = MEND.replace("fix it", "replace it with --update")
+    assert message.endswith(f"good.jsonl:2, in the index, with different content; {mend}")
     assert found(run, "nd", "other") == []
 
 
@@ -246,6 +247,15 @@ BAD_COMMANDS = {
         [*INDEX, "ix", "--append"],
         "ix: all documents of the index have vectors; leave out --no-dense, or replace the index with --overwrite",
     ),
+    "columns twice": (
+        [*INDEX, "new", "--column", "text=a", "--column", "text=b"],
+        "--column names text twice; give it once",
+    ),
+    "columns of no table": (
+        [*INDEX, "new", "--column", "text=a"],
+        "--column: jsonl has fixed names; leave it out; claimreview, claims and snippets use it",
+    ),
+    "no path": (["info", "--index", ""], "argument --index: is empty; give a path; see factseek info --help"),
     "delete nothing": (
         ["delete", "--index", "nd"],
         "give the docids to delete, a file of docids with --from-file, or a --filter",
@@ -286,6 +296,11 @@ BAD_SEARCHES = {
         f"filter 'author=me': there is no field 'author'; {FIELDS}",
     ),
     "no day": (["x", "--as-of", "2020-02-30"], f"as-of '2020-02-30' {DATE}"),
+    "no value": (
+        ["x", "--as-of", ""],
+        "argument --as-of: is empty; give a value, or leave the option out; see factseek search --help",
+    ),
+    "offset": (["x", "-k", "3", "--offset=-5"], "offset -5 is out of range: with k 3 it may be 0 to 9997"),
     "no such configuration": (["x", "--config", "gone"], "gone: there is no such configuration file"),
 }
 
@@ -294,6 +309,11 @@ BAD_SEARCHES = {
 def test_a_search_that_makes_no_sense_is_one_line(here: Path, run: Run, case: str) -> None:
     arguments, message = BAD_SEARCHES[case]
     assert refusal(run("search", *arguments, "--index", "nd")) == message
+
+
+def test_a_weight_names_an_index_however_its_folder_is_written(here: Path, run: Run) -> None:
+    both = ("--index", "nd/", "--index", "ix", "--retriever", "bm25")
+    assert run("search", "measles", *both, "--weight", "nd/=2").code == 0
 
 
 BAD_SETTINGS = {

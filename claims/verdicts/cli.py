@@ -25,6 +25,7 @@ from ...retrieval.terminal import (
     add_index,
     add_json,
     config_of,
+    filled,
     format_count,
     report,
     say,
@@ -79,7 +80,7 @@ def register(commands: Subparsers, formats: VerdictTasks) -> None:
 def add_where(parser: argparse.ArgumentParser) -> None:
     """Add the options that limit which documents may be evidence."""
     add_filter(parser, "only evidence")
-    parser.add_argument("--as-of", default="", metavar="DATE", help="no evidence newer than this day, month or year")
+    parser.add_argument("--as-of", type=filled, metavar="DATE", help="no evidence newer than this day, month or year")
     undated = "what --as-of does with undated documents (default: drop)"
     parser.add_argument("--undated", choices=("drop", "keep"), default="drop", help=undated)
 
@@ -106,7 +107,7 @@ def run(args: argparse.Namespace, formats: VerdictTasks) -> int:
 def finder_of(args: argparse.Namespace, index: Index, config: Config) -> Finder:
     """Return the finder of evidence in an index, among the documents that the options admit."""
     declared = index.info.filter_fields
-    where = parse_filter(args.filter, as_of=args.as_of, undated=args.undated == "keep", declared=declared)
+    where = parse_filter(args.filter, as_of=args.as_of or "", undated=args.undated == "keep", declared=declared)
     return Finder(index, config.verdict, where)
 
 

@@ -8,6 +8,7 @@ A reader module defines these names::
     WHOLE_FOLDER: bool               whether reading a document needs other files of its folder
     FILES: Sequence[Files]           the forms of file that it reads, each with the columns that identify this kind of
                                      source; the sequence may be empty
+    COLUMNS: bool                    optional: whether the reader takes the names of columns from its options
     FILTER_FIELDS: Sequence[str]     optional: the metadata fields to filter by, unless others are configured
     def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]
 
@@ -30,7 +31,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, wraps
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from ...retrieval.domain import Document, Span
 from ...retrieval.errors import SourceError
@@ -49,12 +50,15 @@ class Record(NamedTuple):
     """A document as it was read, with its place (``file:line`` or ``file``) for messages.
 
     ``spans`` is given if the source fixes the passages (a FEVER page's sentences). If it is ``None``, the indexer
-    decides whether and how to split the document.
+    decides whether and how to split the document. ``known_by`` is given if the reader made the docid from something
+    that other documents may share. An update then replaces only a document of the same file or, for ``text``, with the
+    same text. With ``place``, it replaces the document of any file that has the same place in its folder.
     """
 
     document: Document
     place: str
     spans: tuple[Span, ...] | None = None
+    known_by: Literal["", "text", "file", "place"] = ""
 
 
 class LeftOut(NamedTuple):
@@ -72,7 +76,7 @@ class BadLines:
     count: int = 0
     examples: list[str] = field(default_factory=list)
 
-    def report(self, place: str, reason: str) -> None:
+    def report(self, place: str, reason: str, remedy: str = "fix it") -> None:
         """Count one bad line. Raises SourceError, with place and reason, if more than ``limit`` lines were reported."""
         self.count += 1
         message = f"{place}: {reason}"
@@ -80,9 +84,9 @@ class BadLines:
             self.examples.append(message)
         if self.count > self.limit:
             remedy = (
-                "fix it, or skip bad lines with --skip-bad-lines N"
+                f"{remedy}, or skip bad lines with --skip-bad-lines N"
                 if self.limit == 0
-                else f"fix it (it is bad line {self.count}), or allow more than {self.limit} with --skip-bad-lines"
+                else f"{remedy} (it is bad line {self.count}), or allow more than {self.limit} with --skip-bad-lines"
             )
             raise SourceError(reason, place=place, remedy=remedy)
 

@@ -74,6 +74,8 @@ def names_of_any_table(names: Names, options: ReadOptions, meanings: Mapping[str
         remedy = f"the fields are {', '.join(sorted(fields))}"
         raise SourceError(f"--column: there is no field {unknown!r}", remedy=remedy)
     named = {fields[field]: (column,) for field, column in options.columns.items()}
+    if len(named) < len(options.columns):
+        raise SourceError(f"--column: two of {', '.join(options.columns)} are the same field", remedy="give it once")
     return {field: named.get(field) or (*own, *_COMMON.get(meant.get(field, ""), ())) for field, own in names.items()}
 
 

@@ -23,6 +23,8 @@ from ...retrieval.subprocesses import command, environment
 from ...retrieval.terminal import join_words
 from . import ReadOptions
 
+OWNER = "~$"
+"""The beginning of the name of the file that Excel keeps beside an open workbook."""
 NOT_REGULAR = "not a regular file"
 _NOT_READ = "of a kind that is not read"
 _DOCUMENTS = tuple(f".{ending}" for ending in "doc docx epub odp ods odt pdf ppt pptx rtf xls xlsx zip".split())
@@ -121,7 +123,7 @@ def _folder_files(folder: Path, suffixes: tuple[str, ...], options: ReadOptions)
     try:
         for parent, folders, files in os.walk(folder, onerror=fail):
             folders[:] = [name for name in folders if not name.startswith(".")]
-            there += [Path(parent, name) for name in files if not name.startswith(".")]
+            there += [Path(parent, name) for name in files if not name.startswith((".", OWNER))]
         named = [path for path in there if path.name.lower().endswith(endings)]
         regular = [path for path in named if path.is_file()]
     except OSError as error:

@@ -104,7 +104,9 @@ def _read_sheet(path: str) -> _Answer:
     except calamine.PasswordError:
         return _Answer(refusal=_PROTECTED)
     except calamine.CalamineError as error:
-        return _Answer(refusal=f"is not a valid workbook ({' '.join(str(error).split())[:200]})")
+        return _Answer(
+            refusal=f"is not a valid workbook ({' '.join(str(error).split())[:200]}); save it again, or save it as CSV"
+        )
     return _Answer(refusal="is a workbook whose sheets are empty")
 
 

@@ -29,6 +29,7 @@ SUMMARY = "fact-checks as schema.org ClaimReview: web pages, JSON-LD, Data Commo
 SPLIT = False
 SENTENCES = False
 WHOLE_FOLDER = False
+COLUMNS = True
 FILTER_FIELDS = ("verdict", "rating")
 FILES: tuple[Files, ...] = (
     ("JSON lines", frozenset({"claimreviewed"})),
@@ -177,4 +178,6 @@ def _record(review: _Review, docids: Docids, options: ReadOptions) -> Record | N
         options.note("some reviews have no web address; export --as claimreview will leave them out")
     language = fields["language"] or text_language(fields["text"], review.language)
     fields |= {"docid": docids.make_unique(docid), "language": language}
-    return make_record(fields, review.place, options, metadata)
+    record = make_record(fields, review.place, options, metadata)
+    # Reviews of one page share its address, so the address does not show that a stored review is the same one.
+    return record and record._replace(known_by="" if docid_in(review.node) else "text")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ...retrieval.records.table_shape import wrapper_advice
 from . import Files, ReadOptions, Record, dated
-from ._documents import columns_of, make_record, names_of_any_table
+from ._documents import Names, columns_of, make_record, names_of_any_table
 from ._files import BadFileError, expand
 from ._lines import read_json
 from ._office import SHEETS, select_readable
@@ -23,6 +23,7 @@ SUMMARY = "verified claims: TSV, CSV, JSON or JSON lines with an id, vclaim and 
 SPLIT = False
 SENTENCES = False
 WHOLE_FOLDER = False
+COLUMNS = True
 FILTER_FIELDS = ("rating", "label", "verdict")
 FILES: tuple[Files, ...] = (
     ("tabs", frozenset({"vclaim"})),
@@ -50,10 +51,10 @@ _NAMES = {
 def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
     """Yield the verified claims of each file in order; the files of a folder are read in the order of their names."""
     for path in expand(sources, (".tsv", ".csv", ".jsonl", ".json", *select_readable(*SHEETS)), options):
+        names = names_of_any_table(_NAMES, options)
         if path.name.lower().removesuffix(".gz").endswith(".json"):
-            rows = _json_rows(path, options)
+            rows = _json_rows(path, options, names if options.columns else _NAMES)
         else:
-            names = names_of_any_table(_NAMES, options)
             rows = read_rows(path, options, Columns(names, (("text",),), _NAMES, "docid"))
         for place, row in rows:
             metadata = with_rating({name: row[name] for name in _METADATA if name in row})
@@ -63,7 +64,7 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
                 yield record
 
 
-def _json_rows(path: Path, options: ReadOptions) -> Iterator[tuple[str, Row]]:
+def _json_rows(path: Path, options: ReadOptions, names: Names) -> Iterator[tuple[str, Row]]:
     try:
         content = read_json(path, options)
     except BadFileError as error:
@@ -73,7 +74,7 @@ def _json_rows(path: Path, options: ReadOptions) -> Iterator[tuple[str, Row]]:
         place = f"{path}:{number}" if isinstance(content, list) else str(path)
         if not isinstance(entry, dict):
             options.bad_lines.report(place, "is not a JSON object with a claim")
-        elif (row := texts_of(entry, columns_of(tuple(entry), _NAMES), place, options)) is None:
+        elif (row := texts_of(entry, columns_of(tuple(entry), names), place, options)) is None:
             continue
         elif "docid" not in row and (advice := wrapper_advice(entry)):
             options.bad_lines.report(place, f"has no id{advice}")

@@ -41,6 +41,7 @@ SUMMARY = "text snippets: TSV or JSON lines with id and text, and optionally top
 SPLIT = False
 SENTENCES = False
 WHOLE_FOLDER = False
+COLUMNS = True
 FILES: tuple[Files, ...] = (
     *(
         (form, frozenset(both))
@@ -68,6 +69,7 @@ _OTHER_IDS = frozenset("qid queryid tweetid claimid vclaimid postid documentid s
 _HEADERLESS = {2: ["docid", "text"], 3: ["docid", "topic", "text"]}
 _SPELLINGS = {"docid": '"id" (or "docid", "snippet_id")', "text": '"text" (or "snippet")'}
 """The names that the id's or the text's column may have, for messages."""
+_MARKS = {",": "a comma", ";": "a semicolon", "|": "a vertical bar"}
 _LONGEST_NAME = 40
 _DIGIT = re.compile(r"\d")
 _OF_NO_NAME = re.compile(r"[\d\s]")
@@ -92,7 +94,7 @@ def _read_file(path: Path, options: ReadOptions) -> Iterator[Record]:
         cells = first_cells(shape, fallback)
         if _header(cells, f"{path}:1", options) is not None:
             rows = read_cells(path, options, shape.delimiter, quoting=True, fallback=fallback)
-            yield from _read_rows(rows, options)
+            yield from _read_rows(rows, options, shape.delimiter)
             return
         if is_table(start, shape):
             if not (shape.encoding or fallback):
@@ -110,15 +112,24 @@ def _read_file(path: Path, options: ReadOptions) -> Iterator[Record]:
     if first[1].lstrip().startswith("{"):
         yield from _read_objects(chain([first], lines), options)
     else:
-        rows = read_cells(path, options, "\t", quoting=is_quoted(start, "\t"), fallback=fallback)
-        yield from _read_rows(rows, options)
+        # If many rows have other numbers of cells, only the header shows the delimiter.
+        mark = next((mark for mark in ",;|" if "\t" not in first[1] and _is_header_by(mark, *first, options)), "\t")
+        quoting = mark != "\t" or is_quoted(start, mark)
+        yield from _read_rows(read_cells(path, options, mark, quoting=quoting, fallback=fallback), options, mark)
+
+
+def _is_header_by(mark: str, place: str, line: str, options: ReadOptions) -> bool:
+    cells = next(csv.reader([line], delimiter=mark))
+    return len(cells) > 1 and _header(cells, place, options) is not None
 
 
 def _read_objects(lines: Iterator[tuple[str, str]], options: ReadOptions) -> Iterator[Record]:
+    names = names_of_any_table(_NAMES, options) if options.columns else _NAMES
+    required = {field: f'"{names[field][0]}"' if len(names[field]) == 1 else _SPELLINGS[field] for field in _SPELLINGS}
     for place, line in lines:
         row = parse_json_object(line, place, options)
         for snippet in () if row is None else _paragraphs(row, place, options):
-            found = named_fields(snippet, _NAMES, place, options, _SPELLINGS)
+            found = named_fields(snippet, names, place, options, required)
             if found is not None and (record := _record(*found, place, options)):
                 yield record
 
@@ -139,7 +150,7 @@ def _paragraphs(row: dict[str, Any], place: str, options: ReadOptions) -> Iterat
                 options.bad_lines.report(place, f"a paragraph is {json_name(paragraph)}, not a JSON object")
 
 
-def _read_rows(rows: Iterator[tuple[str, list[str]]], options: ReadOptions) -> Iterator[Record]:
+def _read_rows(rows: Iterator[tuple[str, list[str]]], options: ReadOptions, mark: str) -> Iterator[Record]:
     rows = ((place, cells) for place, cells in rows if any(cell.strip() for cell in cells))
     first = next(rows, None)
     if first is None:
@@ -163,8 +174,12 @@ def _read_rows(rows: Iterator[tuple[str, list[str]]], options: ReadOptions) -> I
     for place, cells in rows if header else chain([first], rows):
         row = dict(zip(columns, cells, strict=False))
         if len(cells) != len(columns):
-            reason = f"has {_columns(len(cells))}, not {len(columns)}; write a tab inside a text as a space"
-            options.bad_lines.report(place, reason)
+            remedy = (
+                f"put a text with {_MARKS[mark]} in quotes"
+                if mark in _MARKS
+                else "write a tab inside a text as a space"
+            )
+            options.bad_lines.report(place, f"has {_columns(len(cells))}, not {len(columns)}; {remedy}")
         elif header is None and re.search(r"\s", row.get("topic", "").strip()):
             reason = "contains white space (without a header, 3 columns are id, topic, text)"
             options.bad_lines.report(place, f"topic {row['topic'][:40]!r} {reason}")
@@ -198,7 +213,11 @@ def _header(cells: Sequence[str], place: str, options: ReadOptions) -> list[str]
         raise SourceError('the header has no column "text" (or "snippet")', place=place, remedy=_rename(cells))
     for number, name in enumerate(columns):
         if name and name in columns[:number]:
-            raise SourceError(f"the header has the column {cells[number]!r} twice", place=place)
+            first, second = named[columns.index(name)], named[number]
+            if first == second:
+                raise SourceError(f"the header has the column {second!r} twice", place=place)
+            what, remedy = f"the columns {first!r} and {second!r} both mean {name}", f"--column {name}=NAME"
+            raise SourceError(what, place=place, remedy=f"choose one with {remedy}")
     return columns
 
 

@@ -143,8 +143,8 @@ def answer(index: Index, question: Question) -> Answer:
     began = perf_counter()
     resolved = index.resolve(search)
     k, most = resolved.settings.search.k, resolved.settings.search.max_k
-    # One hit more than the page shows, to know whether more follow.
-    (hits,) = index.search([text], search._replace(k=k + int(search.offset + k < most)))
+    # One hit more than the page shows, to know whether more follow; an invalid number stays as it was given.
+    (hits,) = index.search([text], search._replace(k=k + int(k > 0 and 0 <= search.offset < most - k)))
     ranked, retrieved = hits[:k], perf_counter()
     # A new limit, so that a slow retriever takes no time from the evidence.
     reading = search.limit.renew() if search.limit else None

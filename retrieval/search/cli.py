@@ -27,6 +27,7 @@ from ..terminal import (
     add_json,
     add_verify,
     config_of,
+    filled,
     format_count,
     say,
     write,
@@ -57,7 +58,7 @@ def register(commands: Subparsers) -> None:
     add("text", nargs="*", metavar="TEXT", help="the claim, tweet or question; several arguments are joined by spaces")
     add(
         "--like",
-        default="",
+        type=filled,
         metavar="DOCID",
         help="find documents similar to this document of the index, which is left out; --collapse near also leaves out"
         " its near-duplicates",
@@ -125,8 +126,8 @@ def add_search_options(parser: argparse.ArgumentParser, hits: str = "search.k of
     )
     add("-k", type=int, metavar="N", help=f"how many hits (default: {hits})")
     add_filter(parser)
-    add("--as-of", default="", metavar="DATE", help="only documents up to this day, month or year")
-    add("--since", default="", metavar="DATE", help="only documents from this day, month or year on")
+    add("--as-of", type=filled, metavar="DATE", help="only documents up to this day, month or year")
+    add("--since", type=filled, metavar="DATE", help="only documents from this day, month or year on")
     add(
         "--undated",
         choices=("drop", "keep"),
@@ -173,7 +174,7 @@ def search(args: argparse.Namespace) -> int:
             name: Question(
                 query=" ".join(args.text),
                 search=search_from(args, config.search.fusion, index.info.filter_fields)._replace(offset=args.offset),
-                like=args.like,
+                like=args.like or "",
                 syntax=args.syntax,
                 undated=args.undated == "keep",
                 explain=args.explain,
@@ -296,7 +297,9 @@ def search_from(args: argparse.Namespace, fusion: FusionSettings, declared: Sequ
     return Search(
         k=args.k,
         retriever=args.retriever,
-        where=parse_filter(args.filter, as_of=args.as_of, since=args.since, undated=undated, declared=declared),
+        where=parse_filter(
+            args.filter, as_of=args.as_of or "", since=args.since or "", undated=undated, declared=declared
+        ),
         fusion=msgspec.structs.replace(fusion, kind=args.fusion) if args.fusion else None,
         profile=args.profile,
         group=False if args.passages else None,
@@ -351,7 +354,8 @@ def _checked_weights(args: argparse.Namespace, names: Sequence[str]) -> dict[str
         raise UsageError("--index names the same index twice; give it once", remedy="see factseek search --help")
     weights: dict[str, float] = {}
     for option in args.weight:
-        name, _, value = option.rpartition("=")
+        written, _, value = option.rpartition("=")
+        name = str(Path(written))
         try:
             weight = float(value)
         except ValueError:

@@ -66,6 +66,8 @@ class DocumentsFile:
         self._closed = False
         with damage_reported(path):
             there = path.stat() if path.is_file() else None
+            if there:
+                path.open("rb").close()  # SQLite does not say why it cannot open a file
         if there is None:
             what = "the documents of this segment are missing"
             raise IndexStateError(what, place=path, remedy="restore or rebuild the index")

@@ -21,7 +21,8 @@ def damage_reported(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise IndexStateError(f"cannot be read: {error.strerror}", place=path, remedy=REMEDY) from None
+        remedy = "let this user read it" if isinstance(error, PermissionError) else REMEDY
+        raise IndexStateError(f"cannot be read: {error.strerror}", place=path, remedy=remedy) from None
 
 
 class Fault(NamedTuple):

@@ -62,11 +62,47 @@ def test_append_adds_skips_and_refuses(tmp_path: Path, write_jsonl, build_jsonl)
     with pytest.raises(SourceError) as error:
         build_jsonl(changed, verb="append")
     assert str(error.value) == (
-        f"{changed}:2: docid 'd1' is already at {tmp_path / 'one.jsonl'}:2, with different content; "
-        "fix it, or skip bad lines with --skip-bad-lines N"
+        f"{changed}:2: docid 'd1' is already at {tmp_path / 'one.jsonl'}:2, in the index, with different content; "
+        "replace it with --update, or skip bad lines with --skip-bad-lines N"
     )
     assert manifests.read(tmp_path / "index") == report.manifest
     assert build_jsonl(write_jsonl("two.jsonl", DOCUMENTS), verb="overwrite").duplicates == 0
+
+
+def test_an_update_replaces_no_other_review_and_no_other_page(tmp_path: Path, build_jsonl) -> None:
+    def put(name: str, text: str) -> Path:
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True, parents=True)
+        path.write_text(text, "utf-8")
+        return path
+
+    claims = ["The sea is dry today.", "The moon is hot.", "The sun is cold."]
+    jan, feb = (
+        put(f"{name}.csv", "".join(["claim,url,rating\n", *(f"{claim},https://x.org/1,False\n" for claim in some)]))
+        for name, some in (("jan", claims[:2]), ("feb", claims[2:]))
+    )
+    build_jsonl(jan, kind="claimreview")
+    with pytest.raises(SourceError, match=r"jan.csv:2, which reviews another claim of the same page; read both"):
+        build_jsonl(feb, kind="claimreview", verb="update")
+    jan.write_text(jan.read_text("utf-8").replace("False", "Mostly false"), "utf-8")
+    report = build_jsonl(jan, feb, kind="claimreview", verb="update")
+    assert (report.documents, report.replaced, report.manifest.documents) == (3, 2, 3)
+    feb.write_text(feb.read_text("utf-8").replace("cold", "freezing"), "utf-8")
+    assert build_jsonl(jan, feb, kind="claimreview", verb="update").replaced == 1
+
+    folder = put("m/a/x.txt", "The bridge of the town is closed.").parent.parent
+    build_jsonl(folder, kind="webpages", verb="overwrite")
+    other = put("m/b/x.txt", "The school got a new roof.")
+    with pytest.raises(SourceError, match=r"m/a/x.txt, which is another file; read the folder that contains both"):
+        build_jsonl(other, kind="webpages", verb="update")
+    report = build_jsonl(folder, kind="webpages", verb="update")
+    assert (report.documents, report.duplicates, report.manifest.documents) == (1, 1, 2)
+    put("m/a/x.txt", "The bridge of the town is open.")
+    report = build_jsonl(folder / "a", kind="webpages", verb="update")
+    assert (report.documents, report.replaced, report.manifest.documents) == (1, 1, 2)
+    build_jsonl(folder / "a", kind="webpages", verb="overwrite")
+    later = put("later/x.txt", "The bridge of the town is gone.").parent
+    assert build_jsonl(later, kind="webpages", verb="update").replaced == 1
 
 
 def test_a_source_whose_name_is_no_text_is_read_again(write_jsonl, build_jsonl) -> None:

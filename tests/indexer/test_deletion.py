@@ -73,6 +73,9 @@ def test_the_commands(encoding: str, tmp_path: Path, write_jsonl, capsys: pytest
     assert printed.err.splitlines()[-1] == "not in the index: zz"
     assert commands.main(["index", "jsonl", source, "--index", folder, "--update"]) == 0
     assert "added 2 documents in 2 passages, 2 were already in the index" in capsys.readouterr().out
+    (tmp_path / "gone.txt").write_bytes(b"")
+    assert commands.main(["delete", "--index", folder, "--from-file", str(tmp_path / "gone.txt")]) == 0
+    assert capsys.readouterr().out == f"{folder}: deleted 0 documents\n"
     assert commands.main(["delete", "--index", folder]) == 2
     assert capsys.readouterr().err == (
         "factseek: give the docids to delete, a file of docids with --from-file, or a --filter\n"

@@ -1,5 +1,6 @@
 """Exports: the documents back out, byte for byte what a re-import gives."""
 
+import gzip
 import json
 import os
 import subprocess
@@ -61,6 +62,9 @@ def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert capsys.readouterr().out == f"{output}: 25 documents\n"
     assert commands.main(["export", "--index", index, "--output", "-"]) == 0
     assert capsys.readouterr().out == Path(output).read_text("utf-8")
+    assert commands.main(["export", "--index", index, "--output", f"{output}.gz"]) == 0
+    assert gzip.decompress(Path(f"{output}.gz").read_bytes()) == Path(output).read_bytes()
+    assert capsys.readouterr().out == f"{output}.gz: 25 documents\n"
     assert commands.main(["delete", "--index", index, "--filter", "topic=T1"]) == 0
     assert capsys.readouterr().out == f"{index}: deleted 12 documents\n"
     assert commands.main(["delete", "--index", index, "--filter", "topic=T1"]) == 0

@@ -94,6 +94,7 @@ def test_documents_that_are_damaged_are_named_and_left(index: Path, statement: s
     verified = verify(index, CONFIG)
     assert name not in verified.intact
     found = [one.what for one in verified.faults[name]]
+    assert len(found) == len(set(found))
     assert found[0].startswith(("has changed: its SHA-256", "has "))
     assert repair(index, CONFIG).left == verified.all_faults
     assert manifests.read(index) == before
@@ -149,5 +150,8 @@ def test_the_commands(index: Path, capsys: pytest.CaptureFixture[str], tmp_path:
     capsys.readouterr()
     name = manifests.read(index).segments[0].name
     (index / "segments" / name / "documents.sqlite").unlink()
+    assert commands.main(["verify-index", *options]) == 1
+    assert "is damaged (" in (said := capsys.readouterr().err)
+    assert said.endswith("); restore a snapshot\n")
     assert commands.main(["verify-index", "--repair", *options]) == 1
     assert capsys.readouterr().err.endswith("cannot be repaired: documents are damaged; restore a snapshot\n")

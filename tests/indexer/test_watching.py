@@ -121,7 +121,7 @@ def test_a_bad_file_stops_no_other_and_is_read_again_when_mended(folder: Path, t
 
 
 def test_what_is_not_read(folder: Path) -> None:
-    for name in (".hidden.jsonl", "a.jsonl.part", "b.jsonl~", "notes.txt"):
+    for name in (".hidden.jsonl", "~$x.jsonl", "a.jsonl.part", "b.jsonl~", "notes.txt"):
         write(folder, name, rows("x"))
     (folder / "empty.jsonl").touch()
     (folder / ".git").mkdir()

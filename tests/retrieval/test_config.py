@@ -84,7 +84,10 @@ def test_where_the_configuration_comes_from(monkeypatch: pytest.MonkeyPatch) -> 
     assert load("third.yaml").search.k == 5
     with pytest.raises(ConfigError, match=r"^no\.yaml: there is no such configuration file$"):
         load("no.yaml")
-    monkeypatch.delenv("FACTSEEK_CONFIG")
+    monkeypatch.setenv("FACTSEEK_CONFIG", "no.yaml")
+    with pytest.raises(ConfigError, match=r"^no\.yaml: there is no such configuration file \(from FACTSEEK_CONFIG\)$"):
+        load()
+    monkeypatch.setenv("FACTSEEK_CONFIG", "")
     Path("factseek.yaml").write_text("search: {k: 6}", "utf-8")
     assert load().search.k == 6
 

@@ -126,6 +126,13 @@ def test_columns_without_a_meaning_are_named(tmp_path: Path) -> None:
         assert notes[-1].endswith(f"{begin} 'When', 'Who'; give one a meaning with --column, as in --column date=NAME")
 
 
+@pytest.mark.parametrize(("kind", "name"), [("snippets", "a.jsonl"), ("claims", "a.json")])
+def test_keys_of_objects_are_named_as_columns_are(tmp_path: Path, kind: str, name: str) -> None:
+    content = b'{"id": "1", "text": "Old.", "Our finding": "The bridge is closed."}'
+    ((document,), _) = documents(tmp_path / name, content, kind, {"text": "Our finding"})
+    assert document.text == "The bridge is closed."
+
+
 def test_a_header_without_known_names_is_not_a_snippet(tmp_path: Path) -> None:
     with pytest.raises(
         SourceError, match="its columns are Foo, Bar; give the column of the texts, as in --column text=NAME"

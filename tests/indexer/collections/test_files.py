@@ -21,7 +21,18 @@ def tree(folder: Path, *names: str) -> Path:
 
 
 def test_a_folder_stands_for_its_files_in_order(tmp_path: Path) -> None:
-    tree(tmp_path, "b.html", "a/z.HTM", "a/y.txt.gz", "a.html", "c.json", ".hidden.html", ".git/x.html", "é.txt")
+    tree(
+        tmp_path,
+        "b.html",
+        "a/z.HTM",
+        "a/y.txt.gz",
+        "a.html",
+        "c.json",
+        "~$a.html",
+        ".hidden.html",
+        ".git/x.html",
+        "é.txt",
+    )
     names = [str(path.relative_to(tmp_path)) for path in expand([tmp_path], HTML, ReadOptions())]
     assert names == ["a/y.txt.gz", "a/z.HTM", "a.html", "b.html", "é.txt"]
 

@@ -52,6 +52,7 @@ def test_the_forms_of_snippets(tmp_path: Path, content: str, expected: list[Docu
     ("content", "reason"),
     [
         ("1\ta\n2\tb\tc\n", "2: has 3 columns, not 2; write a tab inside a text as a space"),
+        ("id,text\n1,a, b\n", "2: has 3 columns, not 2; put a text with a comma in quotes"),
         ("id\ttext\n1\n", "2: has 1 column, not 2; write a tab inside a text as a space"),
         ("id\ttext\n\ta\n", "2: the docid is empty"),
         ('{"id": "1"}\n', '1: has no "text" (or "snippet")'),
@@ -87,7 +88,11 @@ def test_a_bad_line_is_named(tmp_path: Path, content: str, reason: str) -> None:
             'is separated by semicolons, but its first line does not name columns "id" and "text"; '
             "its columns are Fall, Kopf, Befund; give the column of the texts, as in --column text=NAME",
         ),
-        ("id\ttext\tdocid\n1\ta\t2\n", "the header has the column 'docid' twice"),
+        (
+            "id\ttext\tdocid\n1\ta\t2\n",
+            "the columns 'id' and 'docid' both mean docid; choose one with --column docid=NAME",
+        ),
+        ("id\ttext\ttext\n1\ta\t2\n", "the header has the column 'text' twice"),
     ],
 )
 def test_a_file_whose_form_cannot_be_told_is_refused(tmp_path: Path, content: str, reason: str) -> None:
