@@ -11,6 +11,7 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 import msgspec
 
+from ..retrieval.deadline import HIGHLIGHTS
 from ..retrieval.domain import ScoredDocids
 from ..retrieval.errors import FactseekError, MachineError, NotFoundError, QueryError
 from ..retrieval.search.evidence import Copies, Evidence, PassageAnswer, RetrieverPart
@@ -51,11 +52,15 @@ class _ServedHit(Evidence, kw_only=True, forbid_unknown_fields=False):
 
 
 class _BatchResult(msgspec.Struct):
-    """The answer to one query of a batch: its hits, or in ``detail`` the reason why there are none."""
+    """The answer to one query of a batch: its hits, or in ``detail`` the reason why there are none.
+
+    ``coverage`` says which parts of the answer are whole, if one of them is not.
+    """
 
     qid: str
     hits: list[_ServedHit] = []
     detail: str = ""
+    coverage: dict[str, str] = {}
 
 
 class _BatchResults(msgspec.Struct):
@@ -99,6 +104,10 @@ class ServedSource:
             for text, result in pairs:
                 if result.detail:
                     raise QueryError(result.detail, place=self._address)
+                late = [part for part, state in result.coverage.items() if state != "complete" and part != HIGHLIGHTS]
+                if late:
+                    reason = f"{', '.join(late)} took too long, so the hits would be incomplete"
+                    raise MachineError(reason, place=self._address, remedy="try again")
                 ranked[text] = result.hits
         return [list(ranked.get(query, ())) for query in queries]
 

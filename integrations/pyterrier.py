@@ -65,7 +65,8 @@ class FactseekTransformer(pt.Transformer):
         """
         pt.validate.query_frame(inp, extra_columns=["query"])
         with errors_as(ValueError):
-            rankings = self._rankings([str(query) for query in inp["query"]])
+            # A missing query (None or NaN) has no words.
+            rankings = self._rankings(["" if pd.isna(query) else str(query) for query in inp["query"]])
         columns = [*_RANKED, *self.metadata]
         kept = inp.drop(columns=[name for name in columns if name in inp.columns])
         at = [row for row, ranking in enumerate(rankings) for _ in ranking]

@@ -184,7 +184,7 @@ def _drop_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def filled(value: str) -> str:
+def require_text(value: str) -> str:
     """Return the value of an option; raise ArgumentTypeError if it is empty, because that would mean no option."""
     if not value:
         raise argparse.ArgumentTypeError("is empty; give a value, or leave the option out")

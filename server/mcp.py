@@ -195,7 +195,9 @@ class AgentTools:
                 "rating": rating if isinstance(rating, str) else "",
             }
             hits.append(EvidenceHit(**shown))
-        return SearchResult(index=name, hits=hits, note=answer["note"])
+        late = ", ".join(part for part, state in answer.get("coverage", {}).items() if state == "cut off")
+        remark = f"{late} took too long, so hits may be missing" if late else ""
+        return SearchResult(index=name, hits=hits, note="; ".join(filter(None, (answer["note"], remark))))
 
     def get_document(self, docid: str, index: IndexName = "") -> WholeDocument:
         """Return a document with its whole text, by its docid."""

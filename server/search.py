@@ -74,9 +74,11 @@ def search_of(options: SearchOptions, index: Index, k_name: str = "k", offset: i
         offset=offset,
     )
     context = stages.StageContext(index.settings, index.info.published, lambda: index.terms)
-    for field, named in (("stages", search.stages), ("collapse", search.collapse and (f"collapse={search.collapse}",))):
+    own = {name: f"{name}={value}" for name, value in (("collapse", search.collapse), ("sort", search.sort)) if value}
+    fields = {name: (stage,) for name, stage in own.items()} | {"stages": (*(search.stages or ()), *own.values())}
+    for field, named in fields.items():
         with query_errors_named(field):
-            stages.open_stages(named or (), context)
+            stages.open_stages(named, context)
     return search._replace(retriever=_retriever(options.retriever, search, index))
 
 
@@ -114,10 +116,16 @@ def answer(index: Index, question: Question, query_name: str = "query") -> Answe
 
 
 def whole_answer(index: Index, question: Question, query_name: str = "query") -> Answer:
-    """Answer as :func:`answer` does, but raise PartMissingError if a part is missing: the client could not tell."""
+    """Answer as :func:`answer` does, but raise an error if a part is missing: the client could not tell.
+
+    Raises PartMissingError for a shard, TimedOutError for a part that took too long.
+    """
     began = monotonic()
     result = answer(index, question, query_name)
     check_whole(index, began)
+    if result.missing:
+        late = ", ".join(dict.fromkeys(result.missing))
+        raise TimedOutError(f"{late} took too long, so the answer would be incomplete; try again")
     return result
 
 

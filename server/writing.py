@@ -255,7 +255,8 @@ def job_state(job: str) -> Response:
         check_key()
     folders = {name: served.index.info.place for name, served in serving.indexes.items()}
     folders.update({name: Path(folder) for name, folder in serving.config.server.indexes.items()})
-    for name, folder in folders.items():
+    # An alias is a link to the folder of an index: prefer the name of the index.
+    for name, folder in sorted(folders.items(), key=lambda pair: pair[1].is_symlink()):
         if not has_queue(folder):
             continue
         with Queue(folder, to_read=True) as queue:

@@ -18,6 +18,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from ...retrieval.deadline import CutOffError, Deadline
 from ...retrieval.domain import Filter, Hit
 from ...retrieval.search.evidence import Evidence as Shown
 from ...retrieval.search.index import Index
@@ -79,15 +80,20 @@ class ClaimEvidence(NamedTuple):
 
 
 class Finder:
-    """Finds evidence in one open index; ``where`` selects the documents that may be evidence."""
+    """Finds evidence in one open index; ``where`` selects the documents that may be evidence.
 
-    def __init__(self, index: Index, settings: VerdictSettings, where: Filter | None = None) -> None:
+    ``limit`` is the time limit of all searches together.
+    """
+
+    def __init__(
+        self, index: Index, settings: VerdictSettings, where: Filter | None = None, limit: Deadline | None = None
+    ) -> None:
         self.index = index
         self._settings = settings
         fusion = index.settings.search.fusion
         equal = dict.fromkeys(fusion.weights, 0.5)
         fusion = msgspec.structs.replace(fusion, kind=settings.fusion, weights=equal)
-        self._search = Search(k=settings.depth, where=where, group=False, fusion=fusion)
+        self._search = Search(k=settings.depth, where=where, group=False, fusion=fusion, limit=limit)
         self._whole = index.info.kinds_of_sentences
         self._vectors: dict[str, NDArray[np.float32]] = {}
 
@@ -100,8 +106,8 @@ class Finder:
     def find(self, claims: Sequence[str]) -> list[ClaimEvidence]:
         """Return the evidence for each claim, in the order of the claims; it is empty for a claim without words.
 
-        Raises QueryError if a claim is longer than a query may be, PartMissingError if a shard did not answer, because
-        that shard may hold evidence against a claim.
+        Raises QueryError if a claim is longer than a query may be. Raises CutOffError if a ranking took too long, and
+        PartMissingError if a shard did not answer, because each may hold evidence against a claim.
         """
         evidence: list[ClaimEvidence] = []
         resolved = self.index.resolve(self._search)
@@ -109,6 +115,8 @@ class Finder:
             began, chunk = monotonic(), claims[start : start + _AT_ONCE]
             worded = list(filter(resolved.has_words, chunk))
             hits = dict(zip(worded, self.index.search(worded, self._search), strict=True)) if worded else {}
+            if (limit := self._search.limit) and limit.missing:
+                raise CutOffError(f"{', '.join(limit.missing)} took longer than the time limit of the search")
             evidence += [self._evidence(claim, hits.get(claim, [])) for claim in chunk]
             check_whole(self.index, began)
         return evidence

@@ -25,9 +25,9 @@ from ...retrieval.terminal import (
     add_index,
     add_json,
     config_of,
-    filled,
     format_count,
     report,
+    require_text,
     say,
 )
 from ..evidence.features import open_contrast, open_entailment_of
@@ -80,7 +80,9 @@ def register(commands: Subparsers, formats: VerdictTasks) -> None:
 def add_where(parser: argparse.ArgumentParser) -> None:
     """Add the options that limit which documents may be evidence."""
     add_filter(parser, "only evidence")
-    parser.add_argument("--as-of", type=filled, metavar="DATE", help="no evidence newer than this day, month or year")
+    parser.add_argument(
+        "--as-of", type=require_text, metavar="DATE", help="no evidence newer than this day, month or year"
+    )
     undated = "what --as-of does with undated documents (default: drop)"
     parser.add_argument("--undated", choices=("drop", "keep"), default="drop", help=undated)
 

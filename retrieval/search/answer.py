@@ -15,6 +15,7 @@ from ..deadline import Deadline
 from ..domain import FacetCounts, Hit, Total
 from ..errors import NotFoundError, QueryError
 from ..lucene.spelling import respelt
+from ..text import has_words
 from .evidence import AnswerPart, Evidence
 from .explaining import Explanation, explanation
 from .options import DEFAULT_SEARCH, ResolvedSearch, Search
@@ -56,8 +57,8 @@ class Question(msgspec.Struct, frozen=True):
     def to(self, index: Index) -> IndexQuestion:
         """Return the question in the form that an index searches.
 
-        Raises QueryError, naming the field, if the query does not follow the query language, or if the document
-        ``like`` does not exist.
+        Raises QueryError, naming the field, if the query does not follow the query language or has only conditions, or
+        if the document ``like`` does not exist.
         """
         if self.like:
             try:
@@ -68,6 +69,8 @@ class Question(msgspec.Struct, frozen=True):
         if self.syntax != QUERY:
             return IndexQuestion(self.query, self.search)
         parsed = parse_query(self.query, self.search, undated=self.undated)
+        if any(parsed[1:-1]) and not has_words(parsed.text):
+            raise QueryError("the query has only conditions", remedy="add words to search for")
         return IndexQuestion(parsed.text, parsed.search, parsed)
 
 

@@ -27,8 +27,8 @@ from ..terminal import (
     add_json,
     add_verify,
     config_of,
-    filled,
     format_count,
+    require_text,
     say,
     write,
     write_bytes,
@@ -58,7 +58,7 @@ def register(commands: Subparsers) -> None:
     add("text", nargs="*", metavar="TEXT", help="the claim, tweet or question; several arguments are joined by spaces")
     add(
         "--like",
-        type=filled,
+        type=require_text,
         metavar="DOCID",
         help="find documents similar to this document of the index, which is left out; --collapse near also leaves out"
         " its near-duplicates",
@@ -126,8 +126,8 @@ def add_search_options(parser: argparse.ArgumentParser, hits: str = "search.k of
     )
     add("-k", type=int, metavar="N", help=f"how many hits (default: {hits})")
     add_filter(parser)
-    add("--as-of", type=filled, metavar="DATE", help="only documents up to this day, month or year")
-    add("--since", type=filled, metavar="DATE", help="only documents from this day, month or year on")
+    add("--as-of", type=require_text, metavar="DATE", help="only documents up to this day, month or year")
+    add("--since", type=require_text, metavar="DATE", help="only documents from this day, month or year on")
     add(
         "--undated",
         choices=("drop", "keep"),

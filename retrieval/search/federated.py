@@ -201,6 +201,7 @@ def counts_of_many(
     must have it.
     """
     totals: dict[str, Total] = {}
+    documents: dict[str, int] = {}
     each: dict[str, dict[str, FacetCounts]] = {}
     declared = {field for index in indexes.values() for field in index.info.filter_fields}
     for name, index in indexes.items():
@@ -208,6 +209,8 @@ def counts_of_many(
         wanted = {field: MOST_VALUES for field in fields if field != INDEX and field not in lacking}
         with _index_named(name):
             totals[name] = index.count(query, searches[name])
+            # Facets count documents, even if the hits are passages.
+            documents[name] = index.count(query, searches[name]._replace(group=True)).hits if INDEX in fields else 0
             each[name] = index.facets(query, wanted, searches[name])
     filtered = [dict(search.where.values()) for search in searches.values() if search.where]
     chosen = {field: {value for admitted in filtered for value in admitted.get(field, ())} for field in fields}
@@ -217,7 +220,7 @@ def counts_of_many(
             name: {field: _cut(facet, fields[field], chosen[field]) for field, facet in facets.items()}
             for name, facets in each.items()
         },
-        {field: _cut(_add_counts(field, totals, each), most, chosen[field]) for field, most in fields.items()},
+        {field: _cut(_add_counts(field, documents, each), most, chosen[field]) for field, most in fields.items()},
     )
 
 
@@ -287,10 +290,10 @@ def _newest_first(ranked: Sequence[IndexedHit], indexes: Mapping[str, Index], wi
     return newest + [of._replace(score=score) for of, score in below]
 
 
-def _add_counts(field: str, totals: Mapping[str, Total], each: Mapping[str, Mapping[str, FacetCounts]]) -> FacetCounts:
+def _add_counts(field: str, documents: Mapping[str, int], each: Mapping[str, Mapping[str, FacetCounts]]) -> FacetCounts:
     """Return the counts of a field's values over all indexes, highest first; equal counts are in alphabetical order."""
     if field == INDEX:
-        return FacetCounts(_in_order({name: total.hits for name, total in totals.items()}), 0, 0)
+        return FacetCounts(_in_order(documents), 0, 0)
     values: Counter[str] = Counter()
     having = [facets[field] for facets in each.values() if field in facets]
     for facet in having:

@@ -219,7 +219,8 @@ def _responses(operation: Operation, config: Config) -> Json:
         schema: Json = {"type": "string"} if operation.answer is str else _ref(operation.answer)
         content[JSON] = {"schema": {"type": "array", "items": schema} if operation.answers_list else schema}
     for media, what in operation.other.items():
-        content[media] = {"schema": {"type": "string", "description": what}}
+        kind = "object" if media.endswith("+json") else "string"
+        content[media] = {"schema": {"type": kind, "description": what}}
     headers = {name: {"description": what, "schema": {"type": "string"}} for name, what in operation.headers.items()}
     done: Json = {"description": "Done.", "headers": headers, **({"content": content} if content else {})}
     responses: Json = {str(operation.status): done}

@@ -15,6 +15,7 @@ from ...claims.verdicts.verdict import TrainedVerdicts, Verifier
 from ...retrieval.config import view
 from ...retrieval.domain import Filter
 from ...retrieval.errors import QueryError, SourceError
+from ..search import limit_of
 from ..settings import Config
 from .rankers import open_models
 
@@ -52,7 +53,7 @@ def judge_of(index: Index, config: Config, where: Filter | None) -> tuple[Served
     models: Mapping[str, ServedVerdicts] = current_app.extensions[VERDICTS]
     if not models:
         return None
-    finder = Finder(index, config.verdict, where)
+    finder = Finder(index, config.verdict, where, limit_of())
     for served in models.values():
         try:
             return served, served.learned.verifier(finder, config.verdict, for_people=True)

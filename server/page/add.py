@@ -135,7 +135,9 @@ def _read_several(file: FileStorage, form: AddState, served: ServedIndex) -> tup
             read = reader(kind if kind in _TABLES else "snippets").read
             documents = [record.document for record in read([path], options)]
         except SourceError as error:
-            raise BadInput("file", error.line.removeprefix(f"{folder}/")) from None
+            # The remedy is an option of the command line.
+            reason = SourceError(error.what, place=error.place).line
+            raise BadInput("file", reason.removeprefix(f"{folder}/")) from None
     settings = registry().config.server
     form.rows = f"[{','.join(map(export_document, documents))}]"
     if not documents or len(documents) > settings.max_bulk or len(form.rows) > settings.max_body_bytes:
@@ -164,7 +166,7 @@ def _add_several(form: AddState, served: ServedIndex) -> Job:
         rows = msgspec.json.decode(form.rows, type=list[msgspec.Raw])
     except msgspec.DecodeError:
         raise BadInput("rows", "the form is damaged; choose the file again") from None
-    job = hand_over(served, "update", [bytes(row) for row in rows])
+    job = hand_over(served, "update" if form.replace else "append", [bytes(row) for row in rows])
     until = monotonic() + registry().config.server.write_seconds
     with Queue(folder_of(served), to_read=True) as queue:
         while job.state in ("queued", "running") and monotonic() < until:

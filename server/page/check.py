@@ -23,7 +23,7 @@ from ..errors import BadInput, RefusedError, UnknownRankerError
 from ..runtime import registry, suited_indexes
 from ..schemas import ClaimRequest, RankAnswer, RankedClaim, RankRequest, RequestFields
 from .i18n import speech
-from .layout import blueprint, file_of, page_of, reason_of, short_of
+from .layout import blueprint, file_of, page_of, reason_of, short_of, state_parameters
 from .state import IndexNames, Language, PageState, address_of, read_parameters
 
 _OF_TWEETS = re.compile(r"[@#]\w|https?://|^RT\b")
@@ -155,7 +155,7 @@ def check_page() -> tuple[str, int] | Response:
     """Rank the pasted or uploaded statements by check-worthiness."""
     form = CheckState()
     try:
-        form = read_parameters(request.values, CheckState, CheckState.__struct_fields__)
+        form = read_parameters(state_parameters(), CheckState, CheckState.__struct_fields__)
         file = file_of("file")
         if file:
             content, name = file.read(), (file.filename or "")[:80]

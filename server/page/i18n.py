@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import parse_qsl, urlsplit
 
 from flask import g, request
 from werkzeug.datastructures import MultiDict
@@ -16,6 +17,8 @@ from ..runtime import registry
 
 LANGUAGES: Mapping[str, str] = {"en": "English", "ar": "العربية"}
 """The languages of the page, each by its own name."""
+AGAIN = "to"
+"""The field with the parameters besides the text, in a form that replaces a link whose address is too long."""
 _RIGHT_TO_LEFT = frozenset({"ar", "arc", "ckb", "dv", "fa", "he", "ps", "sd", "ug", "ur", "yi"})
 
 
@@ -71,8 +74,13 @@ def speech() -> Speech:
 
 
 def request_values() -> MultiDict[str, str]:
-    """Return the parameters of the current request; only those of its address if its body is too large to read."""
+    """Return the parameters of the current request, also those of a form in the place of a link.
+
+    If its body is too large to read, return only those of its address.
+    """
     try:
-        return request.values
+        values: MultiDict[str, str] = request.values
     except RequestEntityTooLarge:
         return request.args
+    again = values.get(AGAIN, "")
+    return MultiDict([*values.items(multi=True), *parse_qsl(urlsplit(again).query)]) if again else values

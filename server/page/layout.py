@@ -6,6 +6,7 @@ import sys
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
+import msgspec
 from flask import Blueprint, current_app, g, redirect, render_template, request
 from werkzeug.datastructures import FileStorage, MultiDict
 from werkzeug.wrappers import Response
@@ -15,16 +16,15 @@ from ...retrieval.errors import FactseekError
 from ..errors import BadInput, Problem
 from ..memory import answer_memory
 from ..runtime import ServedIndex, index_named, registry
+from ..schemas import RequestFields
 from ..search import TimedOutError, limit_of
-from .i18n import LANGUAGES, request_values, speech
+from .i18n import AGAIN, LANGUAGES, request_values, speech
 from .rankings import shared_kinds
-from .state import LONGEST_ADDRESS, PageState
+from .state import LONGEST_ADDRESS, PageState, address_of
 
 blueprint = Blueprint("page", __name__)
 READING = ("GET", "HEAD")
 """The methods that read an address; a request with another method sends a form."""
-AGAIN = "to"
-"""The field with the parameters besides the query, in a form that replaces a link whose address is too long."""
 TABS = {
     "Search": ("search_page", "query"),
     "Check": ("check_page", "text"),
@@ -145,18 +145,22 @@ def _around() -> dict[str, Any]:
         "in_language": _in_language,
         "longest": LONGEST_ADDRESS,
         "again_field": AGAIN,
-        "beside_query": _beside_query,
+        "beside_text": _beside_text,
     }
 
 
-def _in_language(code: str) -> str:
+def _in_language(code: str, form: RequestFields | None) -> str:
+    """Return the address of this page in a language; ``form`` has the fields of a page that was sent as a form."""
+    if form and request.method not in READING:
+        return address_of(str(request.endpoint), msgspec.structs.replace(form, lang=code))
     pairs = [pair for pair in request.args.items(multi=True) if pair[0] != "lang"]
     return f"?{urlencode([*pairs, ('lang', code)])}"
 
 
-def _beside_query(address: str) -> str:
+def _beside_text(address: str, field: str) -> str:
+    """Return the parameters of an address besides the text in ``field``, which a form sends itself."""
     pairs = urlsplit(address).query.split("&")
-    return f"?{'&'.join(pair for pair in pairs if not pair.startswith('query='))}"
+    return f"?{'&'.join(pair for pair in pairs if not pair.startswith(f'{field}='))}"
 
 
 def problem_page(problem: Problem) -> str:

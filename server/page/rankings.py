@@ -331,7 +331,7 @@ def _entry(field: str, value: str, count: int, state: PageState) -> dict[str, An
         chosen, address = f"{field}={value}" in state.filter, state.toggle(field, value)
     else:
         chosen = _year_of(state) == value
-        address = state.address(since="", as_of="") if chosen else state.address(since=value, as_of=value)
+        address = state.address(since="", as_of="") if chosen else state.address(since=value, as_of=value, undated="")
     return {"name": name_of(field, value), "documents": count, "chosen": chosen, "address": address}
 
 
@@ -359,7 +359,7 @@ def chips_of(state: PageState) -> list[dict[str, Any]]:
         (YEAR, year or None, {"since": "", "as_of": ""}),
         ("from", None if year else state.since or None, {"since": ""}),
         ("published until", None if year else state.as_of or None, {"as_of": ""}),
-        ("undated", "included" if state.undated == "keep" and not year else None, {"undated": ""}),
+        ("undated", "included" if state.undated == "keep" else None, {"undated": ""}),
         *((field, name_of(field, value), {"filter": _without(pair, state.filter)}) for pair, field, value in filters),
         ("read as", "a tweet" if state.profile == "tweet" else None, {"profile": ""}),
         ("ranked by", labels_of(state.retriever)[0] or None, {"retriever": ""}),

@@ -19,7 +19,7 @@ from ...retrieval.lucene.spelling import respelt
 from ...retrieval.search import listings
 from ...retrieval.search.evidence import Evidence
 from ...retrieval.search.options import Search
-from ...retrieval.search.query_syntax import QUERY
+from ...retrieval.search.query_syntax import QUERY, parse_query
 from ...retrieval.text import web_link
 from ..errors import BadInput
 from ..memory import charged_document
@@ -41,7 +41,7 @@ from .rankings import (
     rankings,
     searches_of,
 )
-from .state import LONGEST_ADDRESS, READ, SEARCHED, SIDE, PageState, PlainState, read_state
+from .state import LIST, LONGEST_ADDRESS, READ, SEARCHED, SIDE, PageState, PlainState, read_state
 
 SHORT_EXCERPT = 220
 """The maximum number of characters of an excerpt in side-by-side columns."""
@@ -102,13 +102,8 @@ def search_page() -> tuple[str, int] | AnyResponse:
 
 def _results(served: Sequence[ServedIndex], state: PageState) -> dict[str, Any]:
     """Return the values to show for a search: its columns, the facets, the links to other pages."""
-    searches = searches_of(served, state)
+    state, searches, shown, quotations = _search_and_read_quotes(served, state)
     several, after = len(searches) > 1, state.offset + searches[0].size
-    shown = (
-        rankings(searches) if state.view == SIDE else [ranking_of_many(searches) if several else ranking(searches[0])]
-    )
-    if not state.offset and not any(ranked.hits for ranked in shown) and (quotations := quotations_of(state)):
-        return {**_results(served, PlainState(**msgspec.structs.asdict(state))), "quotations": quotations}
     # An index answers only pages that end within its first ``max_k`` hits.
     reached = all(after + part.size <= part.served.index.settings.search.max_k for part in searches)
     total, boxes = facets_of(searches, state)
@@ -123,6 +118,7 @@ def _results(served: Sequence[ServedIndex], state: PageState) -> dict[str, Any]:
         "note": next((ranked.note for ranked in shown if ranked.note), ""),
         "undated": sum(part.served.index.undated(part.search) for part in searches),
         "suited": [] if several else suited_indexes(served[0], state.query),
+        "quotations": quotations,
         "meant": _correct_query(searches, state),
         "likeness": _about(served[0], state.like)[0] if state.like else "",
         "chips": chips_of(state),
@@ -134,6 +130,32 @@ def _results(served: Sequence[ServedIndex], state: PageState) -> dict[str, Any]:
         "next": state.address(offset=after) if reached and any(ranked.more for ranked in shown) else "",
         "previous": state.address(offset=max(0, state.offset - searches[0].size)) if state.offset else "",
     }
+
+
+def _search_and_read_quotes(
+    served: Sequence[ServedIndex], state: PageState
+) -> tuple[PageState, list[IndexSearch], list[ShownRanking], list[str]]:
+    """Return a state with its searches, its rankings, and the quotations that no document contains.
+
+    If there are such quotations, the returned state reads the quotation marks as text, on each page of hits alike.
+    """
+    searches = searches_of(served, state)
+    shown = _rank(searches, state)
+    quotations = [] if any(ranked.hits for ranked in shown) else quotations_of(state)
+    if quotations and state.offset:  # the hits may only have ended before this page
+        first = _rank(searches_of(served, state.with_changes()), state)
+        quotations = [] if any(ranked.hits for ranked in first) else quotations
+    if not quotations:
+        return state, searches, shown, []
+    plain = PlainState(**msgspec.structs.asdict(state))
+    searches = searches_of(served, plain)
+    return plain, searches, _rank(searches, plain), quotations
+
+
+def _rank(searches: Sequence[IndexSearch], state: PageState) -> list[ShownRanking]:
+    if state.view == SIDE:
+        return rankings(searches)
+    return [ranking_of_many(searches) if len(searches) > 1 else ranking(searches[0])]
 
 
 def _correct_query(searches: Sequence[IndexSearch], state: PageState) -> str:
@@ -196,7 +218,9 @@ def _card(served: ServedIndex, hit: Evidence, state: PageState) -> dict[str, Any
     for docid in hit.copies.docids[:_COPIES] if hit.copies else ():
         try:
             about = ", ".join(filter(None, _about(served, docid)))
-            copies.append((about, url_for("page.document_page", name=served.name, docid=docid)))
+            copy = state.document(served.name, docid)
+            short = url_for("page.document_page", name=served.name, docid=docid)
+            copies.append((about, copy if len(copy) <= LONGEST_ADDRESS else short))
         except NotFoundError:
             copies.append((docid, ""))
     return {
@@ -235,9 +259,14 @@ def export() -> Response:
         raise BadInput("query", "there is nothing to export: search for something first")
     served = chosen_indexes(state)
     most = min(each.index.settings.search.max_k for each in served)
-    searches = searches_of(served, state.with_changes(hits=state.hits or min(HITS, most), offset=state.offset))
-    hits = (ranking_of_many(searches) if len(searches) > 1 else ranking(searches[0])).hits
-    hits = [listings.example_hit(hit) if listings.is_example(hit.index or served[0].name) else hit for hit in hits]
+    hits_wanted = state.hits or min(HITS, most)
+    _, _, shown, _ = _search_and_read_quotes(
+        served, state.with_changes(view=LIST, hits=hits_wanted, offset=state.offset)
+    )
+    (ranked,) = shown
+    hits = [
+        listings.example_hit(hit) if listings.is_example(hit.index or served[0].name) else hit for hit in ranked.hits
+    ]
     content: str | bytes
     if format == listings.JSON:
         media, suffix = "application/json", "json"
@@ -247,22 +276,29 @@ def export() -> Response:
         media, suffix = kind.media, kind.suffix
         with query_errors_named("format"):
             content = kind.write(hits, "1")
-    named = {"Content-Disposition": f'attachment; filename="evidence.{suffix}"'}
-    return Response(content, mimetype=media, headers=named)
+    headers = {"Content-Disposition": f'attachment; filename="evidence.{suffix}"'}
+    if ranked.late:
+        headers["X-Cut-Off"] = ", ".join(ranked.late)
+    return Response(content, mimetype=media, headers=headers)
 
 
 def _json_address(state: PageState, served: Sequence[ServedIndex]) -> str:
-    """Return the address of this search as JSON: the API's, or a download's if there are several indexes."""
+    """Return the address of this search as JSON, ``""`` if it is too long: the API's, or a download's of several
+    indexes."""
     if len(served) > 1:
-        return url_for("page.export", format=listings.JSON, **state.parameters())
+        address = url_for("page.export", format=listings.JSON, **state.parameters())
+        return address if len(address) <= LONGEST_ADDRESS else ""
     own = ("index", "view", "lang", "passage", "collapse", "profile")
     parameters = {name: value for name, value in state.parameters().items() if name not in own}
     options = state.options(served[0].index)
     if options.collapse:
         parameters["collapse"] = options.collapse
-    if state.query:
-        parameters |= {"syntax": "query"} if state.syntax == QUERY else {"profile": "tweet"}
-    return url_for("api.search_simply", name=served[0].name, **parameters)
+    if state.query and state.syntax == QUERY:
+        parameters["syntax"] = QUERY
+    if state.query and state.profile == "tweet":
+        parameters["profile"] = "tweet"
+    address = url_for("api.search_simply", name=served[0].name, **parameters)
+    return address if len(address) <= LONGEST_ADDRESS else ""
 
 
 def _details(metadata: Mapping[str, Any]) -> dict[str, str]:
@@ -272,6 +308,17 @@ def _details(metadata: Mapping[str, Any]) -> dict[str, str]:
         for name, value in metadata.items()
         if name not in Review._fields and isinstance(value, str | int | float) and len(str(value)) <= _LONGEST_DETAIL
     }
+
+
+def _wanted_words(state: PageState) -> str:
+    """Return the words of a query that its hits may contain, without its other conditions."""
+    if state.syntax != QUERY:
+        return state.query
+    try:
+        parsed = parse_query(state.query)
+    except QueryError:
+        return state.query
+    return " ".join((parsed.text, *parsed.title))  # the text has the words of the phrases
 
 
 @blueprint.get("/documents/<name>/<docid:docid>")
@@ -284,7 +331,7 @@ def document_page(name: str, docid: str) -> tuple[str, int]:
     chosen = int(state.passage) if state.passage.isascii() and state.passage.isdigit() else None
     mark: Mark = lambda _: []  # noqa: E731  without a query, nothing matches
     if state.query:
-        text = served.index.resolve(Search(profile=state.profile or None)).text(state.query)
+        text = served.index.resolve(Search(profile=state.profile or None)).text(_wanted_words(state))
         mark = in_time(highlighter(text, served.index.terms), partial(limit_of().is_over, HIGHLIGHTS))
     shown, example = blocks(document, passages, chosen, mark), listings.is_example(name)
     back = state.index or [served.name]

@@ -74,7 +74,7 @@ class PageState(RequestFields):
         """Return the state with these changes, at its first hits."""
         return msgspec.structs.replace(self, **{"offset": 0, "passage": "", **changes})
 
-    def document(self, index: str, docid: str, passage: int) -> str:
+    def document(self, index: str, docid: str, passage: int | None = None) -> str:
         """Return the address of a document, with this state to come back to."""
         return url_for("page.document_page", name=index, docid=docid, **{**self.parameters(), "passage": passage})
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-from flask import request, url_for
 from werkzeug.wrappers import Response
 
 from ...claims.evidence.sentences import EvidenceSentence, Finder, stance_of, states_finding
@@ -21,8 +20,9 @@ from ..api.verdicts import ServedVerdicts, judge_of
 from ..errors import BadInput, RefusedError
 from ..runtime import ServedIndex, registry, suited_indexes
 from ..schemas import RequestFields
+from ..search import limit_of, query_errors_named
 from .cards import review_of
-from .layout import blueprint, chosen_indexes, page_of, reason_of, short_of
+from .layout import blueprint, chosen_indexes, page_of, reason_of, short_of, state_parameters
 from .state import IndexNames, Language, PageState, address_of, read_parameters
 
 _LONGEST_QUERY = 1_000
@@ -53,7 +53,7 @@ def verify_page() -> tuple[str, int] | Response:
     """Show the sentences that are relevant to a claim and, if a verdict model is served, its verdict."""
     form = VerifyState()
     try:
-        form = read_parameters(request.values, VerifyState, VerifyState.__struct_fields__)
+        form = read_parameters(state_parameters(), VerifyState, VerifyState.__struct_fields__)
         away = short_of(address_of("page.verify_page", form))
         if away:
             return away
@@ -67,7 +67,8 @@ def verify_page() -> tuple[str, int] | Response:
                 raise BadInput("claim", "the claim contains no words to search for")
             shown = _judge(claim, *judge, served, form) if judge else _find_sentences(claim, where, served, form)
     except (QueryError, RefusedError) as error:
-        return page_of("verify.html", PageState(lang=form.lang), 400, form=form, problem=reason_of(error))
+        status = getattr(error, "status", 400)
+        return page_of("verify.html", PageState(lang=form.lang), status, form=form, problem=reason_of(error))
     return page_of(
         "verify.html",
         PageState(index=form.index, lang=form.lang),
@@ -83,9 +84,10 @@ def verify_page() -> tuple[str, int] | Response:
 
 def _find_sentences(claim: Claim, where: Filter | None, served: ServedIndex, form: VerifyState) -> dict[str, Any]:
     """Return the sentences that are relevant to a claim, best first; people must judge them themselves."""
-    (evidence,) = Finder(served.index, registry().config.verdict, where).find([claim.text])
-    search = Search(k=_JUDGED, where=where)
-    (hits,) = served.index.search([claim.text], search)
+    limit, search = limit_of(), Search(k=_JUDGED, where=where)
+    with query_errors_named("claim"):
+        (evidence,) = Finder(served.index, registry().config.verdict, where, limit).find([claim.text])
+        (hits,) = served.index.search([claim.text], search._replace(limit=limit))
     weights = served.index.word_weights(claim.text, hits, search)
     return {
         "stances": [("", [_show_sentence(sentence, claim, served, form) for sentence in evidence.sentences])],
@@ -103,7 +105,8 @@ def _judge(
     claim: Claim, model: ServedVerdicts, verifier: Verifier, served: ServedIndex, form: VerifyState
 ) -> dict[str, Any]:
     """Return the verdict on a claim, the quality of the model, and the sentences by their stance on the claim."""
-    verdict = next(iter(verifier.verify([claim])))
+    with query_errors_named("claim"):
+        verdict = next(iter(verifier.verify([claim])))
     manifest = model.learned.manifest
     learned = sum(sum(source.labels.values()) for source in manifest.sources)
     stances: dict[str, list[dict[str, Any]]] = {"for": [], "against": [], "neither": []}
@@ -128,12 +131,12 @@ def _show_sentence(
 ) -> dict[str, Any]:
     """Return what the template shows of a sentence; ``share`` is the probability of its stance, if above one half."""
     marked = highlighter(claim.text, served.index.terms)
-    place: dict[str, Any] = {"name": served.name, "docid": sentence.docid, "passage": sentence.number}
+    back = PageState(index=form.index, lang=form.lang, query=form.claim[:_LONGEST_QUERY], as_of=form.as_of)
     return {
         "sentence": sentence,
         "pieces": pieces_of(sentence.text, marked(sentence.text), 0, len(sentence.text)),
         "title": sentence.title,
-        "address": url_for("page.document_page", **place, query=form.claim[:_LONGEST_QUERY]),
+        "address": back.document(served.name, sentence.docid, sentence.number),
         "link": web_link(sentence.url),
         "share": share,
         "review": review_of(served.index.document(sentence.docid).metadata),

@@ -49,6 +49,11 @@ def test_a_cutoff_is_asked_for_and_not_cut(index: str) -> None:
     assert (strict % 3).compile() is strict
 
 
+def test_a_missing_query_has_no_documents(index: str) -> None:
+    frame = pd.DataFrame([("1", None), ("2", float("nan")), ("3", "smallpox")], columns=["qid", "query"])
+    assert set(FactseekTransformer(index, "bm25")(frame)["qid"]) == {"3"}
+
+
 def test_an_experiment_gives_our_figures(index: str, searcher: Searcher, topics: pd.DataFrame, examples: Path) -> None:
     qrels = factseek.read_qrels(examples / "qrels-en.txt")
     judged = pd.DataFrame(

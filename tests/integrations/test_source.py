@@ -127,6 +127,13 @@ def test_the_key_goes_along(address: str) -> None:
         (500, {}, b"<html>", MachineError, "answers 500 Internal Server Error"),
         (200, {"X-Failed-Queries": "1"}, b'{"results": []}', QueryError, "1 of 1 queries could not be answered"),
         (200, {}, b'{"results": []}', MachineError, "does not answer as factseek does"),
+        (
+            200,
+            {},
+            b'{"results": [{"qid": "0", "hits": [], "coverage": {"bm25": "complete", "dense": "cut off"}}]}',
+            MachineError,
+            "dense took too long, so the hits would be incomplete; try again",
+        ),
     ],
 )
 def test_what_a_server_answers_instead(

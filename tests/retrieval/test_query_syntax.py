@@ -208,7 +208,7 @@ def test_over_http(index: Index) -> None:
         ("x before:2020-13", "query: before: '2020-13' is not a date of the form 2020-03-01, 2020-03 or 2020"),
         ('"of the"', 'query: "of the" contains only words that the analyzer drops, so it matches nothing; '
                      "remove the quotes or the minus"),
-        ("-autism", "query: the query '' contains no words to search for"),
+        ("-autism", "query: the query has only conditions; add words to search for"),
     ):  # fmt: skip
         refused = client.post("/v1/words/search", json={"query": query, "syntax": "query"})
         assert (refused.status_code, refused.json["detail"]) == (400, detail)

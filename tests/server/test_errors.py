@@ -49,6 +49,8 @@ BAD_BODIES = [
         'fusion.dense_weight: is now fusion.weights: {"dense": 0.5}',
     ),
     ({"query": "a", "stages": ["per_source=" + "9" * 5000]}, "stages[0]", None),
+    ({"query": "a", "stages": ["sort=date"], "sort": "date"}, "stages", "stages: the stage sort is given twice"),
+    ({"query": "a", "stages": ["collapse"], "collapse": "near"}, "stages", "stages: the stage collapse is given twice"),
 ]
 
 

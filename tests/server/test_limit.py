@@ -15,10 +15,12 @@ from factseek.retrieval.encoders.runtime import open_encoder
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
 from factseek.server.app import create_app
+from factseek.server.mcp import AgentTools
 from factseek.server.settings import ServerSettings
 from factseek.settings import Config
 
 LIMIT = 1.0
+CSV = "text/csv"
 CUT_OFF = {"bm25": "complete", "dense": "cut off"}
 
 
@@ -44,7 +46,7 @@ def stuck() -> Iterator[Stuck]:
 
 @pytest.fixture
 def client(folders: dict[str, Path], stuck: Stuck) -> Iterator[FlaskClient]:
-    config = Config(server=ServerSettings(search_seconds=LIMIT))
+    config = Config(server=ServerSettings(search_seconds=LIMIT, adapters={"serper": ""}))
     with Index(folders["english"], config, encoders=lambda made_by, place: stuck) as index:
         index.search(["measles"], Search(retriever="bm25"))
         yield create_app(config, {"english": index}).test_client()
@@ -77,6 +79,16 @@ def test_what_came_in_time_is_answered_and_what_did_not_is_named(client: FlaskCl
     assert [hit["docid"] for hit in hybrid["hits"]] == [hit["docid"] for hit in sparse["hits"]]
     simple = in_time(lambda: client.get("/v1/english/search?query=measles&retriever=hybrid").json)
     assert simple["coverage"] == CUT_OFF
+    page = "/export?index=english&query=measles&retriever=hybrid&format=csv"
+    assert until(lambda answer: answer.headers.get("X-Cut-Off") == "dense", lambda: client.get(page)).mimetype == CSV
+    late = "dense took too long, so the answer would be incomplete; try again"
+    adapted = until(lambda answer: late in answer.text, lambda: client.post("/serper/search", json={"q": "measles"}))
+    assert adapted.status_code == 503
+    tools = AgentTools(client.application, Config(), {}, None)
+    note = "dense took too long, so hits may be missing"
+    until(lambda result: result.note == note, lambda: tools.search("measles vaccine", "english"))
+    verified = client.get("/verify?index=english&claim=measles+vaccine", headers={"Accept": "text/html"})
+    assert (verified.status_code, "took longer than the time limit" in verified.text) == (503, True)
     stuck.free.set()
     whole = until(lambda answer: "hits" in answer and "coverage" not in answer, lambda: search(client, "hybrid").json)
     assert all("dense" in hit["retrievers"] for hit in whole["hits"][:1])

@@ -124,6 +124,8 @@ def test_counts_of_each_index_and_of_all(client: FlaskClient) -> None:
     assert [value["value"] for value in answer["facets"]["language"]["values"]] == ["en", "ar"]
     narrowed = client.post("/v1/search", json={**body, "filter": {"topic": "news"}}).json
     assert [value["value"] for value in narrowed["facets"]["topic"]["values"]] == ["health", "news"]
+    of_passages = client.post("/v1/search", json={**body, "group": False}).json
+    assert of_passages["facets"]["index"] == answer["facets"]["index"]
     assert client.post("/v1/search", json={**body, "retriever": None}).json["total"]["of"] == "rankable"
     assert "facets" not in client.post("/v1/search", json={"query": QUERY, "count": True}).json
 

@@ -230,6 +230,15 @@ def test_a_bulk_from_beginning_to_end(client: FlaskClient, served: Writable, med
     assert not any("/" in str(value) for value in job.values() if isinstance(value, str))
 
 
+def test_a_job_names_the_index_not_its_alias(live: Path) -> None:
+    alias = live.with_name("alias")
+    alias.symlink_to(live)
+    with writable(alias, beside={"own": str(live)}) as served:
+        client = served.client()
+        answer = client.post("/v1/own/documents", json=[{"docid": "d", "text": "A quokka."}])
+        assert ended(client, answer.headers["Location"])["index"] == "own"
+
+
 def test_a_bulk_may_only_append(client: FlaskClient) -> None:
     put(client, "there", "The same.")
     rows = [{"docid": "there", "text": "Other."}, {"docid": "new", "text": "New."}]

@@ -56,6 +56,9 @@ def test_the_document_follows_what_is_served(config: Config, indexes: dict[str, 
     with app.app_context():
         registry().publish("arabic", indexes["arabic"])
     assert named() == ["english", "arabic"]
+    answer = client.get("/openapi.json").json["paths"]["/v1/{index}/search"]["post"]["responses"]["200"]["content"]
+    kinds = {media: answer[media]["schema"]["type"] for media in ("application/ld+json", "text/csv")}
+    assert kinds == {"application/ld+json": "object", "text/csv": "string"}
 
 
 def test_the_examples_of_the_page_are_answered(client: FlaskClient) -> None:

@@ -244,6 +244,10 @@ def test_the_same_as_json_is_this_search(client: FlaskClient) -> None:
     several = get(client, f"/?index=english&index=arabic&query={quote('measles نهر')}")
     hits = client.get(links(several, "This page as JSON")[0]).get_json()["hits"]
     assert len(hits) == len(anchors(several))
+    for indexes in ("index=english", "index=english&index=arabic"):
+        long = client.get(f"/?{indexes}&query=measles&{'&'.join(f'filter=topic%3D{i:0900}' for i in range(8))}")
+        assert long.status_code == 200
+        assert "This page as JSON" not in long.text
 
 
 def test_error_pages_have_the_box(client: FlaskClient) -> None:
@@ -348,6 +352,34 @@ def test_quotation_marks_are_text_where_the_phrase_finds_nothing(client: FlaskCl
     assert "work perfectly,” word for word. The quotation marks were ignored." in page
     assert "Two</mark>" in page
     assert "quotation marks were ignored" not in client.get(f"{SEARCH}%20%22measles%22").text
+    first = get(client, f"/?index=english&query={quote(query)}&hits=1")
+    second = get(client, links(first, "Next hits")[0])
+    assert [anchors(page) for page in (first, second)] == [["hybrid-1"], ["hybrid-2"]]
+    rows = list(csv.DictReader(io.StringIO(client.get(links(first, "CSV")[0]).text)))
+    hits = client.get(links(first, "This page as JSON")[0]).get_json()["hits"]
+    assert [str(a["href"]) for a in first.all("a") if f"/documents/english/{rows[0]['docid']}?" in str(a["href"])]
+    assert hits[0]["docid"] == rows[0]["docid"]
+    assert len(rows) > 1
+    after = client.get(f"{SEARCH}&offset=40".replace("measles+vaccine", "%22measles+vaccine%22")).text
+    assert "quotation marks were ignored" not in after
+
+
+def test_a_year_counts_what_it_leads_to(client: FlaskClient) -> None:
+    page = get(client, f"{SEARCH}&undated=keep")
+    (year,) = [str(a["href"]) for a in page.all("a") if "since=2019" in str(a["href"])]
+    assert len(anchors(get(client, year))) == 1
+    kept = f"{SEARCH}&since=2019&as_of=2019&undated=keep"
+    assert "Remove “undated included”" in client.get(kept).text
+
+
+def test_a_document_marks_the_words_that_were_searched_for(client: FlaskClient) -> None:
+    for query, marked in (
+        ("two -doses title:vaccine", {"Two", "vaccine"}),
+        ("two before:x -source:doses", {"Two", "doses"}),
+        ('"two doses" before:2030', {"Two", "doses"}),
+    ):
+        page = client.get(f"/documents/english/measles?query={quote(query)}").text
+        assert set(re.findall("<mark>(.*?)</mark>", page)) == marked, query
 
 
 def test_verify_says_if_nothing_bears(folders: dict[str, Path]) -> None:

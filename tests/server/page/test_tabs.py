@@ -98,6 +98,26 @@ def test_a_paragraph_comes_back_sentence_by_sentence_and_says_so(client: FlaskCl
     assert any(text.startswith("The text was read as tweets, one per line. Tweets: 1.") for text in whole.text_of("p"))
 
 
+@pytest.mark.parametrize(("path", "field"), [("/", "query"), ("/check", "text"), ("/verify", "claim")])
+def test_a_text_that_is_too_long_for_an_address_is_kept_in_another_language(
+    client: FlaskClient, monkeypatch: pytest.MonkeyPatch, path: str, field: str
+) -> None:
+    for module in ("layout", "check", "verify"):
+        monkeypatch.setattr(f"factseek.server.page.{module}.short_of", lambda _: None, raising=False)
+    monkeypatch.setattr("factseek.server.page.layout.LONGEST_ADDRESS", 30)
+    monkeypatch.setattr("factseek.server.page.routes.short_of", lambda _: None)
+    text = "Two doses work.\nThe measles vaccine is effective."
+    page = client.post(path, data={field: text, "index": "english"}).text
+    again = f'value="?index=english&amp;lang=ar" formaction="{path}" class="link "><span lang="ar">'
+    assert again in page
+    assert f'<input type="hidden" name="{field}" value="{text}"></form>' in page
+    other = client.post(path, data={field: text, "to": "?index=english&lang=ar"}).text
+    assert '<html lang="ar"' in other
+    assert "The measles vaccine is effective." in other
+    if path == "/check":
+        assert 'value="?kind=transcript&amp;index=english" formaction="/check"' in page
+
+
 def test_a_statement_that_is_too_long_is_named_with_what_to_do(client: FlaskClient) -> None:
     response = client.get(f"/check?text=One.%0A{'x' * 400}")
     assert response.status_code == 400
@@ -157,6 +177,10 @@ def test_a_claim_is_judged_with_its_sentences_and_a_warning(client: FlaskClient)
     claim = "Two doses of the measles vaccine are about 97 percent effective."
     response = client.get(f"/verify?index=english&claim={quote(claim)}")
     page = get(client, f"/verify?index=english&claim={quote(claim)}")
+    dated = get(client, f"/verify?index=english&claim={quote(claim)}&as_of=2030&lang=en")
+    documents = [str(a["href"]) for a in dated.all("a") if str(a["href"]).startswith("/documents/")]
+    assert documents
+    assert all("index=english" in address and "as_of=2030&lang=en" in address for address in documents)
     assert "Two doses of the measles vaccine are about 97 percent effective against measles." in page.text_of("p")
     assert "2019-05-02" in page.text_of("time")
     assert "A program drafted this verdict. A person decides." in response.text
@@ -226,6 +250,16 @@ def test_a_page_is_looked_at_added_and_found(live: Path, root: Path) -> None:
         again = client.post("/add", data={**fields, "act": "add"}, headers=HERE)
         assert again.status_code == 400
         assert "already" in again.text
+        for text, replace, counted in (
+            ("A table.", {}, "Added: 1. Replaced: 0. Unchanged: 0. Refused: 0."),
+            ("It changed.", {}, "Added: 0. Replaced: 0. Unchanged: 0. Refused: 1."),
+            ("It changed.", {"replace": "yes"}, "Added: 0. Replaced: 1. Unchanged: 0. Refused: 0."),
+        ):
+            table = io.BytesIO(f"docid,text,date\nrow,{text},2020\n".encode())
+            shown = client.post("/add", data={"file": (table, "t.csv"), "act": "preview", "lang": "en"}, headers=HERE)
+            assert '<input type="checkbox" name="replace" value="yes">' in shown.text
+            fields = dict(_fields(shown.text)) | replace
+            assert counted in client.post("/add", data={**fields, "act": "add"}, headers=HERE).text
         _refusals(serving)
 
 
@@ -238,6 +272,11 @@ def _refusals(serving: Writable) -> None:
         ("photo.png", PNG, "hoto.png is an image (PNG), not a web page"),
         ("empty.html", b"", "mpty.html is empty."),
         ("menu.html", b"<html><body></body></html>", "paste its text instead"),
+        (
+            "bad.jsonl",
+            b'{"text": "a"}\n',
+            "bad.jsonl:1: has no &#34;id&#34; (or &#34;docid&#34;, &#34;snippet_id&#34;).</p>",
+        ),
     ):
         response = client.post("/add", data={"file": (io.BytesIO(content), name), "act": "preview"}, headers=HERE)
         assert response.status_code == 400
