@@ -221,10 +221,14 @@ def write_run(run: Run, path: str | Path, tag: str) -> None:
 
 def _scores(run: Run) -> dict[str, dict[str, float]]:
     """Return the score of each docid for each qid: that of its best passage. Measures need nothing else."""
+    from .retrieval.records.runs import encodable
+
     scores: dict[str, dict[str, float]] = {}
     for qid, hits in run.items():
         best = scores[qid] = dict[str, float]()
         for hit in hits:
+            if not encodable(hit.docid) or "\0" in hit.docid:  # trec_eval's code would crash, or cut the docid
+                raise QueryError(f"run: {quote_value(hit.docid)} of query {quote_value(qid)} is no docid")
             if not isfinite(hit.score):
                 raise QueryError(
                     f"run: the score of {quote_value(hit.docid)} for query {quote_value(qid)} is not a finite number"

@@ -23,7 +23,7 @@ Each stretch of the file has ``STRETCH`` bytes.
 """
 MOST_READ = 1 << 30  # the maximum number of bytes to read into memory: models, indexes and settings are much smaller
 DESCRIPTION, EVIDENCE = ".meta.json", ".evidence.jsonl"
-"""What the names of the files that factseek writes beside a submission add to its name."""
+"""What the names of the files that factseek writes next to a submission add to its name."""
 BESIDE = (DESCRIPTION, EVIDENCE)
 _PIECE = 1 << 20
 _SQLITE_REFUSED = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
@@ -107,15 +107,16 @@ def check_distinct(paths: Sequence[Path]) -> None:
     """Raise QueryError, before any work, if two results of a command would be written to the same file."""
     seen: set[Path] = set()
     for path in paths:
-        if path.absolute() in seen:
+        place = path.parent.resolve() / path.name
+        if place in seen:
             raise QueryError("is also another result of this command", place=path, remedy="give another file")
-        seen.add(path.absolute())
+        seen.add(place)
 
 
 def files_in(paths: Sequence[Path]) -> list[Path]:
     """Return the files in ``paths``; a folder is replaced by its files that are not hidden, sorted by name.
 
-    Files that factseek writes beside a submission are left out if the submission is there.
+    Files that factseek writes next to a submission are left out if the submission is there.
     """
     files: list[Path] = []
     for path in paths:

@@ -237,7 +237,7 @@ def outputs_of(args: argparse.Namespace) -> list[Path]:
     outputs = [folder / f"{stem}.tsv" for stem in stems]
     for output in outputs if folder.is_dir() else ():
         writable(output, read)
-    check_distinct([*outputs, *saved])
+    check_distinct([folder, *outputs, *saved])
     return outputs
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from ...retrieval.domain import Hit, Run, ScoredDocids
 from ...retrieval.errors import QueryError
 from ...retrieval.records.lines import quote_value
-from ...retrieval.records.runs import ScoreTable, best_documents
+from ...retrieval.records.runs import ScoreTable, best_documents, encodable
 from ...retrieval.text import ProfileName
 from .report import CheckReport, read_or_refuse
 
@@ -88,14 +88,15 @@ def docids_in(cell: str) -> list[str] | None:
 
 
 def _docid_in(item: str) -> str:
-    """Return the text of a quoted item, whose escapes are JSON's or Python's."""
-    if "\\" not in item:
-        return item[1:-1]
-    with suppress(ValueError):
-        return str(json.loads(item))
-    with suppress(ValueError, SyntaxError), warnings.catch_warnings(action="ignore", category=SyntaxWarning):
-        return str(ast.literal_eval(item))
-    return item[1:-1]
+    """Return the text of a quoted item with JSON's or Python's escapes; unchanged if that text can be no docid."""
+    raw = text = item[1:-1]
+    if "\\" in raw:
+        with suppress(ValueError, SyntaxError), warnings.catch_warnings(action="ignore", category=SyntaxWarning):
+            try:
+                text = str(json.loads(item))
+            except ValueError:
+                text = str(ast.literal_eval(item))
+    return text if encodable(text) and "\0" not in text else raw
 
 
 def prediction_line(qid: str, docids: Sequence[str]) -> str:

@@ -195,7 +195,8 @@ def _by_stem(folder: Path) -> dict[str, Path]:
     """Return the files of a folder by their names without endings; raise QueryError if two have the same name."""
     files: dict[str, Path] = {}
     for path in files_in([folder]):
-        stem = path.name.removesuffix(".gz").rpartition(".")[0] or path.name
+        name = path.name.removesuffix(".gz")
+        stem = name.rpartition(".")[0] or name
         if stem in files:
             what = f"has {files[stem].name} and {path.name}: files are paired by name without ending"
             raise QueryError(what, place=folder, remedy="rename one of the two, or give the files one by one")

@@ -269,12 +269,14 @@ def whole(text: str) -> int | None:
 
 
 def cell_of(value: object) -> str:
-    """Return a JSON value as the cell of a table: a text, or a number as text; ``""`` for other values.
+    """Return a JSON value as the cell of a table: a text, or a finite number as text; ``""`` for other values.
 
     A fraction that is a whole number becomes one, unless it is so large that it may have lost digits.
     """
     if isinstance(value, float):
-        return ("" if abs(value) >= 2**53 else str(int(value))) if value.is_integer() else repr(value)
+        if not abs(value) < 2**53:
+            return ""
+        return str(int(value)) if value.is_integer() else repr(value)
     return value if isinstance(value, str) else str(value) if isinstance(value, int) else ""
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from ...retrieval.domain import Qrels, Run
 from ...retrieval.errors import QueryError
 from ...retrieval.records.lines import Faults, Strict, quote_value
-from ...retrieval.records.qrels import GRADES, LARGEST_GRADE
+from ...retrieval.records.qrels import GRADES, LARGEST_GRADE, RELEVANCE_NAMES
 from ...retrieval.records.runs import LARGEST, ScoreTable, columns, score_texts
 from ...retrieval.records.table_shape import column_at, column_name
 from ...retrieval.records.trec import rank_docs, repeats_note, write_text
@@ -41,7 +41,7 @@ _GOLD_NAMES = (
     ("topicid", "topic_id", "topic"),
     ("tweetid", "tweet_id", "tweet"),
     ("snippetid", "snippet_id", "snippet"),
-    ("label", "relevance"),
+    RELEVANCE_NAMES,
 )
 _SNIPPET = re.compile(r"(?P<topic>.+)-\d{4}-\d{3}")
 
@@ -85,8 +85,9 @@ def _judgements(path: Path, faults: Strict) -> Iterator[tuple[int, str, str, int
     if filled:
         names = [column_name(cell) for cell in filled[0][1]]
         header = [column_at(names, known) for known in _GOLD_NAMES]
-        if None not in header:
-            places, filled = header, filled[1:]
+        places = places if None in header else header
+        if None not in header or names[-1] in RELEVANCE_NAMES:
+            filled = filled[1:]
     if not filled:
         faults.error(0, "contains no judgements")
     for line, fields in filled:

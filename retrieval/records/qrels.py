@@ -23,6 +23,7 @@ LARGEST_GRADE = 1_000
 """The largest relevance; the smallest is its negative. trec_eval allocates one cell per grade up to the largest."""
 GRADES = f"between -{LARGEST_GRADE:,} and {LARGEST_GRADE:,}"
 _GRADES = {b"%d" % grade: grade for grade in range(4)}  # the usual grades in their written form, for a fast path
+RELEVANCE_NAMES = ("relevance", "rel", "score", "label", "grade", "judgement", "judgment", "relevancy")
 _COLUMNS = {
     "qids": (
         *("qid", "query_id", "queryid", "topic_id", "topicid", "topic", "claim_id", "claimid", "query", "claim"),
@@ -32,7 +33,7 @@ _COLUMNS = {
         *("docid", "doc_id", "docno", "corpus_id", "document_id", "document", "doc", "did", "passage_id", "pid"),
         *("snippet_id", "pageid", "page_id", "paper_id", "cord_uid", "article_id", "pmid", "vclaim_id", "d"),
     ),
-    "relevance": ("relevance", "rel", "score", "label", "grade", "judgement", "judgment", "relevancy"),
+    "relevance": RELEVANCE_NAMES,
 }
 """The known column names of a header."""
 _WHOLE = re.compile(rb"[+-]?[0-9]{1,20}(?:\.0{1,20})?")
@@ -58,7 +59,7 @@ class QrelsReader:
 
         Raises SourceError if it is not a judgement, or contradicts an earlier line.
         """
-        if number == 1 and is_separator_line(line.decode("utf-8", "replace").strip()):
+        if number == 1 and is_separator_line(line.decode("utf-8", "replace").rstrip("\r\n")):
             return
         fields = self._fields(number, line)
         if not fields or (line.startswith(b"#") and self._is_comment(fields)):
@@ -112,8 +113,9 @@ class QrelsReader:
     def _grade(self, number: int, fields: list[bytes], line: bytes) -> int | None:
         """Return the grade of a line; None for a header."""
         if len(fields) not in (3, 4):
-            hint = unlike_columns(self._path) if not self._any else ""
-            hint = hint or ("; six columns are a run, not judgements" if len(fields) == 6 else "")
+            is_run = len(fields) == 6 and not _is_json(line)
+            hint = "; six columns are a run, not judgements" if is_run else ""
+            hint = hint or (unlike_columns(self._path) if not self._any else "")
             layout = "judgements have four (qid 0 docid relevance) or three"
             self._faults.error(number, f"has {len(fields)} columns, but {layout}{hint}")
         text = fields[self._grade_at]
@@ -121,7 +123,7 @@ class QrelsReader:
             if not self._any and _is_name(fields[-1]):
                 self._take_header(number, [column_name(field.decode("utf-8", "replace")) for field in fields])
                 return None
-            hint = unlike_columns(self._path) if not self._any and line.lstrip().startswith((b"{", b"[")) else ""
+            hint = unlike_columns(self._path) if not self._any and _is_json(line) else ""
             self._faults.error(number, f"relevance {quote_value(text)} is not a whole number{hint}")
         grade = int(text.partition(b".")[0])
         if abs(grade) > LARGEST_GRADE:
@@ -151,6 +153,10 @@ class QrelsReader:
                 if at < number and len(fields) > 2 and (fields[self._qid_at], fields[self._docid_at]) == ids:
                     return f"on line {at}"
         return "above"
+
+
+def _is_json(line: bytes) -> bool:
+    return line.lstrip().startswith((b"{", b"["))
 
 
 def _delimiter(line: bytes) -> str:

@@ -188,7 +188,7 @@ def _number(number: int) -> bytes:
 def run_lines(qid: str, hits: Iterable[Hit], tag: str) -> str:
     """Return the hits of one query as lines of a TREC run, each document once. Raises QueryError like :func:`column`.
 
-    A program that reads the run gets the same scores as float32. Ranks follow the total order.
+    A program that reads the run gets the scores of :func:`best_documents`. Ranks follow the total order.
     """
     return runs_lines([(qid, best_documents(hits))], tag)[0]
 
@@ -233,10 +233,13 @@ def best_documents(hits: Iterable[Hit]) -> ScoredDocids:
 
 
 def _told_apart(scores: Sequence[float]) -> list[float]:
-    """Return float32 scores that differ where ``scores`` differ: a score that would equal the one above is lowered."""
+    """Return float32 scores that differ where ``scores`` differ: a score that would equal the one above is lowered.
+
+    The lowest float32 cannot be lowered.
+    """
     single, last = dict[float, float](), np.float32(np.inf)
     for score in sorted(set(scores), reverse=True):
-        last = min(np.float32(score), np.nextafter(last, np.float32(-np.inf)))
+        last = max(np.float32(-LARGEST), min(np.float32(score), np.nextafter(last, np.float32(-np.inf))))
         single[score] = float(last)
     return [single[score] for score in scores]
 

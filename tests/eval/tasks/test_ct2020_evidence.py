@@ -137,7 +137,8 @@ def test_bad_gold_is_said_exactly(case, put):
 
 def test_a_header_says_the_order_of_the_columns(put):
     gold = put("gold", f"tweet_id\ttopic_id\tsnippet_id\tlabel\n11\tT-05\t{S1}\t1\n")
-    assert TASK.read_gold([gold]) == {"T-05/11": {S1: 1}}
+    qrels = put("qrels", f"qid\t0\tdocid\trel\nT-05/11\t0\t{S1}\t1\n")
+    assert TASK.read_gold([gold]) == TASK.read_gold([qrels]) == {"T-05/11": {S1: 1}}
 
 
 def test_writes_a_hundred_without_exponents(tmp_path):

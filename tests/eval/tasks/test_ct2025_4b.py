@@ -130,3 +130,5 @@ def test_quotes_and_escapes_in_docids_are_read_as_json_and_python_write_them(of_
     json_run = put("json", f"post_id\tpreds\n1\t{json.dumps(docids)}\n")
     for path in (tmp_path / "run", json_run):
         assert [hit.docid for hit in of_task.read_submission(path)["1"]] == docids
+    unfit = put("unfit", 'post_id\tpreds\n1\t["\\ud83d", "a\\u0000b"]\n')
+    assert [hit.docid for hit in of_task.read_submission(unfit)["1"]] == ["\\ud83d", "a\\u0000b"]
