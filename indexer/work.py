@@ -25,7 +25,7 @@ _OTHER = {
         "which reviews another claim of the same page",
         "read both sources in one run, or delete the stored review",
     ),
-    "file": ("which is another file", "read the folder that contains both, rename one, or delete the stored page"),
+    "file": ("which is another file", "rename one, or delete the stored page"),
 }
 """Why an update does not replace a document, and the remedy, by what the document is known by."""
 Seen = tuple[str, str]
@@ -68,7 +68,6 @@ class Work:
         self._unchanged.execute("CREATE TABLE unchanged (docid TEXT PRIMARY KEY, checksum TEXT, place TEXT)")
         self._unchanged.execute("BEGIN")
         self._writer: TextWriter | None = None
-        self._docids: dict[str, str] | None = None
         self._last = perf_counter()
         self._text_seconds = 0.0
         self._read_before = journal.progress.records
@@ -89,7 +88,7 @@ class Work:
         self._lap()
         if self.journal.text_of:
             self._finish_segment()
-        for record in map(self._with_known_docid, records):
+        for record in records:
             if self._read_again < self._read_before:
                 self._take_again(record)
                 continue
@@ -128,15 +127,6 @@ class Work:
         """Return the seconds since the last call, so that each second is counted once."""
         before, self._last = self._last, perf_counter()
         return self._last - before
-
-    def _with_known_docid(self, record: Record) -> Record:
-        """Return a record with the docid that its file has in the index: another one would make a second document."""
-        if record.known_by not in ("file", "place") or not self._live:
-            return record
-        if self._docids is None:
-            self._docids = {_absolute(path): docid for each in self._live for docid, path in each.places()}
-        docid = self._docids.get(_absolute(storable(record.place)), record.document.docid)
-        return record._replace(document=record.document._replace(docid=docid))
 
     def _take_again(self, record: Record) -> None:
         unchanged = self.journal.sources == self._sources
@@ -202,15 +192,11 @@ class Work:
 
     def _is_other(self, record: Record, place: str) -> bool:
         """Return whether the published document with a record's docid, read at ``place``, is not an earlier version."""
+        if not record.known_by or _is_same_file(storable(record.place), place):
+            return False
         document = record.document
-        if record.known_by == "text" and _file_of(record.place) != _file_of(place):
-            stored = next(filter(None, (documents.document(document.docid) for documents in self._live)), None)
-            return stored is not None and stored.text != document.text
-        if record.known_by == "file" and Path(place).exists():
-            return not Path(record.place).samefile(place)
-        # The index may have been built from another working directory, so the shorter of the paths must fit the longer.
-        ours, theirs = (Path(os.path.normpath(path)).parts[::-1] for path in (storable(record.place), place))
-        return record.known_by == "file" and any(a != b for a, b in zip(ours, theirs, strict=False))
+        stored = next(filter(None, (documents.document(document.docid) for documents in self._live)), None)
+        return record.known_by == "file" or (stored is not None and stored.text != document.text)
 
     def _finish_text(self, writer: TextWriter) -> None:
         """Make the text of a segment durable, and finish the segment if it has documents."""
@@ -252,12 +238,12 @@ class Work:
         self._lap()
 
 
-def _file_of(place: str) -> str:
-    return re.sub(r"[:#]\d+$", "", place)
-
-
-def _absolute(path: str) -> str:
-    return os.path.normpath(Path(path).absolute())
+def _is_same_file(place: str, other: str) -> bool:
+    ours, theirs = (Path(os.path.normpath(re.sub(r"[:#]\d+$", "", each))) for each in (place, other))
+    if ours.exists() and theirs.exists():
+        return ours.samefile(theirs)
+    # The index may have been built from another working directory, so the shorter of the paths must fit the longer.
+    return all(a == b for a, b in zip(ours.parts[::-1], theirs.parts[::-1], strict=False))
 
 
 def _seen_in(segments: Sequence[SegmentDocuments], docid: str) -> Seen | None:

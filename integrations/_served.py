@@ -11,7 +11,7 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 import msgspec
 
-from ..retrieval.deadline import HIGHLIGHTS
+from ..retrieval.deadline import losing_hits
 from ..retrieval.domain import ScoredDocids
 from ..retrieval.errors import FactseekError, MachineError, NotFoundError, QueryError
 from ..retrieval.search.evidence import Copies, Evidence, PassageAnswer, RetrieverPart
@@ -104,8 +104,7 @@ class ServedSource:
             for text, result in pairs:
                 if result.detail:
                     raise QueryError(result.detail, place=self._address)
-                late = [part for part, state in result.coverage.items() if state != "complete" and part != HIGHLIGHTS]
-                if late:
+                if late := losing_hits(part for part, state in result.coverage.items() if state != "complete"):
                     reason = f"{', '.join(late)} took too long, so the hits would be incomplete"
                     raise MachineError(reason, place=self._address, remedy="try again")
                 ranked[text] = result.hits

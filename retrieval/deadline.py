@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Executor, Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from typing import Generic, Protocol, TypeVar
 
 from .errors import FactseekError
 
-HIGHLIGHTS, PASSAGES = "highlights", "passages"
+HIGHLIGHTS, PASSAGES, RERANK = "highlights", "passages", "rerank"
 """The names of highlights and of further passages in the list of missing parts."""
 WRITTEN = 3
 """The number of copies of a passage in memory while an answer is written: its text, and JSON in a growing buffer."""
@@ -40,6 +40,11 @@ class Unbounded:
 
     def give_back(self, size: int) -> None:
         """Release nothing."""
+
+
+def losing_hits(parts: Iterable[str]) -> list[str]:
+    """Return the parts of a search, cut off by its limit, that may lose hits: a late re-ranker only leaves an order."""
+    return [part for part in dict.fromkeys(parts) if part not in (HIGHLIGHTS, RERANK)]
 
 
 class Deadline:

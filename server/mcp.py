@@ -33,6 +33,7 @@ from ..claims.evidence.sentences import Finder
 from ..claims.verdicts import training
 from ..claims.verdicts.verdict import TrainedVerdicts
 from ..retrieval.config import view
+from ..retrieval.deadline import losing_hits
 from ..retrieval.domain import Claim
 from ..retrieval.errors import ConfigError, QueryError
 from ..retrieval.filters import parse_filter
@@ -195,8 +196,8 @@ class AgentTools:
                 "rating": rating if isinstance(rating, str) else "",
             }
             hits.append(EvidenceHit(**shown))
-        late = ", ".join(part for part, state in answer.get("coverage", {}).items() if state == "cut off")
-        remark = f"{late} took too long, so hits may be missing" if late else ""
+        late = losing_hits(part for part, state in answer.get("coverage", {}).items() if state == "cut off")
+        remark = f"{', '.join(late)} took too long, so hits may be missing" if late else ""
         return SearchResult(index=name, hits=hits, note="; ".join(filter(None, (answer["note"], remark))))
 
     def get_document(self, docid: str, index: IndexName = "") -> WholeDocument:

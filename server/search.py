@@ -13,7 +13,7 @@ from msgspec.structs import asdict, replace
 
 from ..retrieval import stages
 from ..retrieval.config import AUTO, FusionSettings
-from ..retrieval.deadline import CutOffError, Deadline
+from ..retrieval.deadline import CutOffError, Deadline, losing_hits
 from ..retrieval.domain import DocumentQuery, Filter
 from ..retrieval.errors import QueryError
 from ..retrieval.filters import DateError, bound, parse_filter
@@ -123,9 +123,8 @@ def whole_answer(index: Index, question: Question, query_name: str = "query") ->
     began = monotonic()
     result = answer(index, question, query_name)
     check_whole(index, began)
-    if result.missing:
-        late = ", ".join(dict.fromkeys(result.missing))
-        raise TimedOutError(f"{late} took too long, so the answer would be incomplete; try again")
+    if late := losing_hits(result.missing):
+        raise TimedOutError(f"{', '.join(late)} took too long, so the answer would be incomplete; try again")
     return result
 
 

@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ...retrieval.deadline import CutOffError, Deadline
+from ...retrieval.deadline import CutOffError, Deadline, losing_hits
 from ...retrieval.domain import Filter, Hit
 from ...retrieval.search.evidence import Evidence as Shown
 from ...retrieval.search.index import Index
@@ -115,8 +115,8 @@ class Finder:
             began, chunk = monotonic(), claims[start : start + _AT_ONCE]
             worded = list(filter(resolved.has_words, chunk))
             hits = dict(zip(worded, self.index.search(worded, self._search), strict=True)) if worded else {}
-            if (limit := self._search.limit) and limit.missing:
-                raise CutOffError(f"{', '.join(limit.missing)} took longer than the time limit of the search")
+            if (limit := self._search.limit) and (late := losing_hits(limit.missing)):
+                raise CutOffError(f"{', '.join(late)} took longer than the time limit of the search")
             evidence += [self._evidence(claim, hits.get(claim, [])) for claim in chunk]
             check_whole(self.index, began)
         return evidence

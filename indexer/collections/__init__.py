@@ -52,13 +52,13 @@ class Record(NamedTuple):
     ``spans`` is given if the source fixes the passages (a FEVER page's sentences). If it is ``None``, the indexer
     decides whether and how to split the document. ``known_by`` is given if the reader made the docid from something
     that other documents may share. An update then replaces only a document of the same file or, for ``text``, with the
-    same text. With ``place``, it replaces the document of any file that has the same place in its folder.
+    same text.
     """
 
     document: Document
     place: str
     spans: tuple[Span, ...] | None = None
-    known_by: Literal["", "text", "file", "place"] = ""
+    known_by: Literal["", "text", "file"] = ""
 
 
 class LeftOut(NamedTuple):

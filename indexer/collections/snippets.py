@@ -119,7 +119,10 @@ def _read_file(path: Path, options: ReadOptions) -> Iterator[Record]:
 
 
 def _is_header_by(mark: str, place: str, line: str, options: ReadOptions) -> bool:
-    cells = next(csv.reader([line], delimiter=mark))
+    try:
+        cells = next(csv.reader([line], delimiter=mark))
+    except csv.Error:  # a cell of more than 131,072 characters
+        return False
     return len(cells) > 1 and _header(cells, place, options) is not None
 
 

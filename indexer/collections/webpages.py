@@ -71,8 +71,8 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
         if path in archives:
             yield from _read_archive(path, archived, options)
         elif record := _page_of_file(path, docids[path], results.get(_stem(path.name), _Result()), options):
-            # A file of another folder may have the same name; in a later crawl, the same name means the same page.
-            yield record._replace(known_by="file" if path in pages else "place")
+            # A file that the user names may have the name of another page; in a later crawl, it is the same page.
+            yield record._replace(known_by="file" if path in pages else "")
 
 
 def _is_json(path: Path) -> bool:

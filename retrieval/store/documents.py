@@ -218,12 +218,6 @@ class SegmentDocuments:
             if row not in self._deleted:
                 yield docid
 
-    def places(self) -> Iterator[tuple[str, str]]:
-        """Iterate over the docid and the place of each document that is not deleted, in the order of their rows."""
-        for row, docid, place in self._in_order("row, docid, place", "documents", (int, str, str)):
-            if row not in self._deleted:
-                yield docid, place
-
     def deleted_docids(self) -> list[str]:
         """Return the docids of the deleted documents."""
         rows = self._in_order("row, docid", "documents", (int, str)) if self._deleted else ()

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl
 
 from flask import g, request
 from werkzeug.datastructures import MultiDict
@@ -83,4 +83,4 @@ def request_values() -> MultiDict[str, str]:
     except RequestEntityTooLarge:
         return request.args
     again = values.get(AGAIN, "")
-    return MultiDict([*values.items(multi=True), *parse_qsl(urlsplit(again).query)]) if again else values
+    return MultiDict([*values.items(multi=True), *parse_qsl(again.partition("?")[2])]) if again else values

@@ -110,7 +110,7 @@ def state_parameters() -> MultiDict[str, str]:
         return request.args
     form = MultiDict(request.form)
     again = form.poplist(AGAIN)[-1:] or [""]
-    further = parse_qsl(urlsplit(again[0]).query)
+    further = parse_qsl(again[0].partition("?")[2])
     return MultiDict([*form.items(multi=True), *further])
 
 

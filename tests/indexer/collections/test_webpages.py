@@ -81,7 +81,6 @@ def test_a_page_gives_its_content_and_what_it_says_of_itself(tmp_path: Path) -> 
                 "news.example.org",
             ),
             str(path),
-            known_by="place",
         )
     ]
 
