@@ -48,13 +48,6 @@ def test_importing_imports_nothing_else() -> None:
     assert done.stdout == "['factseek']\n"
 
 
-def test_a_search_gives_hits_and_evidence(index: Searcher) -> None:
-    query = "smallpox was eradicated"
-    hits = index.search([query], Search(k=3, where=Filter(topic=("EX-EN-01",))))[0]
-    assert isinstance(hits[0], Hit)
-    assert index.evidence(query, hits)[0].docid == hits[0].docid == "EX-EN-01-0007-001"
-
-
 def test_a_run_is_what_the_command_writes(index: Searcher, examples: Path, tmp_path: Path, command: Command) -> None:
     queries = factseek.read_queries(examples / "queries-en.tsv")
     made = factseek.run(index, queries, Search(retriever="bm25"), k=100)

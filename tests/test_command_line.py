@@ -82,7 +82,6 @@ def test_words_without_quotes_are_one_query(here: Path, command: Run) -> None:
     ("arguments", "line"),
     [
         (["serach", "x"], "there is no command 'serach'; did you mean search?; see factseek --help"),
-        (["tune-encode"], "there is no command 'tune-encode'; did you mean tune-encoder?; see factseek --help"),
         (
             ["search", "x", "--index", "ix", "--index", "ix"],
             "--index names the same index twice; give it once; see factseek search --help",

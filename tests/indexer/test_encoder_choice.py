@@ -77,8 +77,6 @@ def first_docids(folder: Path, query: str, retriever: str, k: int = 3) -> list[s
     ("claim", "docid"),
     [
         ("The Nile is longer than the Amazon.", "EX-AR-01-0001-001"),
-        ("Adults should eat less than five grams of salt a day.", "EX-AR-02-0001-001"),
-        ("Natural honey is safe for babies from two months on.", "EX-AR-02-0005-001"),
         ("Smallpox has been eradicated from the world.", "EX-AR-03-0004-001"),
     ],
 )

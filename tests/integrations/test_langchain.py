@@ -51,7 +51,6 @@ def test_it_is_a_runnable_in_a_chain_and_asynchronous(index: str) -> None:
 def test_what_cannot_be_searched_for_raises_langchains_error(index: str) -> None:
     for choices, message in [
         ({"retriever": "dense"}, "dense"),
-        ({"filter": {"colour": "red"}}, "there is no field 'colour'"),
         ({"as_of": "yesterday"}, "'yesterday' is not a date of the form 2020-03-01, 2020-03 or 2020"),
     ]:
         with pytest.raises(LangChainException, match=message):
@@ -79,9 +78,6 @@ def test_what_is_given_with_a_call_or_bound_takes_the_place_of_its_own(index: st
     [
         ({"k": 0}, "k\n.*greater than or equal to 1"),
         ({"asof": "2015"}, "asof\n.*Extra inputs are not permitted"),
-        ({"top_k": 3}, "top_k\n"),
-        ({"filters": {"kind": "cord19"}}, "filters\n"),
-        ({"search_kwargs": {"k": 1}}, "search_kwargs\n"),
         ({"filter": "kind=cord19"}, "filter\n.*valid dictionary"),
     ],
 )

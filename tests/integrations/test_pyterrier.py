@@ -81,10 +81,8 @@ def test_what_makes_no_sense_raises_what_pyterrier_raises(index: str) -> None:
     for options, message in [
         ({"metadata": ["colour"]}, "metadata 'colour': there is no such field; the fields are text"),
         ({"colour": "red"}, "there is no argument 'colour'; use one of retriever"),
-        ({"num_result": 3}, "there is no argument 'num_result'"),
         ({"num_results": 0}, "k 0 is out of range"),
         ({"retriever": "dense"}, "dense"),
-        ({"filter": {"colour": "red"}}, "there is no field 'colour'"),
     ]:
         with pytest.raises(ValueError, match=message):
             FactseekTransformer(index, **options).search("smallpox")

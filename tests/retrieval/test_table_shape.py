@@ -68,12 +68,6 @@ def test_any_bytes_have_a_shape(content: bytes) -> None:
     assert bool(shape.delimiter) == (shape.form in TABLES)
 
 
-cells = st.text(st.characters(codec="utf-8", exclude_characters='\r\n\t,;"\0'), min_size=1)
-rows = st.lists(
-    st.lists(cells.filter(lambda text: text.strip() == text), min_size=3, max_size=3), min_size=1, max_size=30
-)
-
-
 def test_a_cell_that_is_longer_than_python_reads_is_a_cell() -> None:
     long = "x" * 200_000
     assert shape_of_start(f"a\t{long}\n".encode()) == TableShape("tabs", "utf-8", ("a", long))

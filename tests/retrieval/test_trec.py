@@ -182,7 +182,6 @@ BAD_QRELS = {
     "contradiction": ("q 0 a 1\nr 0 a 1\nq 0 a 0\n", "file:3: docid 'a' of query 'q' was judged differently on line 1"),
     "json of three keys": ('{"qid":"1","docid":"a","relevance":1}\n', "file:1: relevance 'relevance:1}' is not a whole number; the file is JSON lines"),
     "json of six words": ('{"qid": "1", "docid": "a", "relevance": 1}\n', "file:1: has 6 columns, but judgements have four (qid 0 docid relevance) or three; the file is JSON lines"),
-    "json": ('{"qid": "1"}\n', "file:1: has 2 columns, but judgements have four (qid 0 docid relevance) or three; the file is JSON lines"),
 }  # fmt: skip
 
 

@@ -140,6 +140,3 @@ def test_ties_at_the_cut_of_an_approximate_search_are_all_found(tmp_path: Path, 
     vectors[500:900] = vectors[500]
     (found,) = made(tmp_path, vectors, (3000,), AUTO).search(vectors[500:501], 10)
     assert found.rows.tolist() == list(range(500, 900))
-
-
-REMEDY = "repair it with factseek verify-index --repair, or restore a snapshot"

@@ -35,11 +35,6 @@ def test_every_answer_is_protected(client: FlaskClient, address: str) -> None:
     assert headers["Referrer-Policy"] == "no-referrer"
 
 
-@pytest.mark.parametrize("given", ["abc", "A.b-9_z", "x" * 64])
-def test_a_sane_request_id_is_echoed(client: FlaskClient, given: str) -> None:
-    assert client.get("/livez", headers={"X-Request-Id": given}).headers["X-Request-Id"] == given
-
-
 @pytest.mark.parametrize("given", ["", "x" * 65, "a b", "a;b", "é", "a\tb", "<b>", "a,b", "a%0d%0aSet-Cookie:x"])
 def test_any_other_request_id_is_replaced(client: FlaskClient, given: str) -> None:
     answered = client.get("/livez", headers={"X-Request-Id": given}).headers["X-Request-Id"]

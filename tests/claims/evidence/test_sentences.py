@@ -130,9 +130,6 @@ def test_features_are_finite_and_highest_and_mean_know_no_order(claim: str, text
     assert np.allclose(rows[0, later], rows[1, later])
 
 
-"""The least difference of each sentence: the opposite is the short Nile, the short Nile, the Nile that is not long."""
-
-
 def of(*texts: str) -> ClaimEvidence:
     return ClaimEvidence(
         tuple(

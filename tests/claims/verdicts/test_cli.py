@@ -78,9 +78,7 @@ TRAINING = {
 HEADER = "topic_id\ttweet_id\ttweet_text"
 ARABIC = {
     "no labels": (f"{HEADER}\nT\t1\tx\n", "{path}:1: has no labels: its columns are topic_id, tweet_id, tweet_text; expected label, verdict"),
-    "one class": (f"{HEADER}\tlabel\nT\t1\tx\tTRUE\n", "{path}: every label is TRUE; a model learns from at least two of TRUE, FALSE"),
     "odd label": (f"{HEADER}\tlabel\nT\t1\tx\tTRUE\nT\t2\tx\tHALF-TRUE\n", "{path}:3: label 'HALF-TRUE' is neither TRUE nor FALSE"),
-    "empty text": (f"{HEADER}\tlabel\nT\t1\t \tTRUE\n", "{path}:2: tweet '1' has no text"),
 }  # fmt: skip
 """Training files for ct2020-verification, and what is said of them."""
 

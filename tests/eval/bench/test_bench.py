@@ -54,8 +54,6 @@ BAD = [
     (["--retrievers", "bm25+rerank"], "rerank needs a model; set rerank.model to a CrossEncoder of sentence-transformers on this machine"),
     (["--retrievers", "bm25+colbert"], f"unknown stage 'colbert'; the stages are {', '.join(stages.names())}"),
     (["--output", "{folder}/file"], "{folder}/file: is not a folder; --output names the folder that gets the reports"),
-    (["--index", "{folder}/none"], "{folder}/none: there is no index; build one with: factseek index KIND SOURCE --index {folder}/none"),
-    (["--task", "ct2021-1a"], "ct2021-1a: is not a ranking task; the ranking tasks are ct2020-claims, ct2020-evidence, ct2025-4b, source-retrieval, trec"),
 ]  # fmt: skip
 
 

@@ -192,7 +192,6 @@ def test_the_relevant_passages_of_a_query_take_turns() -> None:
         (["--max-tokens", "4"], "--max-tokens 4: give 8 or more"),
         (["--sample", "9"], "--sample 9: give 10 or more"),
         (["--rate", "0"], "--rate 0.0: give a number between 0 and 1"),
-        (["--measure", "AP,P@5"], "--measure AP,P@5: give one measure"),
         (["--base", "no-such-model"], "model 'no-such-model' is not on this machine; fetch it with: hf download sentence-transformers/no-such-model; if it is a folder, give its path"),
     ],
 )  # fmt: skip

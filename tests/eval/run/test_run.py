@@ -35,7 +35,6 @@ def test_queries_without_hits_are_named(example, tmp_path, command) -> None:
     [
         (["trec"], "a\tzzyzx\nb\t!!!\n", "check that it is the right index"),
         (["trec", "--filter", "topic=none"], "a\tmeasles\n", "check that it is the right index, and that documents match the filter"),
-        (["ct2025-4b"], "post_id\ttweet_text\n1\tzzyzx\n", "check that it is the right index"),
         (["ct2020-evidence"], "topic_id\ttweet_id\ttweet_text\nT\t1\tmeasles\n", "the documents of the index need the topics of the claims, such as 'T'"),
     ],
 )  # fmt: skip

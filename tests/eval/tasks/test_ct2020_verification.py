@@ -45,7 +45,6 @@ BAD = {
     "header": ("topicID\ttweetID\tlabel\trunID\n", "{run}:1: error: label 'label' is neither TRUE nor FALSE; a submission has no header"),
     "case": ("T\t1\ttrue\tr\n", "{run}:1: error: label 'true' is neither TRUE nor FALSE; write it in capitals"),
     "twice": ("T\t1\tTRUE\tr\nT\t1\tFALSE\tr\n", "{run}:2: error: claim 'T/1' is already on line 1"),
-    "two runs": ("T\t1\tTRUE\tr\nT\t2\tFALSE\ts\n", "{run}:2: error: run id 's' differs from 'r' above: a file contains one run"),
     "no run id": ("T\t1\tTRUE\n", "{run}:1: error: has 3 columns between tabs, but 4 are expected (topicID tweetID label runID)"),
 }  # fmt: skip
 

@@ -3,8 +3,6 @@
 # A message that is told exactly stands on one line.
 # ruff: noqa: E501
 
-import random
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -153,18 +151,3 @@ def test_bad_gold_is_said_exactly(case, put):
     with pytest.raises(SourceError) as caught:
         TASK.read_gold([put("gold", content)])
     assert caught.value.line.endswith("/" + message)
-
-
-@pytest.mark.data
-def test_the_organisers_random_baseline_scores_as_recomputed(data_dir, tmp_path):
-    gold = sorted((data_dir / "ct2021-task1/1b-english/dev").glob("*.tsv"))
-    seeded = random.Random(0)
-    runs, debates = [], []
-    for path, labels in zip(gold, TASK.read_gold(gold), strict=True):
-        scores = [seeded.random() for _ in labels]
-        runs.append(tmp_path / path.name)
-        TASK.write([("", str(line), value) for line, value in enumerate(scores, 1)], runs[-1], "random")
-        debates.append((labels, scores))
-    found = TASK.score(gold, runs, ScoreOptions()).values
-    assert round(found["AP"], 4) == 0.0353
-    assert found == pytest.approx(oracle(debates))

@@ -10,9 +10,7 @@ from factseek.eval.tasks import RANKING, task
 from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.errors import ConfigError, SourceError
 from factseek.settings import Config
-from tests.conftest import ROOT
 
-DESCRIBED = ROOT / "examples" / "tasks" / "ct2025-4b.yaml"
 DESCRIPTION = """\
 summary: sources of posts
 queries: {id: id, text: post, date: day}
@@ -29,9 +27,6 @@ def papers(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     source = root / "examples" / "cord19" / "metadata.csv"
     build(BuildRequest(kind="cord19", sources=(source,), folder=folder, dense=False), Config())
     return folder
-
-
-Command = Callable[..., tuple[int, str, str]]
 
 
 def test_any_columns_grades_and_cutoffs(put: Callable[[str, str], Path]) -> None:

@@ -175,11 +175,3 @@ def test_fever_claims_come_with_label_and_groups(root: Path) -> None:
     bare = VERDICTS.load("fever").read_claims(path, labelled=False)
     assert bare[0] == first._replace(label="", groups=())
     assert len(bare) == 18
-
-
-def test_arabic_claims_are_named_by_topic_and_tweet(root: Path) -> None:
-    path = root / "examples" / "verification-ar.tsv"
-    claims = VERDICTS.load("ct2020-verification").read_claims(path, labelled=True)
-    first = claims[0]
-    assert (first.qid, first.topic, first.label) == ("EX-AR-01/1000000000000000401", "EX-AR-01", "TRUE")
-    assert sum(claim.label == "TRUE" for claim in claims) * 2 == len(claims) == 24

@@ -56,11 +56,8 @@ def test_a_document_with_nothing_to_find_it_by_is_counted(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("entry", "reason"),
     [
-        ({"text": "x"}, "has no '_id'"),
-        ({"_id": "a b", "text": "x"}, "docid 'a b' contains white space"),
         ({"_id": "1", "text": ["x"]}, '"text" is a JSON list, not a string'),
         ({"_id": "1", "text": "x", "metadata": "y"}, "'metadata' is not a JSON object"),
-        ('{"_id": "1"', "is not JSON (column 12: expecting ',' delimiter)"),
     ],
 )
 def test_a_broken_line_is_bad(tmp_path: Path, entry: Any, reason: str) -> None:

@@ -185,30 +185,6 @@ def test_a_review_without_an_address_is_known_by_what_it_says(tmp_path: Path) ->
     assert one.docid.startswith("claim-")
 
 
-def test_microdata(tmp_path: Path) -> None:
-    body = """
-    <div itemscope itemtype="https://schema.org/ClaimReview">
-      <h1 itemprop="claimReviewed">The <b>wall</b> is seen
-        from space</h1>
-      <a itemprop="url" href="https://check.example.org/wall">here</a>
-      <time itemprop="datePublished" datetime="2023-10-02">last week</time>
-      <span itemprop="author" itemscope itemtype="https://schema.org/Organization">
-        <span itemprop="name">Check</span></span>
-      <div itemprop="reviewRating" itemscope itemtype="https://schema.org/Rating">
-        <meta itemprop="ratingValue" content="1"><meta itemprop="bestRating" content="5">
-        <meta itemprop="worstRating" content="1"><b itemprop="alternateName">Nope</b></div>
-      <div itemprop="itemReviewed" itemscope itemtype="https://schema.org/Claim">
-        <span itemprop="author" itemscope><span itemprop="name">A guide</span></span></div>
-    </div>"""
-    document = first(tmp_path / "a.html", page(body=body)).document
-    assert (document.text, document.url, document.date) == (
-        "The wall is seen from space", "https://check.example.org/wall", "2023-10-02",
-    )  # fmt: skip
-    assert document.metadata == {
-        "claimant": "A guide", "rating": "Nope", "verdict": "false", "scale": [1.0, 1.0, 5.0], "publisher": "Check",
-    }  # fmt: skip
-
-
 def test_a_table(tmp_path: Path) -> None:
     table = (
         "claimReviewed,url,reviewRating.alternateName,itemReviewed.author.name,author.name,datePublished\n"
@@ -243,7 +219,6 @@ def test_what_holds_no_review_is_left_out_by_name(tmp_path: Path) -> None:
             "its claim review is not JSON (line 1, column 25: Expecting property name enclosed in double quotes)",
         ),
         ("a.html", "%PDF-1.4", "is a PDF document, not a web page"),
-        ("a.json", "{", "is not JSON (column 2: expecting property name enclosed in double quotes)"),
     ],
 )
 def test_a_broken_source_is_named(tmp_path: Path, name: str, text: str, message: str) -> None:

@@ -138,7 +138,6 @@ def test_a_listed_path_that_leads_out_of_the_folder_is_not_followed(tmp_path: Pa
 @pytest.mark.parametrize(
     ("content", "place", "reason"),
     [
-        ("{", ":1", "is not JSON (column 2: expecting property name enclosed in double quotes)"),
         ("[]", "", "is not a parse of a paper (it has no list 'body_text')"),
     ],
 )
@@ -202,17 +201,6 @@ def test_nothing_that_a_row_says_is_lost(rows: list[tuple[str, str, str]]) -> No
         else:
             assert uid not in found
     assert len(rows) == len(found) + options.skipped.total()
-
-
-def papers(path: Path) -> list[Document]:
-    return [record.document for record in records(path)]
-
-
-EXPECTED = [
-    ("aaaa0001", "Masks in crowded rooms", "We measured droplets.\nMasks helped.", "2020-03-01", "Journal of Air"),
-    ("aaaa0002", "Zinc and the common cold", "Zinc did nothing, 95% CI −0.2–0.3.", "2020", "Medline; PMC"),
-    ("aaaa0003", "Un virus en la ciudad", "", "2021-11-27", "WHO"),
-]
 
 
 @pytest.mark.parametrize(

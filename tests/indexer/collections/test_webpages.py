@@ -190,7 +190,6 @@ def test_names_that_repeat_become_paths(tmp_path: Path) -> None:
         (b"\xd0\xcf\x11\xe0\xa1\xb1", "is an office document, not a web page; save its text as plain text, in UTF-8"),
         (b" \n", "is an empty file, not a web page"),
         (b"x" * 2001, "is longer than 2,000 bytes (build.max_file_bytes)"),
-        (b"PK\x03\x04", "is a ZIP archive, which factseek does not read; unpack it"),
     ],
 )
 def test_a_file_that_is_no_page_is_named(tmp_path: Path, content: bytes, reason: str) -> None:

@@ -81,7 +81,6 @@ def test_without_a_model_the_route_says_so(asked: FlaskClient, address: str) -> 
 @pytest.mark.parametrize(
     ("address", "change", "status", "message"),
     [
-        ("/cohere/v2/rerank", {"documents": []}, 400, "documents: 1 to 5 texts can be re-ranked at once, not 0"),
         ("/cohere/v2/rerank", {"top_n": 0}, 400, "top_n: expected int >= 1"),
         ("/jina/v1/rerank", {"documents": [{}]}, 422, "documents[0].text: is missing"),
         ("/tei/rerank", {"texts": []}, 400, "texts: cannot be empty"),

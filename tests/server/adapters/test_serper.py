@@ -38,7 +38,6 @@ def test_a_hit_without_an_address_is_linked_to_its_document(asked: FlaskClient) 
     ("body", "message"),
     [
         ({}, "q: is missing"),
-        ({"q": ""}, "q: the query '' contains no words to search for"),
         ({"q": QUERY, "num": 51}, "num: 51 is out of range: ask for 1 to 50"),
         ({"q": QUERY, "num": 10, "page": 6}, "page: 6 is out of range: ask for 1 to 5"),
     ],

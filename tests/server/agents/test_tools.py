@@ -122,11 +122,6 @@ def test_a_claim_with_a_model_has_a_verdict_and_a_warning(tmp_path: Path, exampl
         ("search", {"k": 0}, "query: Field required; k: Input should be greater than or equal to 1"),
         ("get_document", {"docid": "nothing"}, "there is no document 'nothing'"),
         ("search", {"query": CLAIM, "until": "2016"}, "until: there is no such argument"),
-        ("search", {"query": CLAIM, "source": ["who.example.org"]}, "source: there is no such argument"),
-        ("get_document", {"docid": "measles", "idx": "arabic"}, "idx: there is no such argument"),
-        ("list_indexes", {"language": "ar"}, "language: there is no such argument"),
-        ("rank_claims", {"texts": ["a"], "top": 1}, "top: there is no such argument"),
-        ("rank_claims", {"texts": ["x" * 301]}, "claims[0].text: has 301 characters, but at most 300 are allowed"),
     ],
 )
 def test_what_makes_no_sense_is_one_line(config: Config, name: str, arguments: dict[str, Any], message: str) -> None:

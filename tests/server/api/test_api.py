@@ -35,16 +35,6 @@ def docids(answer: dict[str, Any]) -> list[str]:
     return [hit["docid"] for hit in answer["hits"]]
 
 
-def test_indexes_are_listed_with_what_they_answer(client: FlaskClient, indexes: dict[str, Index]) -> None:
-    answer = client.get("/v1/indexes").json
-    assert [index["name"] for index in answer["indexes"]] == ["english", "arabic"]
-    english, arabic = answer["indexes"]
-    assert english["retrievers"] == ["hybrid", "bm25", "dense"]
-    assert arabic["retrievers"] == ["bm25"]
-    assert english["documents"] == english["passages"] == 5
-    assert english["manifest_id"] == indexes["english"].info.id
-
-
 @pytest.mark.parametrize("retriever", ["bm25", "dense", "hybrid"])
 def test_hits_are_byte_equal_to_the_command_lines(
     client: FlaskClient,

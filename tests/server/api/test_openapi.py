@@ -28,7 +28,6 @@ with warnings.catch_warnings():
 
 CheckFunction = Callable[..., Any]
 """A check of schemathesis's."""
-HTTP = {"get", "post", "put", "patch", "delete"}
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import pytest
 from selenium import webdriver
@@ -27,21 +27,6 @@ def test_a_claim_is_searched_for(browser: Browser) -> None:
     assert [heading.text.split("\n")[0] for heading in browser.all("h2")] == ["Hybrid words and meaning together"]
     assert "97" in [mark.text for mark in browser.all("#hybrid-1 mark")]
     assert browser.one("#query").get_attribute("value") == CLAIM
-
-
-def test_a_document_is_opened_and_left(browser: Browser) -> None:
-    browser.open(SEARCH)
-    browser.one("#hybrid-1 h3 a").click()
-    assert urlsplit(browser.driver.current_url).path == "/documents/example-en/measles"
-    assert urlsplit(browser.driver.current_url).fragment == "passage-0"
-    assert browser.one("h1").text == "Measles vaccine"
-    assert {"measles", "vaccine"} <= {mark.text.lower() for mark in browser.all(".text mark")}
-    browser.driver.back()
-    assert browser.asked["query"] == [CLAIM]
-    assert browser.all("#hybrid-1")
-    browser.one("#hybrid-1 h3 a").click()
-    browser.one(".back a").click()
-    assert browser.asked == {"index": ["example-en"], "query": [CLAIM]}
 
 
 def test_arabic_is_read_from_the_right(browser: Browser) -> None:

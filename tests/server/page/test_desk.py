@@ -147,21 +147,6 @@ def test_each_hit_says_why_it_is_there(client: FlaskClient) -> None:
     assert "adds " in first
 
 
-def test_several_indexes_are_one_ranking(client: FlaskClient) -> None:
-    address = f"/?index=english&index=arabic&query={quote('measles نهر')}"
-    page = get(client, address)
-    assert {anchor.partition("-")[0] for anchor in anchors(page)} == {"many"}
-    assert {"english", "arabic"} <= set(page.text_of("bdi"))
-    whole = anchors(page)
-    first = get(client, f"{address}&hits=2")
-    assert anchors(first) == whole[:2]
-    second = get(client, links(first, "Next hits")[0])
-    assert anchors(second) == whole[2:4]
-    titles = [t for p in (first, second) for t in p.text_of("h3")]
-    assert titles == page.text_of("h3")[:4]
-    assert client.get(f"{address}&index=none").status_code == 404
-
-
 def test_a_search_is_taken_away_in_every_format(client: FlaskClient) -> None:
     page = get(client, f"{SEARCH}&filter=topic%3Dhealth")
     files = {
@@ -253,13 +238,6 @@ def test_the_same_as_json_is_this_search(client: FlaskClient) -> None:
 def test_error_pages_have_the_box(client: FlaskClient) -> None:
     for address in ("/nothing", "/documents/english/none", "/?index=none&query=moon"):
         assert '<textarea id="query"' in client.get(address, headers={"Accept": "text/html"}).text
-
-
-def test_a_form_that_is_too_large_is_a_page_with_the_box(client: FlaskClient) -> None:
-    response = client.post("/", data={"query": "x" * 30_000}, headers={"Accept": "text/html"})
-    assert response.status_code == 413
-    assert "The body of the request is larger than this server accepts" in response.text
-    assert '<textarea id="query"' in response.text
 
 
 @pytest.fixture(scope="module")

@@ -162,17 +162,6 @@ def test_pages_follow_each_other_by_links(client: FlaskClient) -> None:
     assert not links(last, "Next hits")
 
 
-def test_a_document_leads_back_to_the_state_that_it_came_from(client: FlaskClient) -> None:
-    address = "/?index=english&query=measles&filter=topic%3Dhealth&since=2019"
-    page = get(client, address)
-    (title, *_) = [a["href"] for a in page.all("a") if "/documents/" in str(a["href"])]
-    document = get(client, str(title))
-    tab, back, *_ = [a["href"] for a in document.all("a") if str(a["href"]).startswith("/?") and "query" in str(a)]
-    assert tab == "/?index=english&query=measles"  # the claim goes along, not what narrows it
-    assert anchors(get(client, str(back))) == anchors(page)
-    assert "filter=topic%3Dhealth" in str(back)
-
-
 @pytest.mark.parametrize(
     ("parameters", "detail"),
     [
