@@ -104,7 +104,7 @@ def _read(kind: str, path: Path, chance: random.Random) -> None:
     limit = chance.choice((0, 3, 10**6))
     options = ReadOptions(max_line_bytes=100_000, max_file_bytes=500_000, bad_lines=BadLines(limit))
     sources = [path if chance.random() < 0.8 else path.parent]
-    for document, place, spans in reader(kind).read(sources, options):
+    for document, place, spans, _ in reader(kind).read(sources, options):
         _require(check_docid(document.docid) is None, f"docid {document.docid!r}")
         _require(place.startswith(str(path)), f"place {place!r}")
         msgspec.json.encode({**document._asdict(), "metadata": dict(document.metadata)}).decode("utf-8")
