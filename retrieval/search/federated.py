@@ -209,8 +209,10 @@ def counts_of_many(
         wanted = {field: MOST_VALUES for field in fields if field != INDEX and field not in lacking}
         with _index_named(name):
             totals[name] = index.count(query, searches[name])
+            documents[name] = totals[name].hits
             # Facets count documents, even if the hits are passages.
-            documents[name] = index.count(query, searches[name]._replace(group=True)).hits if INDEX in fields else 0
+            if INDEX in fields and not index.resolve(searches[name]).settings.search.group:
+                documents[name] = index.count(query, searches[name]._replace(group=True)).hits
             each[name] = index.facets(query, wanted, searches[name])
     filtered = [dict(search.where.values()) for search in searches.values() if search.where]
     chosen = {field: {value for admitted in filtered for value in admitted.get(field, ())} for field in fields}
