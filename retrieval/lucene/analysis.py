@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cache, partial
 
 from .. import languages
@@ -80,6 +80,8 @@ LETTER = re.compile(f"{UNSPACED.pattern}|[\uac00-\ud7af]")
 """A letter of a script without spaces between words, or of one whose letters may be words, such as Korean."""
 Analyze = Callable[[Sequence[str]], Sequence[tuple[str, ...]]]  # Return the terms of each word
 Terms = dict[str, tuple[str, ...]]  # words, each with its terms
+Chunks = tuple[set[str], dict[str, set[str]]]  # all chunks in the cache, and those with each term
+Place = tuple[int, int, str, tuple[str, ...], list[int], list[int]]  # a word in a folded chunk, and its sources' places
 Stretch = tuple[int, int]  # the start and the end of a slice of a text, in characters
 Highlighter = Callable[[str], list[Stretch]]  # Return the slices of a text that match a query, in order
 
@@ -157,7 +159,8 @@ class TermCache:
         self._analyze = analyze
         self._most = most
         self._words: Terms = {}
-        self._chunks: Terms = {}
+        self._chunks: Chunks = (set(), {})
+        self._places: dict[str, list[Place]] = {}
 
     def __call__(self, word: str) -> tuple[str, ...]:
         """Return the terms of ``word``: none for a stop word."""
@@ -182,50 +185,66 @@ class TermCache:
         holding = self._holding(wanted)
         marks_of: dict[str, list[Stretch]] = {}
 
-        def marks(chunk: str) -> list[Stretch]:
-            known = marks_of.get(chunk)
-            if known is None:
-                form, starts, ends = folded_with_places(chunk)
-                words = _words_and_parts(form)
-                terms = self._terms_of([word for _, _, word in words])
-                known = []
-                for start, end, word in words:
-                    for first, last in _inside(word, terms[word], wanted):
-                        place = (start, end) if last - first == len(word) else (start + first, start + last)
-                        mark = starts[place[0]], ends[place[1] - 1]
-                        at = bisect_left(known, mark)
-                        if not (at and mark[0] < known[at - 1][1]) and not (at < len(known) and known[at][0] < mark[1]):
-                            known.insert(at, mark)
-                marks_of[chunk] = known
-            return known
-
         def stretches(text: str) -> list[Stretch]:
             chunks = holding(text)
-            if len(chunks) <= _FEW_CHUNKS:
-                places = [(start, chunk) for chunk in chunks for start in _places(chunk, text)]
-            else:
+            marks_of.update((chunk, self._marks(chunk, wanted)) for chunk in chunks if chunk not in marks_of)
+            if len(chunks) > _FEW_CHUNKS:
                 places = [(match.start(), match[0]) for match in _CHUNK.finditer(text) if match[0] in chunks]
-            return sorted((start + first, start + last) for start, chunk in places for first, last in marks(chunk))
+            else:
+                places = []
+                for chunk in chunks:
+                    end = 0
+                    while (start := text.find(chunk, end)) >= 0:
+                        end = start + len(chunk)
+                        if (not start or text[start - 1].isspace()) and (end == len(text) or text[end].isspace()):
+                            places.append((start, chunk))
+            return sorted((start + first, start + last) for start, chunk in places for first, last in marks_of[chunk])
 
         return stretches
+
+    def _marks(self, chunk: str, wanted: frozenset[str]) -> list[Stretch]:
+        """Return the places in a chunk of its words that have a term in ``wanted``."""
+        words = self._places.get(chunk)
+        if words is None:
+            form, starts, ends = folded_with_places(chunk)
+            found = _words_and_parts(form)
+            terms = self._terms_of([word for _, _, word in found])
+            words = [(start, end, word, terms[word], starts, ends) for start, end, word in found]
+            if len(chunk) <= LONGEST_REMEMBERED:
+                self._places[chunk] = words
+        marks = list[Stretch]()
+        for start, end, word, made, starts, ends in words:
+            for first, last in _inside(word, made, wanted):
+                place = (start, end) if last - first == len(word) else (start + first, start + last)
+                mark = starts[place[0]], ends[place[1] - 1]
+                at = bisect_left(marks, mark)
+                if not (at and mark[0] < marks[at - 1][1]) and not (at < len(marks) and marks[at][0] < mark[1]):
+                    marks.insert(at, mark)
+        return marks
 
     def _holding(self, wanted: frozenset[str]) -> Callable[[str], set[str]]:
         """Return a function from a text to its chunks that contain a wanted term or are not in the cache."""
         letters = list(filter(LETTER.search, wanted))
+        last = set[str](), -1, set[str]()  # the cache, its size, and the matching chunks in it
 
         def holding(text: str) -> set[str]:
+            nonlocal last
             chunks = set(text.split())
-            # Another thread may empty the cache at any time, so keep the terms that were found in it.
-            known = {chunk: terms for chunk in chunks if (terms := self._chunks.get(chunk)) is not None}
-            new = [chunk for chunk in chunks if chunk not in known and len(chunk) <= LONGEST_REMEMBERED]
-            if new:
+            known, chunks_of = self._chunks  # another thread may replace them at any time
+            new = chunks - known
+            long = {chunk for chunk in new if len(chunk) > LONGEST_REMEMBERED}
+            if new := new - long:
                 words = {chunk: [word for _, _, word in _words_and_parts(fold(chunk))] for chunk in new}
                 terms_of = self._terms_of({word for chunk in new for word in words[chunk]})
-                made = {c: tuple({term for word in words[c] for term in terms_of[word]}) for c in new}
-                known |= made
-                if len(made) <= self._most:
-                    self._chunks.update(made)
-            held = {chunk for chunk in chunks if chunk not in known or not wanted.isdisjoint(known[chunk])}
+                if len(new) > self._most:
+                    known, chunks_of = set(), {}
+                for chunk in new:
+                    for term in {term for word in words[chunk] for term in terms_of[word]}:
+                        chunks_of.setdefault(term, set()).add(chunk)
+                known |= new  # only now, because a chunk in `known` without its terms would match nothing
+            if last[0] is not known or last[1] != len(known):
+                last = known, len(known), set[str]().union(*(chunks_of.get(term, ()) for term in wanted))
+            held = long | (chunks & last[2])
             if letters and not text.isascii():
                 forms = {chunk: fold(chunk) for chunk in chunks if not chunk.isascii()}
                 held.update(chunk for chunk, form in forms.items() if any(letter in form for letter in letters))
@@ -236,8 +255,8 @@ class TermCache:
     def _terms_of(self, words: Collection[str]) -> Terms:
         """Return the terms of words; analyse all new words in one call, and cache the short ones."""
         terms = {word: made for word in words if (made := self._words.get(word)) is not None}
-        if len(self._words) + len(self._chunks) > self._most:
-            self._words, self._chunks = {}, {}
+        if len(self._words) + len(self._chunks[0]) > self._most:
+            self._words, self._chunks, self._places = {}, (set(), {}), {}
         if new := sorted(set(words) - terms.keys()):
             terms.update(zip(new, self._analyze(new), strict=True))
             self._words.update((word, terms[word]) for word in new if len(word) <= LONGEST_REMEMBERED)
@@ -255,15 +274,6 @@ def _inside(word: str, terms: tuple[str, ...], wanted: frozenset[str]) -> list[S
         return []
     pattern = "|".join(re.escape(term) for term in sorted(matching, key=lambda term: (-len(term), term)))
     return [part.span() for part in re.finditer(pattern, word, re.IGNORECASE)] or [(0, len(word))]
-
-
-def _places(chunk: str, text: str) -> Iterator[int]:
-    start = text.find(chunk)
-    while start >= 0:
-        end = start + len(chunk)
-        if (not start or text[start - 1].isspace()) and (end == len(text) or text[end].isspace()):
-            yield start
-        start = text.find(chunk, end)
 
 
 class Analyzer(TermCache):

@@ -193,5 +193,5 @@ def _highlighter(state: IndexState, text: str, limit: Deadline | None, part: str
 
 def _passage_answer(metadata: Mapping[str, Any], passage: Passage, marks: list[tuple[int, int]]) -> PassageAnswer:
     _, number, start, end, text = passage
-    page = page_at(metadata, start)
+    page = page_at(metadata, start) if PAGE_STARTS in metadata else msgspec.UNSET
     return PassageAnswer(number=number, page=page, start=start, end=end, text=text, highlights=marks)

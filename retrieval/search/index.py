@@ -240,10 +240,9 @@ class Index:
 
     def _with_weak(self, hits: list[Evidence]) -> list[Evidence]:
         """Mark a hit as weak if only vectors found it and each of its cosines is below the noise threshold."""
+        views = {name: self._vectors_alone(name) for name in {name for hit in hits for name in hit.retrievers}}
         for hit in hits:
-            if all(map(self._vectors_alone, hit.retrievers)) and all(
-                part.score < self._floor(self._vectors_alone(name))[0] for name, part in hit.retrievers.items()
-            ):
+            if all(views[name] and part.score < self._floor(views[name])[0] for name, part in hit.retrievers.items()):
                 hit.weak = True
         return hits
 
