@@ -62,7 +62,11 @@ def fuse(rankings: Sequence[Ranking], fusion: FusionSettings, k: int, *, group: 
         order.sort(key=itemgetter(1))
         order.sort(key=itemgetter(0), reverse=True)
     order.sort(key=scores.__getitem__, reverse=True)
-    hits = [_hit(scores[key], votes[key]) for key in order[:k]]
+    hits = []
+    for key in order[:k]:
+        _, highest, by = min(votes[key], key=itemgetter(1))
+        parts = [Part(ranking.retriever, at + 1, ranking.hits[at].score, vote) for vote, at, ranking in votes[key]]
+        hits.append(Hit(by.hits[highest].docid, scores[key], by.hits[highest].passage, tuple(parts)))
     if len(hits) < k:
         more = list(islice(list_unfused(rankings, fusion.depth, set(votes), key_of), k - len(hits)))
         hits += [
@@ -70,13 +74,6 @@ def fuse(rankings: Sequence[Ranking], fusion: FusionSettings, k: int, *, group: 
             for score, (name, rank, hit) in zip(scores_below(0.0, len(more)), more, strict=True)
         ]
     return hits
-
-
-def _hit(score: float, votes: Sequence[_Vote]) -> Hit:
-    """Return a fused hit; its passage comes from the ranking that ranked it highest, or the earlier of equals."""
-    _, highest, by = min(votes, key=itemgetter(1))
-    parts = tuple([Part(ranking.retriever, at + 1, ranking.hits[at].score, vote) for vote, at, ranking in votes])
-    return Hit(by.hits[highest].docid, score, by.hits[highest].passage, parts)
 
 
 def list_unfused(
