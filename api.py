@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .retrieval.domain import Filter, Qrels, Query, Run
-from .retrieval.errors import QueryError
+from .retrieval.errors import QueryError, UsageError
 from .retrieval.records.lines import quote_value
 from .retrieval.text import refuse_text
 from .settings import Config
@@ -33,11 +33,12 @@ def open_index(folder: str | Path, config: Config | None = None) -> Index:
     Without ``config`` every setting has its default; :func:`read_config` reads a file of settings.
 
     Raises IndexStateError if there is no index, or if the index is incomplete, damaged, or of a layout that this
-    version cannot read.
+    version cannot read. Raises ConfigError if a setting of ``config`` is invalid.
     """
+    from .retrieval.config import check
     from .retrieval.search.index import open_index as opened
 
-    return opened(folder, config)
+    return opened(folder, check(config) if config else None)
 
 
 def build(
@@ -62,13 +63,18 @@ def build(
 
     Raises SourceError if a source cannot be read. Raises IndexStateError if there is an index and ``verb`` is missing,
     or if the request does not fit the index. Raises MachineError if the disk is full, or Java or the encoder is
-    missing. Raises UsageError if ``shards`` is out of range.
+    missing. Raises UsageError if ``verb`` is unknown or ``shards`` is out of range. Raises ConfigError if a setting of
+    ``config`` is invalid.
     """
     from .cluster.layout import is_sharded
     from .indexer.build import BuildRequest
     from .indexer.build import build as build_index
     from .integrations._stand_ins import stand_ins
+    from .retrieval.config import check
 
+    if verb not in ("", "append", "update", "overwrite"):
+        raise UsageError(f"unknown verb {quote_value(verb)}", remedy="give append, update or overwrite")
+    config = check(config) if config else Config()
     refuse_text("sources", sources)
     refuse_text("views", views)
     args = Namespace(kind=kind, sources=list(sources), language=language)
@@ -87,8 +93,8 @@ def build(
 
             if shards is not None:
                 check_number("shards", shards)
-            return build_shards(request, shards or 0, config or Config())
-        return build_index(request, config or Config())
+            return build_shards(request, shards or 0, config)
+        return build_index(request, config)
 
 
 def run(
@@ -216,6 +222,8 @@ def write_run(run: Run, path: str | Path, tag: str) -> None:
     """
     from .retrieval.records import trec
 
+    for qid in run:
+        _check_qid("run", qid)
     trec.write_run(run, Path(path), tag)
 
 
@@ -225,6 +233,7 @@ def _scores(run: Run) -> dict[str, dict[str, float]]:
 
     scores: dict[str, dict[str, float]] = {}
     for qid, hits in run.items():
+        _check_qid("run", qid)
         best = scores[qid] = dict[str, float]()
         for hit in hits:
             if not encodable(hit.docid) or "\0" in hit.docid:  # trec_eval's code would crash, or cut the docid
@@ -243,11 +252,17 @@ def _check_qids(queries: Sequence[Query]) -> None:
         if not (hasattr(query, "qid") and hasattr(query, "text")):
             remedy = "give factseek.Query(qid, text)"
             raise QueryError(f"queries contain {quote_value(str(query))}, which is not a query", remedy=remedy)
+        _check_qid("queries", query.qid)
         if query.qid in seen:
             raise QueryError(
                 f"two queries have the qid {quote_value(query.qid)}", remedy="give each query a qid of its own"
             )
         seen.add(query.qid)
+
+
+def _check_qid(place: str, qid: object) -> None:
+    if not isinstance(qid, str):
+        raise QueryError(f"{place}: the qid {qid!r} is not text", remedy=f"give {str(qid)!r}")
 
 
 def _check_judged(qrels: Qrels) -> None:
@@ -256,6 +271,7 @@ def _check_judged(qrels: Qrels) -> None:
     if not qrels:
         raise QueryError("there are no judgements", remedy="read judgements with read_qrels")
     for qid, judged in qrels.items():
+        _check_qid("qrels", qid)
         for docid, grade in judged.items():
             if abs(grade) > LARGEST_GRADE:
                 what = (

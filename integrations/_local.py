@@ -12,11 +12,15 @@ from ..retrieval.lucene.jvm import java_thread
 from ..retrieval.search.evidence import Evidence
 from ..retrieval.search.index import Index, open_index
 from ..retrieval.search.options import Search
+from ..settings import load
 from ._source import SearchChoices
 
 
 class LocalSource:
-    """The index in ``folder``, opened at the first search; later searches use the same state until :meth:`close`."""
+    """The index in ``folder``, opened at the first search; later searches use the same state until :meth:`close`.
+
+    The configuration is that of the working directory or of ``$FACTSEEK_CONFIG``, as for a command.
+    """
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
@@ -50,7 +54,7 @@ class LocalSource:
         with nullcontext() if is_main else java_thread():
             with self._opening:
                 if self._index is None:
-                    self._index = open_index(self._folder)
+                    self._index = open_index(self._folder, load())
                 index = self._index
             yield index
 

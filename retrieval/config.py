@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal, Self, TypeVar, cast, get_args, get_o
 
 import msgspec
 
-from .errors import ConfigError
+from .errors import ConfigError, QueryError
 from .plugins import NameOf
 from .plugins import load as load_plugin
 from .plugins import names as plugin_names
@@ -291,6 +291,8 @@ def convert(raw: Any, place: str, kind: type[AnyConfig]) -> AnyConfig:
         raise ConfigError("is nested too deeply", place=place) from None
     for fault in _unknown_names(config):
         raise ConfigError(fault, place=place)
+    if config.search.k > config.search.max_k:
+        raise ConfigError(f"search.k: {config.search.k} is more than search.max_k, {config.search.max_k}", place=place)
     given = tuple(getattr(config, name) for name, group in groups.items() if getattr(config, name) != group())
     return msgspec.structs.replace(view(config, kind), plugins=given)
 
@@ -300,6 +302,19 @@ def _with_groups(kind: type[AnyConfig], groups: Mapping[str, type[Settings]]) ->
     options: dict[str, Any] = {"frozen": True, "kw_only": True, "forbid_unknown_fields": True}
     made = msgspec.defstruct(kind.__name__, fields, bases=(kind,), module=__name__, **options)
     return cast(type[AnyConfig], made)
+
+
+def check(config: AnyConfig) -> AnyConfig:
+    """Return settings that were made in Python, checked as those of a file. Raises ConfigError with the dotted key."""
+    return convert(to_mapping(config), "", type(config))
+
+
+def check_group(group: Settings, name: str) -> None:
+    """Raise QueryError with the dotted key if a setting of the group ``name``, made in Python, is invalid."""
+    try:
+        msgspec.convert(msgspec.to_builtins(group), type(group))
+    except msgspec.ValidationError as error:
+        raise QueryError(f"{name}.{explain(error, type(group))}") from None
 
 
 def to_mapping(config: Config) -> dict[str, Any]:

@@ -12,15 +12,16 @@ from .errors import ConfigError
 from .files import read_regular
 
 
-def read_yaml(path: Path) -> Any:
+def read_yaml(path: Path, noun: str = "configuration file") -> Any:
     """Return the content of a YAML file, None if it is empty.
 
-    Raises ConfigError if the file cannot be read or is invalid. The error names the file and, if known, the line.
+    ``noun`` is the word for the file in a message. Raises ConfigError if the file cannot be read or is invalid. The
+    error names the file and, if known, the line.
     """
     try:
         return yaml.load(read_regular(path).decode("utf-8"), _UniqueKeyLoader)  # noqa: S506  it makes nothing that SafeLoader does not
     except FileNotFoundError:
-        raise ConfigError("there is no such configuration file", place=path) from None
+        raise ConfigError(f"there is no such {noun}", place=path) from None
     except OSError as error:
         raise ConfigError(f"cannot be read: {error.strerror}", place=path) from None
     except UnicodeDecodeError:
@@ -55,6 +56,7 @@ class _UniqueKeyLoader(yaml.SafeLoader):
         for key, _ in node.value:
             if isinstance(key, yaml.ScalarNode):
                 name, line = (key.tag, key.value), key.start_mark.line + 1
-                if lines.setdefault(name, line) != line:
+                if name in lines:
                     raise _RepeatedKeyError(key.value, lines[name], line)
+                lines[name] = line
         return super().construct_mapping(node, deep)

@@ -183,9 +183,10 @@ Qrels = dict[str, dict[str, int]]
 class Filter(NamedTuple):
     """A condition on the documents and passages that may be ranked. It applies before the ranking, never after.
 
-    A field admits any of its values; an empty tuple admits everything. ``as_of`` and ``since`` are inclusive days
-    (``YYYY-MM-DD``, UTC). A partial date counts as its last day. A date bound excludes undated documents unless
-    ``undated`` is true. ``metadata`` lists the filtered metadata fields, sorted by name, each with its admitted values.
+    A field admits any of its values; an empty tuple admits everything. ``since`` and ``as_of`` are
+    the first and the last day (UTC), each as a day, a month or a year (``2020-03-01``, ``2020-03``, ``2020``). The
+    partial date of a document counts as its last day. A date bound excludes undated documents unless ``undated`` is
+    true. ``metadata`` lists the filtered metadata fields, sorted by name, each with its admitted values.
 
     ``excluded`` lists the docids of documents to leave out.
 

@@ -45,7 +45,11 @@ def temporary_beside(path: Path) -> Path:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Open a temporary file that durably replaces ``path`` at the end; errors are as in :func:`os_errors_reported`."""
+    """Open a temporary file that durably replaces ``path`` at the end; errors are as in :func:`os_errors_reported`.
+
+    A symbolic link stays, and the file that it leads to is replaced.
+    """
+    path = path.resolve() if path.is_symlink() else path
     temporary = temporary_beside(path)
     with os_errors_reported(path):
         try:

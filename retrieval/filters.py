@@ -69,6 +69,9 @@ def parse_filter(
     date bounds admit no day.
     """
     refuse_text("pairs", pairs)
+    first, last = days_of(since, as_of)
+    if last and first > last:
+        raise QueryError(f"the first day {since!r} is later than the last day {as_of!r}: no day lies between them")
     values: dict[str, list[str]] = {}
     known = (*FIELDS, *declared)
     for pair in pairs:
@@ -87,12 +90,10 @@ def parse_filter(
     where = Filter(
         **{name: several for name, several in admitted.items() if name in FIELDS},
         metadata=tuple(sorted((name, several) for name, several in admitted.items() if name not in FIELDS)),
-        as_of=bound(as_of, "as-of") if as_of else "",
-        since=first_day(since, "since") if since else "",
+        as_of=last,
+        since=first,
         undated=undated,
     )
-    if where.as_of and where.since > where.as_of:
-        raise QueryError(f"the first day {since!r} is later than the last day {as_of!r}: no day lies between them")
     return where if where._replace(undated=False) != Filter() else None
 
 
@@ -103,6 +104,14 @@ class DateError(QueryError):
         """Make the message from the name of the field and the value."""
         self.unnamed = f"{value!r} is not a date of the form 2020-03-01, 2020-03 or 2020"
         super().__init__(f"{name} {self.unnamed}")
+
+
+def days_of(since: str, as_of: str) -> tuple[str, str]:
+    """Return the first and the last day of date bounds, ``""`` for no bound; each may be a day, a month or a year.
+
+    Raises QueryError if a bound is not a date.
+    """
+    return first_day(since, "since") if since else "", bound(as_of, "as-of") if as_of else ""
 
 
 def bound(value: str, name: str) -> str:
@@ -139,8 +148,9 @@ def narrow(where: Filter | None, further: Filter) -> Filter | None:
     """
     where = where or Filter()
     values: dict[str, Any] = {name: _common(name, getattr(where, name), getattr(further, name)) for name in FIELDS}
-    as_of = min(filter(None, (where.as_of, further.as_of)), default="")
-    since = max(where.since, further.since)
+    days = [days_of(each.since, each.as_of) for each in (where, further)]
+    as_of = min(filter(None, (last for _, last in days)), default="")
+    since = max(first for first, _ in days)
     if as_of and since > as_of:
         raise QueryError(f"from {since} to {as_of} there is no day, so nothing can match")
     metadata = dict(where.metadata)
@@ -183,7 +193,7 @@ def title_tokens(title: str) -> list[str]:
 
 def _title_tokens(title: str, *, by_letters: bool) -> list[str]:
     """Return :func:`title_tokens`; ``by_letters`` adds tokens of the index alone: single letters and parts of words."""
-    form = fold(title).casefold()
+    form = fold(title).replace("İ", "i").replace("ı", "i").casefold()  # Turkish: I without a dot is ı in lower case
     found = words_of(form) + (parts_of(form).split() if by_letters else [])
     words = set(filter(str.isascii, found))
     for word in set(found) - words:
@@ -232,9 +242,10 @@ def matches(where: Filter, document: Document, kind: str) -> bool:
         return False
     if not has_metadata(where, document.metadata):
         return False
-    if not (where.as_of or where.since):
+    first, until = days_of(where.since, where.as_of)
+    if not (first or until):
         return True
     day = last_day(document.date)
     if not day:
         return where.undated
-    return (not where.as_of or day <= where.as_of) and (not where.since or day >= where.since)
+    return first <= day and (not until or day <= until)

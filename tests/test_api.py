@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 import factseek
-from factseek import Filter, Hit, Query, QueryError, Search, Searcher
+from factseek import Config, Filter, Hit, Query, QueryError, Search, Searcher
+from factseek.retrieval.config import BM25Settings, FusionSettings, IndexSettings, SearchSettings
+from factseek.retrieval.errors import UserError
 
 Command = Callable[..., tuple[int, str, str]]
 
@@ -138,10 +140,38 @@ def test_what_makes_no_sense_is_refused_in_words(index: Searcher) -> None:
         factseek.evaluate({"1": [Hit("d", float("nan"))]}, {"1": {"d": 1}}, ["AP"])
     with pytest.raises(QueryError, match=r"which is not a query; give factseek.Query\(qid, text\)$"):
         factseek.run(index, [("1", "one")])  # type: ignore[list-item]
+    with pytest.raises(QueryError, match=r"^queries: the qid 1 is not text; give '1'$"):
+        factseek.run(index, [Query(1, "one")])  # type: ignore[arg-type]
+    with pytest.raises(QueryError, match=r"^run: the qid 1 is not text; give '1'$"):
+        factseek.evaluate({1: [Hit("d", 1.0)]}, {"1": {"d": 1}}, ["AP"])  # type: ignore[dict-item]
     with pytest.raises(QueryError, match=r"^unknown measure 'BLEU'"):
         factseek.evaluate({}, {"1": {"d": 1}}, ["BLEU"])
     with pytest.raises(QueryError, match=r"^no measure is given"):
         factseek.evaluate({}, {"1": {"d": 1}}, [])
+
+
+def test_settings_that_a_file_could_not_have_are_refused(index: Searcher, examples: Path, tmp_path: Path) -> None:
+    build = partial(factseek.build, "snippets", [examples / "snippets-en.tsv"], tmp_path / "index", dense=False)
+    fields = Config(index=IndexSettings(fields="titel"))  # type: ignore[arg-type]
+    calls: list[tuple[Callable[[], object], str]] = [
+        (lambda: build(config=fields), "index.fields: invalid enum value 'titel'; the values are flat, title_text"),
+        (lambda: build(verb="replace"), "unknown verb 'replace'; give append, update or overwrite"),
+        (
+            lambda: factseek.open_index(tmp_path, Config(search=SearchSettings(k=20, max_k=10))),
+            "search.k: 20 is more than search.max_k, 10",
+        ),
+        (lambda: index.search(["a"], Search(fusion=FusionSettings(depth=0))), "fusion.depth: expected int >= 1"),
+        (lambda: index.search(["a"], Search(bm25=BM25Settings(k1=-1))), "bm25.k1: expected float >= 0.0"),
+        (
+            lambda: index.search(["a"], Search(where=Filter(as_of="yesterday"))),
+            "as-of 'yesterday' is not a date of the form 2020-03-01, 2020-03 or 2020",
+        ),
+    ]
+    for call, fault in calls:
+        with pytest.raises(UserError) as refused:
+            call()
+        assert str(refused.value) == fault
+    assert not (tmp_path / "index").exists()
 
 
 def test_one_text_is_not_taken_for_its_letters(index: Searcher, examples: Path, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ..domain import Filter
 from ..errors import IndexStateError, MachineError, QueryError
-from ..filters import FIELDS, METADATA, title_tokens, token
+from ..filters import FIELDS, METADATA, days_of, title_tokens, token
 from ..search.collection_statistics import CollectionQuery, FieldStatistics, Term, TermCount, weighted_terms
 from ..search.order import Rows, order_ties
 from ..store.integrity import REMEDY
@@ -260,7 +260,8 @@ class PassageSearcher:
             field = name if name in FIELDS else f"{METADATA}.{name}"
             clauses += ("any", str(len(admitted)), *(token(field, value) for value in admitted))
         if where.as_of or where.since:
-            days = token("date", where.since or "0"), token("date", where.as_of or "9999-12-31")
+            first, last = days_of(where.since, where.as_of)
+            days = token("date", first or "0"), token("date", last or "9999-12-31")
             clauses += ("between", *days, token("date", "") if where.undated else "")
         if where.excluded:
             ids = [token("id", f"{segment}:{docid}") for segment in self._segments for docid in where.excluded]

@@ -84,7 +84,7 @@ def _read(path: Path) -> tuple[str, dict[str, NDArray[Any]]]:
     from safetensors import SafetensorError, safe_open
 
     if not path.is_file():
-        raise SourceError("there is no such model file", place=path, remedy="write one with --save")
+        raise SourceError("there is no such model file", place=path, remedy="correct the path, or train a model first")
     try:
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
@@ -92,7 +92,7 @@ def _read(path: Path) -> tuple[str, dict[str, NDArray[Any]]]:
     except (AttributeError, SafetensorError, TypeError, ValueError):  # ValueError: numpy lacks an array's type
         raise SourceError("is not a complete model of factseek", place=path, remedy=_AGAIN) from None
     if _KEY not in metadata:
-        raise SourceError("is not a model of factseek", place=path, remedy="write one with --save")
+        raise SourceError("is not a model of factseek", place=path, remedy="give the file of a trained model")
     return metadata[_KEY], tensors
 
 

@@ -136,6 +136,12 @@ def with_default_weights(config: Config, manifest: Manifest) -> Config:
     return replace(config, search=replace(config.search, fusion=replace(config.search.fusion, weights=weights)))
 
 
+def weighed_in_vain(config: Config, manifest: Manifest) -> list[str]:
+    """Return the rankings with a configured weight that an index with vectors lacks: ``auto`` then fuses nothing."""
+    weights = config.search.fusion.weights if manifest.encoders else ()
+    return [name for name in weights if missing(name, manifest, config)]
+
+
 def resolve(name: str, manifest: Manifest, config: Config, place: object) -> str:
     """Return the retriever that ``name`` selects. Raises QueryError if the index at ``place`` does not support it."""
     if name == AUTO:

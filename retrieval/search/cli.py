@@ -283,6 +283,8 @@ def _format(args: argparse.Namespace) -> str:
         raise UsageError(f"--json and --format {wanted} are two formats; give one of them")
     if wanted not in ("", JSON) and (args.count or args.facet):
         raise UsageError(f"--format {wanted} cannot contain counts; leave out --count and --facet, or give --json")
+    if wanted not in ("", JSON) and args.explain:
+        raise UsageError(f"--format {wanted} cannot contain explanations; leave out --explain, or give --json")
     return wanted
 
 

@@ -131,8 +131,9 @@ def answer(
     text = next(iter(on_index.values())).text
     counts = counts_of_many(indexes, text, searches, first.facets) if first.count or first.facets else None
     began = perf_counter()
-    settings = next(iter(indexes.values())).resolve(first.search).settings.search
-    start, end, window = first.search.offset, first.search.offset + settings.k, settings.fusion.depth
+    resolved = next(iter(indexes.values())).resolve(first.search)
+    settings, start, end = resolved.settings.search, first.search.offset, resolved.depth(first.search.offset)
+    window = settings.fusion.depth
     # One hit more than the page shows, to know whether more follow.
     deepest = max(end + 1, window if first.search.sort else 0)
     rankings, cut_off = {}, []

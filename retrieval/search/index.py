@@ -5,6 +5,7 @@ The index reads its files through its state, an ``IndexState``.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any, Self, cast
 import msgspec
 
 from .. import retrievers, stages
-from ..config import Config
+from ..config import Config, check_group
 from ..dense.encoder import Encoder
 from ..dense.noise import noise_threshold
 from ..dense.vectors import Vectors
@@ -22,7 +23,7 @@ from ..domain import Document, DocumentQuery, FacetCounts, Filter, Hit, Passage,
 from ..encoders.cross_encoder import OnnxCrossEncoder
 from ..encoders.runtime import SharedEncoders
 from ..errors import QueryError
-from ..filters import FIELDS, refuse_texts
+from ..filters import FIELDS, days_of, refuse_texts
 from ..lucene.analysis import TermCache
 from ..lucene.spelling import words_in
 from ..records.runs import best_documents
@@ -30,6 +31,7 @@ from ..retrievers import ExpandingRetriever
 from ..stages import Named, StageContext
 from ..stages.rerank import re_ranker
 from ..store.manifest import VECTORS, Manifest
+from ..terminal import join_words
 from ..text import PROFILES, has_words, refuse_text
 from ..views.vectors import searched_approximately
 from .answer import Answer, Question, answer
@@ -41,6 +43,7 @@ from .parts import footprint, left_out, like, note, spellings, word_weights
 from .retriever import Retriever
 from .snapshot import IndexEncoders
 
+log = logging.getLogger(__name__)
 _SHARED = ("k", "retriever", "fusion", "profile", "group", "stages")
 """The options of a :class:`Search` with the same name in ``config.search``."""
 REMEMBERED = 64
@@ -99,6 +102,9 @@ class Index:
         self._state = opened(place, config, encoders or self._own_encoders)
         self.settings = retrievers.with_default_weights(config, self._state.manifest)
         """The default settings of a search."""
+        if lacking := retrievers.weighed_in_vain(config, self._state.manifest):
+            what = "%s: search.fusion.weights names %s, which the index lacks; auto searches without a fusion"
+            log.warning(what, folder, join_words(lacking))
         # The cache refers to the state, not to this object: a cycle would keep a closed index in memory until
         # garbage collection.
         resolve = partial(_resolve, self._state.manifest, self._state.folder, self.settings)
@@ -141,7 +147,7 @@ class Index:
     def search(self, queries: Sequence[str], options: Search = DEFAULT_SEARCH) -> list[list[Hit]]:
         """Return the hits of each query, best first. Raises QueryError if a query or an option is out of range."""
         resolved = self.resolve(options)
-        k, texts = _depth(options, resolved), _prepare_texts(queries, resolved)
+        k, texts = resolved.depth(options.offset), _prepare_texts(queries, resolved)
         staged, retriever = self._stages(resolved, options.where), self._retriever(resolved)
         if staged:
             read = partial(read_texts, self._state)
@@ -155,7 +161,7 @@ class Index:
         resolved = self.resolve(options)
         if resolved.settings.search.stages or options.offset:
             return list(map(best_documents, self.search(queries, options)))
-        k, texts = _depth(options, resolved), _prepare_texts(queries, resolved)
+        k, texts = resolved.depth(options.offset), _prepare_texts(queries, resolved)
         return self._retriever(resolved).columns(texts, k, options.where, options.limit)
 
     def _retriever(self, resolved: ResolvedSearch) -> Retriever:
@@ -336,6 +342,7 @@ class Index:
 
 def _check_filter(where: Filter, manifest: Manifest) -> None:
     refuse_texts(where)
+    days_of(where.since, where.as_of)
     if where.of_words != Filter() and not manifest.has_phrases:
         raise QueryError(
             "this index has no word positions: it cannot match phrases, exclude words or search titles",
@@ -350,6 +357,9 @@ def _check_filter(where: Filter, manifest: Manifest) -> None:
 
 def _resolve(manifest: Manifest, folder: Path, config: Config, options: Search) -> ResolvedSearch:
     """Return a search with every option resolved; filter, offset and limit have no effect on the result."""
+    for name, group in (("fusion", options.fusion), ("bm25", options.bm25)):
+        if group is not None:
+            check_group(group, name)
     varied = {name: getattr(options, name) for name in _SHARED if getattr(options, name) is not None}
     last = [f"{name}={value}" for name, value in (("collapse", options.collapse), ("sort", options.sort)) if value]
     if last:
@@ -365,17 +375,6 @@ def _resolve(manifest: Manifest, folder: Path, config: Config, options: Search) 
     read = tuple(kind.views(name, manifest, config))
     approximate = any(searched_approximately(view, manifest, config.dense) for view in read if reads_vectors([view]))
     return ResolvedSearch(name, tuple(kind.rankings(name, config)), read, config, approximate)
-
-
-def _depth(options: Search, resolved: ResolvedSearch) -> int:
-    """Return the number of hits to find: ``k`` plus the offset."""
-    settings = resolved.settings.search
-    if not 1 <= settings.k <= settings.max_k:
-        raise QueryError(f"k {settings.k} is out of range: ask for 1 to {settings.max_k} hits")
-    last = settings.max_k - settings.k
-    if not 0 <= options.offset <= last:
-        raise QueryError(f"offset {options.offset} is out of range: with k {settings.k} it may be 0 to {last}")
-    return options.offset + settings.k
 
 
 def _prepare_texts(queries: Sequence[str], resolved: ResolvedSearch) -> list[str]:

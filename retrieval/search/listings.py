@@ -223,7 +223,7 @@ KINDS = MappingProxyType(
 def kind(format: str) -> ListingKind:
     """Return the format of this name. Raises QueryError if it does not exist."""
     if format not in KINDS:
-        raise QueryError(f"unknown format {format[:80]!r}", remedy=f"the formats are json, {', '.join(KINDS)}")
+        raise QueryError(f"unknown format {format[:80]!r}", remedy=f"the formats are {', '.join(KINDS)}")
     return KINDS[format]
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 from ..config import BM25Settings, Config, FusionSettings
 from ..deadline import Deadline
 from ..domain import Document, DocumentQuery, Filter, Span
-from ..errors import PartMissingError
+from ..errors import PartMissingError, QueryError
 from ..store.manifest import VECTORS, EncoderInfo, Manifest, SegmentInfo
 from ..terminal import format_count
 from ..text import PROFILES, has_words
@@ -76,6 +76,15 @@ class ResolvedSearch(NamedTuple):
     def text(self, query: str) -> str:
         """Return the text to search for: ``query`` after the profile, or the words of a document unchanged."""
         return str(query) if isinstance(query, DocumentQuery) else PROFILES[self.settings.search.profile](query)
+
+    def depth(self, offset: int) -> int:
+        """Return the number of hits to find: ``k`` after the offset. Raises QueryError if either is out of range."""
+        k, most = self.settings.search.k, self.settings.search.max_k
+        if not 1 <= k <= most:
+            raise QueryError(f"k {k} is out of range: ask for 1 to {most} hits")
+        if not 0 <= offset <= most - k:
+            raise QueryError(f"offset {offset} is out of range: with k {k} it may be 0 to {most - k}")
+        return offset + k
 
     def has_words(self, query: str) -> bool:
         """Return whether a query contains a word to search for; a search refuses a query without words."""

@@ -75,6 +75,8 @@ def note(
     if set(resolved.views) == {LUCENE}:
         if any(terms(word) for chunk in query.split() for word in words_of(chunk)):
             return ""
+        if isinstance(query, DocumentQuery):
+            return "no other passage contains a word of this document"
         return f"the analyzer {info.published.analyzer} drops every word of this query"
     encoders = info.encoders
     for name in sorted(set(resolved.views) & encoders.keys()):

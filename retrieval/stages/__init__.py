@@ -59,7 +59,10 @@ class Stage(Protocol):
     def apply(
         self, queries: Sequence[str], hits: Sequence[Sequence[Hit]], texts: Texts, limit: Deadline | None
     ) -> list[list[Hit]]:
-        """Return the hits of each query in their new order, each with its old rank and score (:func:`with_part`)."""
+        """Return the hits of each query in their new order, each with its old rank and score (:func:`with_part`).
+
+        The scores must fall from hit to hit, because a run is sorted by score; :func:`rescore_hits` gives new scores.
+        """
 
 
 class StageKind(Protocol):

@@ -112,7 +112,10 @@ def test_a_config_yaml_of_another_program_is_passed(here: Path, capsys: pytest.C
         load("config.yaml")  # named, it is meant
 
 
-@pytest.mark.parametrize("text", ["search: {kk: 3}", "title: x\nsearch: {k: 3}", "search: {k: [\n", "'search': {{k}\n"])
+@pytest.mark.parametrize(
+    "text",
+    ["search: {k: 1, k: 2}", "search: {kk: 3}", "title: x\nsearch: {k: 3}", "search: {k: [\n", "'search': {{k}\n"],
+)
 def test_what_is_wrong_with_a_config_yaml_of_ours_is_said(here: Path, text: str) -> None:
     here.write_text(text, "utf-8")
     with pytest.raises(ConfigError, match=r"^config\.yaml"):

@@ -33,6 +33,14 @@ def test_a_file_that_cannot_be_replaced_stays_as_it_is(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
+def test_a_link_stays_and_leads_to_the_new_content(tmp_path: Path) -> None:
+    (tmp_path / "old").write_text("old")
+    (tmp_path / "link").symlink_to("old")
+    write_atomically(tmp_path / "link", b"new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "old").read_bytes() == b"new"
+
+
 def test_an_output_that_would_destroy_something_is_refused(tmp_path: Path) -> None:
     read = tmp_path / "read"
     read.write_text("x")

@@ -98,7 +98,7 @@ def test_a_ranker_that_cannot_be_used_is_one_line(
     broken = tmp_path / "broken.model"
     broken.write_text("no model")
     for path, reason in (
-        (tmp_path / "none", "there is no such model file; write one with --save"),
+        (tmp_path / "none", "there is no such model file; correct the path, or train a model first"),
         (broken, "is not a complete model of factseek; train it again"),
     ):
         command = ["serve", "--config", empty, "--index", f"ar={folders['arabic']}", "--ranker", f"one={path}"]

@@ -139,5 +139,12 @@ def test_in_python(folders: dict[str, Path]) -> None:
         assert search_many(indexes, QUERY, Search(k=2), weights={"ar": 2}) == hits[:2]
         with pytest.raises(QueryError, match=r"^fr has a weight, but is not searched; the indexes are en, ar$"):
             search_many(indexes, QUERY, weights={"fr": 1})
+        for search, fault in (
+            (Search(k=0), "k 0"),
+            (Search(k=3, offset=-1), "offset -1"),
+            (Search(k=10_001), "k 10001"),
+        ):
+            with pytest.raises(QueryError, match=rf"^{fault} is out of range"):
+                search_many(indexes, QUERY, search)
         with pytest.raises(QueryError, match=r"^give an index to search$"):
             search_many({}, QUERY)

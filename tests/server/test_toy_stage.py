@@ -13,6 +13,8 @@ from factseek.retrieval import stages
 STAGE = '''
 """Turns a ranking round."""
 
+from msgspec.structs import replace
+
 from . import with_part
 
 LABEL, HELP = "Toy", "last first"
@@ -33,7 +35,7 @@ class Toy:
     def apply(self, queries, hits, texts, limit):
         """Return the hits in the opposite order."""
         scored = [[with_part(hit, "toy", rank, hit.score) for rank, hit in enumerate(of, 1)] for of in hits]
-        return [ranked[::-1] for ranked in scored]
+        return [[replace(hit, score=-float(at)) for at, hit in enumerate(ranked[::-1])] for ranked in scored]
 '''
 QUERY = "measles vaccine"
 

@@ -150,6 +150,7 @@ def test_titles_are_folded_and_found_by_one_letter(tmp_path: Path) -> None:
         "d": "물을 마시면",
         "e": "ดื่มน้ำ",
         "f": "水",
+        "g": "IŞIK",
     }
     fields = {docid: {"title": title} for docid, title in titles.items()}
     queries = {
@@ -161,6 +162,7 @@ def test_titles_are_folded_and_found_by_one_letter(tmp_path: Path) -> None:
         "rubella": "c",
         "물": "d",
         "น้ำ": "e",
+        "ışık": "g",
     }
     with indexed(tmp_path, dict.fromkeys(titles, "report"), "zh", **fields) as opened:
         assert {words: "".join(found(opened, f'report title:"{words}"')) for words in queries} == queries

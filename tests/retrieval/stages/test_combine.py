@@ -166,7 +166,10 @@ def test_the_command_line_combines(index: Path, tmp_path: Path, command: Callabl
     assert json.loads(printed)["hits"][0]["stages"]["combine"]["rank"] > 10
     (tmp_path / "empty.yaml").write_text("search: {k: 5}\n", "utf-8")
     for options, said in [
-        (["--config", tmp_path / "none.yaml"], f"{tmp_path}/gone: there is no such model file; write one with --save"),
+        (
+            ["--config", tmp_path / "none.yaml"],
+            f"{tmp_path}/gone: there is no such model file; correct the path, or train a model first",
+        ),
         (
             ["--config", tmp_path / "empty.yaml"],
             "combine needs a model; set combine.model to a file of factseek train combiner",
