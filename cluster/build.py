@@ -243,7 +243,6 @@ def _check_request(request: BuildRequest, shards: int) -> None:
 
 
 def _readable(folder: Path) -> Shards | None:
-    """Return the published state of an index in shards; None if there is no readable one."""
     try:
         return layout.read(folder) if layout.is_sharded(folder) else None
     except IndexStateError:

@@ -178,7 +178,6 @@ class ShardedState:
         self.collection = CollectionTerms(self.manifest.id, len(states), self._analyzer, self.ask)
 
     def __getattr__(self, method: str) -> Any:
-        """Return a function that calls this method of all shards, or of the shard that owns the document."""
         if method in _MERGED:
             return lambda *arguments: _MERGED[method](self.ask(lambda state: getattr(state, method)(*arguments)))
         if method in _OF_OWNER:
@@ -297,7 +296,6 @@ class ShardedState:
 
 
 def _ask(states: Sequence[IndexState], gather: Gathering, question: Callable[[IndexState], T]) -> list[T]:
-    """Ask every shard the same question."""
     return gather([partial(question, state) for state in states], every=False)
 
 

@@ -197,7 +197,6 @@ def _convert(path: Path, raw: Any) -> Shards:
 
 
 def _check_alike(path: Path, first: Shard, shard: Shard) -> None:
-    """Raise IndexStateError if a shard was not made like the first one."""
     for what in ("language", "analyzer", "fields", "encoder", "views"):
         its, that = getattr(shard.manifest, what), getattr(first.manifest, what)
         if what == "views":

@@ -124,7 +124,6 @@ def _gains(group: Group, most: int) -> bool:
 
 
 def _segments(group: Group, most: int) -> int:
-    """Return the maximum number of segments that a group can have after merging."""
     return -(-sum(segment.passages for segment in group) // most)
 
 
@@ -137,7 +136,6 @@ def _merge_and_publish(
     lacking: Sequence[str] = (),
     models: Sequence[str] = (),
 ) -> Compacted:
-    """Merge the groups, add the ``lacking`` views and publish the result. ``models`` make the vectors of new views."""
     before = len(base.segments)
     if not groups and not lacking:
         return Compacted(base, before, 0)

@@ -113,7 +113,6 @@ class Merge(NamedTuple):
                 number += 1
 
     def _documents(self) -> Iterator[tuple[int, StoredDocument]]:
-        """Yield the wanted documents of the group, each with the number of its segment in the group."""
         for part, (path, segment) in enumerate(self.group):
             folder = IndexFolder(path)
             opened = folder.documents_as_found if self.mend else folder.documents
@@ -123,7 +122,6 @@ class Merge(NamedTuple):
                         yield part, stored
 
     def _segment(self, name: str, documents: Iterator[tuple[int, StoredDocument]], copying: Bar) -> SegmentInfo:
-        """Write one segment with as many of the documents as fit, and return its description."""
         merged = [segment for _, segment in self.group]
         first, folder = merged[0], self.tools.folder
         built = folder.locate_unfinished(name)

@@ -128,7 +128,6 @@ def repair(folder: Path, config: Config, *, wait: float = 0.0) -> Repaired:
 
 
 def _made_again(folder: Path, verified: Verified, intact: list[SegmentInfo], config: Config) -> tuple[SegmentInfo, ...]:
-    """Rebuild the segments in ``intact`` from their documents, and return all segments of the index."""
     base = verified.manifest
     with closing(Encoders(config)) as encoders:
         tools = Tools(IndexFolder(folder), base, config, encoders)
@@ -144,7 +143,6 @@ def _made_again(folder: Path, verified: Verified, intact: list[SegmentInfo], con
 
 
 def _faults(path: Path, segment: str, check: Callable[[], Iterator[str]]) -> list[Fault]:
-    """Return the faults that a check of a file finds; a file that cannot be opened is a fault too."""
     faults, count = list[Fault](), 0
     try:
         for what in check():
@@ -184,7 +182,6 @@ def _differs(what: str, there: int, expected: int) -> Iterator[str]:
 
 
 def _fits(stored: StoredDocument) -> bool:
-    """Return whether the passages lie in the text of their document and are in order."""
     spans, size = stored.spans, len(stored.document.text)
     if any(not 0 <= span.start <= span.end <= size for span in spans):
         return False

@@ -92,7 +92,6 @@ def captures(path: Path, options: ReadOptions) -> Iterator[Capture]:
 
 
 def _check_end(records: Any, record: Any, place: str) -> None:
-    """Raise BadFileError if the record just read is shorter or longer than its declared length."""
     if missing := record.raw_stream.limit if record is not None else 0:
         raise BadFileError(place, f"the record lacks its last {missing:,} bytes; fetch the archive again")
     if records.err_count:

@@ -173,8 +173,6 @@ def _is_item(element: Any) -> bool:
 
 
 class _Items:
-    """Reads the items of a page, and visits a limited number of elements."""
-
     def __init__(self, tree: Any) -> None:
         self._tree = tree
         self._left = _MOST_STEPS

@@ -134,7 +134,6 @@ def _lines(sheet: Any) -> Iterator[str]:
 
 
 def _plain(cell: Any) -> str:
-    """Return the text of a cell: a day in ISO 8601, a whole number without a decimal point."""
     if hasattr(cell, "isoformat"):
         return str(cell.isoformat()).removesuffix("T00:00:00")
     if isinstance(cell, float) and cell.is_integer():

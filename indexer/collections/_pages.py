@@ -225,7 +225,6 @@ def extract(source: str, url: str = "", latest: str = "") -> Page | None:
 
 
 def _tree(source: str) -> Any:
-    """Parse a page, or return ``None`` if it is empty."""
     from trafilatura.utils import load_html
 
     check_attributes(source)
@@ -241,7 +240,6 @@ def _tree(source: str) -> Any:
 
 
 def _cut(tree: Any) -> None:
-    """Cut attributes and scripts of a parsed page that would take quadratic time to read."""
     for value in tree.xpath(_LONG_ATTRIBUTES):
         value.getparent().set(value.attrname, value[:_LONGEST_ATTRIBUTE])
     for script in tree.iter("script"):
@@ -394,7 +392,6 @@ def _is_aside(element: Any) -> bool:
 
 
 def _written_dates(tree: Any) -> Iterator[str]:
-    """Yield the publication dates in a page, most reliable first."""
     for script in tree.iter("script"):
         if "ld+json" in (script.get("type") or ""):
             try:
@@ -435,7 +432,6 @@ def _date_in(element: Any) -> str:
 
 
 def _linked_dates(value: Any) -> Iterator[str]:
-    """Yield the publication dates of the page's own linked data, outer objects before inner ones."""
     level = [value]
     for _ in range(6):
         inner: list[Any] = []
@@ -487,7 +483,6 @@ def _read_declared(content: bytes, charset: str) -> list[str]:
 
 
 def _is_charset(name: str) -> bool:
-    """Return whether Python knows ``name`` as an encoding of text on the web, which ``hex`` and ``idna`` are not."""
     try:
         return _CHARSETS.match(codecs.lookup(name).name) is not None
     except (LookupError, ValueError):

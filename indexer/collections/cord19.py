@@ -44,16 +44,12 @@ _COLUMNS = Columns(_NAMES, (("cord_uid",), ("title", "abstract")))
 
 
 class _Paper(NamedTuple):
-    """A row of metadata with its place, and the folder of the parses next to its table."""
-
     place: str
     row: Row
     parses: _ParseFolder
 
 
 class _Parse(NamedTuple):
-    """A parse of a paper; a missing part is ``""``."""
-
     title: str = ""
     abstract: str = ""
     body: str = ""
@@ -105,7 +101,6 @@ def _group_rows(papers: Iterable[_Paper], repeats: Mapping[int, int]) -> Iterato
 
 
 def _papers(tables: Sequence[tuple[Path, _ParseFolder]], options: ReadOptions) -> Iterator[_Paper]:
-    """Yield the rows that have a valid docid; report the others."""
     for path, parses in tables:
         for place, row in read_rows(path, options, _COLUMNS):
             if reason := check_docid(row["cord_uid"]) if "cord_uid" in row else "has no cord_uid":
@@ -126,7 +121,6 @@ def _merge_rows(rows: Sequence[Row]) -> Row:
 
 
 def _record(paper: _Paper, options: ReadOptions) -> Record | None:
-    """Return the document of a paper, or ``None`` if it has no text to search."""
     row = paper.row
     parse = paper.parses.read(row, options)
     text = "\n\n".join(part for part in (row.get("abstract", "") or parse.abstract, parse.body) if part)
@@ -185,7 +179,6 @@ class _ParseFolder:
         return files
 
     def _find_file(self, name: str) -> Path | None:
-        """Return the first file with that name, in the order of the folders' names."""
         if "/" in name or "\\" in name:
             return None
         if self._folders is None:
@@ -195,7 +188,6 @@ class _ParseFolder:
 
 
 def _parts(listed: str) -> list[str]:
-    """Return the values of a cell that lists several as ``a; b``."""
     return [part for piece in listed.split(";") if (part := piece.strip())]
 
 

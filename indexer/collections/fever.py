@@ -84,7 +84,6 @@ def _fault(page: dict[str, Any]) -> str:
 
 
 def _record(page: dict[str, Any], place: str, options: ReadOptions) -> Record | None:
-    """Return the document of a page with its sentences joined by blanks, or ``None`` if the page has no sentence."""
     numbered = [(number, readable(sentence)) for number, sentence in sentences(page["lines"])]
     if not numbered:
         return None

@@ -61,7 +61,6 @@ def _record(row: dict[str, Any], place: str, options: ReadOptions) -> Record | N
 
 
 def _read_exported(row: dict[str, Any], place: str, options: ReadOptions) -> Record | None:
-    """Return an exported document unchanged, or report it as bad and return ``None``."""
     digest = row.pop("checksum")
     try:
         document = Document(*msgspec.structs.astuple(msgspec.convert(row, _Exported)))

@@ -138,7 +138,6 @@ def _read_objects(lines: Iterator[tuple[str, str]], options: ReadOptions) -> Ite
 
 
 def _paragraphs(row: dict[str, Any], place: str, options: ReadOptions) -> Iterator[Mapping[str, Any]]:
-    """Yield ``row`` itself if it is a snippet or, if it is a page, its paragraphs, each with the page's fields."""
     paragraphs = row.get("paragraphs")
     if "paragraphs" not in row:
         yield row
@@ -225,7 +224,6 @@ def _header(cells: Sequence[str], place: str, options: ReadOptions) -> list[str]
 
 
 def _headerless(cells: Sequence[str], place: str) -> list[str]:
-    """Return the names of the columns of a file without a header."""
     if plain_name(cells[0]) in _OTHER_IDS:
         what = f"the column {cells[0].strip()!r} is not a known name for the ids of snippets"
         raise SourceError(what, place=place, remedy='name the columns "id" and "text"')

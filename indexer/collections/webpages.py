@@ -42,8 +42,6 @@ _SAVED_FROM = re.compile(r"<!--\s*saved from url=\(\d+\)\s*(https?://[^\s<>]+?)\
 
 
 class _Result(NamedTuple):
-    """A page in the results of a search; ``topic`` is the id of the claim."""
-
     url: str = ""
     title: str = ""
     topic: str = ""
@@ -96,7 +94,6 @@ def _is_claim(row: Mapping[str, Any]) -> bool:
 
 
 def _results(claim: Mapping[str, Any]) -> Iterator[tuple[str, _Result]]:
-    """Yield the page ids and the results of a claim of CheckThat! 2019."""
     for result in claim["results"]:
         if isinstance(result, dict) and isinstance(result.get("pageID"), str):
             url, title = (str(result.get(key) or "") for key in ("url", "title"))
@@ -104,7 +101,6 @@ def _results(claim: Mapping[str, Any]) -> Iterator[tuple[str, _Result]]:
 
 
 def _page_of_file(path: Path, docid: str, result: _Result, options: ReadOptions) -> Record | None:
-    """Return the document of a file; if there is none, report or count the reason and return ``None``."""
     place = str(path)
     fields = {"docid": docid, "url": result.url, "topic": result.topic or checkthat_ids(docid)[0]}
     try:
@@ -157,7 +153,6 @@ def _read_archive(path: Path, docids: Docids, options: ReadOptions) -> Iterator[
 
 
 def _html_page(content: bytes, place: str, options: ReadOptions, capture: Capture | None = None) -> Page | None:
-    """Return the main content of an HTML page; if there is none, report or count the reason and return ``None``."""
     text = decode(content, capture.charset if capture else "")
     if capture:
         url, latest = capture.url, last_day(capture.moment[:10])
@@ -212,5 +207,4 @@ def _stem(name: str) -> str:
 
 
 def _readable(name: str) -> str:
-    """Replace white space and control characters in a name by percent escapes."""
     return re.sub(r"[\s\x00-\x1f\x7f-\x9f]", lambda match: quote(match[0]), name)
