@@ -287,8 +287,8 @@ class RemoteRankings(Rankings):
 def open_state(folder: Path, config: Config, cluster: ClusterSettings, encoders: IndexEncoders) -> IndexState:
     """Open the sharded index in ``folder`` on the cluster at ``cluster.address``.
 
-    Raises IndexStateError if the index is missing, or no replica of a shard can open the state. Raises MachineError if
-    no cluster answers, the cluster has too few free processors, or no replica of a shard starts in time.
+    Raises IndexStateError if the index is missing, or no replica of a shard can open the state; MachineError if the
+    cluster cannot run a replica of each shard in time.
     """
     shards, groups = _replicas(folder, config, cluster)
     _wait_for(groups, every=False)
@@ -312,10 +312,7 @@ def _open_all(folder: Path, config: Config, cluster: ClusterSettings) -> None:
 
 
 def _replicas(folder: Path, config: Config, cluster: ClusterSettings) -> tuple[Shards, list[Replicas]]:
-    """Return the replicas of each shard; start missing ones, and end those of former shards.
-
-    Replicas outlive this process.
-    """
+    """Return the replicas of each shard, which outlive this process; start missing ones, end those of former shards."""
     shards = layout.read(folder)
     connect(cluster.address)
     library = ray()
@@ -358,10 +355,7 @@ def _replicas(folder: Path, config: Config, cluster: ClusterSettings) -> tuple[S
 
 
 def _wait_for(groups: Sequence[Replicas], *, every: bool) -> None:
-    """Wait until one replica of each shard, or ``every`` replica, has opened its state.
-
-    If a replica fails, raise its error if ``every`` replica is needed or no other replica of its shard is left.
-    """
+    """Wait until one replica of each shard, or ``every`` replica, has opened its state, or raise why it cannot."""
     opening = {replicas.start_opening(each): (replicas, each) for replicas in groups for each in replicas.replicas}
     waiting, missing, until = list(opening), {replicas.name for replicas in groups}, monotonic() + START_SECONDS
     while waiting and (every or missing):
@@ -477,8 +471,7 @@ def builder(cluster: ClusterSettings) -> Callable[[Sequence[BuildRequest], index
     """Return a function that runs builds in parallel on a cluster, each with the processors that a shard reserves.
 
     The sources and the index must have the same path on every node. If the process or node of a build dies, the build
-    runs again and continues from its journal. Raises MachineError if no cluster answers. The returned function
-    raises what a build raises, and MachineError if there are too few processors or a build cannot run.
+    runs again and continues from its journal. Both functions raise MachineError if the cluster is no help.
     """
     connect(cluster.address)
     library = ray()

@@ -17,7 +17,7 @@ from ..retrieval import retrievers
 from ..retrieval.config import Config
 from ..retrieval.deadline import CutOffError, Deadline
 from ..retrieval.dense.vectors import Mask, Vectors, unit_vector
-from ..retrieval.domain import DocumentQuery, Filter, Hit, VectorQuery
+from ..retrieval.domain import DocumentQuery, Filter, Hit, ScoredDocids, VectorQuery
 from ..retrieval.lucene.analysis import Analyzer
 from ..retrieval.search.collection_statistics import (
     CollectionQuery,
@@ -207,6 +207,18 @@ class ShardedRanking(Retriever):
     ) -> list[list[Hit]]:
         """Return at most ``k`` hits of each query in the total order; raise CutOffError if a shard takes too long."""
         return self._rankings.search(queries, k, where, limit)[self._name]
+
+    def columns(
+        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
+    ) -> list[ScoredDocids]:
+        """Return the documents of the hits that :meth:`search` returns, each with the score of its first passage."""
+        ranked = []
+        for hits in self.search(queries, k, where, limit):
+            first: dict[str, float] = {}
+            for hit in hits:
+                first.setdefault(hit.docid, hit.score)
+            ranked.append(ScoredDocids(list(first), list(first.values())))
+        return ranked
 
 
 def _holds_vectors(view: str) -> bool:

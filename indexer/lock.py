@@ -56,8 +56,7 @@ def locked(folder: Path, wait: float = 0.0) -> Iterator[None]:
 def writing_parts(whole: Path, parts: Sequence[Path], note: str | None = None) -> Iterator[None]:
     """Let this process write the parts of an index, which are indexes themselves.
 
-    If ``note`` is given, write the file that marks each part, with ``note`` as its second line. Otherwise the file must
-    exist already. This file prevents other processes from writing the part.
+    A file in each part prevents others from writing it; write this file if its second line, ``note``, is given.
     """
     own = {part.resolve() for part in parts}
     for part in own if note is not None else ():

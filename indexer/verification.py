@@ -103,9 +103,8 @@ def verified_state(folder: Path, manifest: Manifest, config: Config) -> Verified
 def repair(folder: Path, config: Config, *, wait: float = 0.0) -> Repaired:
     """Verify an index, rebuild its damaged segments from their documents, publish them, and verify the index again.
 
-    Undamaged files that can be copied, such as vectors, are kept; the others are rebuilt. A segment with damaged
-    documents stays unchanged. Raises IndexStateError if there is no index, another process writes it, or
-    damaged vectors come from an encoder other than the available one.
+    Undamaged vectors are kept. A segment with damaged documents stays unchanged. Raises IndexStateError if there is no
+    index, another process writes it, or damaged vectors come from an encoder other than the available one.
     """
     manifests.read(folder)
     with locked(folder, wait), os_errors_reported(folder):
@@ -157,10 +156,7 @@ def _faults(path: Path, segment: str, check: Callable[[], Iterator[str]]) -> lis
 
 
 def _check_documents(tools: Tools, segment: SegmentInfo, seen: Counter[str]) -> Iterator[str]:
-    """Yield the faults of a segment's documents: in their numbers, checksums and passages.
-
-    Count each undamaged document in ``seen``.
-    """
+    """Yield the faults of a segment's documents; count each undamaged document in ``seen``."""
     with closing(tools.folder.documents_as_found(segment)) as documents:
         yield from _differs("documents", documents.counts()[0], segment.documents)
         yield from _differs("passages", documents.counts()[1], segment.passages)

@@ -53,7 +53,7 @@ class Watch:
         self._read: dict[Path, Stamp] = {}
         self._waiting: dict[Path, tuple[Stamp, float]] = {}
         self._not_before = 0.0
-        self._whole = reader(watched.request.kind).WHOLE_FOLDER
+        self._whole = getattr(reader(watched.request.kind), "WHOLE_FOLDER", False)
         self._irregular: set[Path] = set()
         self._notes: list[WatchOutcome] = []
 

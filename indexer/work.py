@@ -60,7 +60,7 @@ class Work:
         self._tools, self._folder = tools, tools.folder
         self._config = config
         self._reader = reader(kind)
-        self._split = config.passages.split.get(kind, self._reader.SPLIT)
+        self._split = config.passages.split.get(kind, getattr(self._reader, "SPLIT", False))
         self._live = [self._folder.documents(info) for info in live]
         self._finished = [self._folder.documents(info) for info in journal.finished]
         # The documents that the sources contain and the index has already. They are on disk, so that memory does not
@@ -211,7 +211,7 @@ class Work:
             name=folder.name,
             kind=self._kind,
             split=self._split,
-            sentences=self._reader.SENTENCES,
+            sentences=getattr(self._reader, "SENTENCES", False),
             documents=documents,
             passages=passages,
             sources=self._sources,

@@ -118,9 +118,8 @@ class _Source:
 
 def _capture(record: Any, place: str, options: ReadOptions) -> Capture | None:
     if record.rec_type is None or record.length is None:
-        raise BadFileError(
-            place, "the header of the record has no type or no length; the rest of the archive cannot be read"
-        )
+        what = "the header of the record has no type or no length; the rest of the archive cannot be read"
+        raise BadFileError(place, what)
     if record.rec_type == "revisit":
         options.skipped["revisit of an archived page"] += 1
     if record.rec_type not in _PAGE_RECORDS:
@@ -170,10 +169,8 @@ def _content(record: Any, place: str, options: ReadOptions) -> bytes | None:
 
 
 def _is_text(content: bytes) -> bool:
-    if content.lstrip().startswith(b"<"):
-        return True
     try:
-        return "\0" not in content.decode("utf-8")
+        return content.lstrip().startswith(b"<") or "\0" not in content.decode("utf-8")
     except UnicodeDecodeError:
         return False
 

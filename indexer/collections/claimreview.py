@@ -26,9 +26,6 @@ from ._reviews import DOCID, docid_in, fields_of, metadata_of
 from ._tables import Columns, read_json_lines, read_rows
 
 SUMMARY = "fact-checks as schema.org ClaimReview: web pages, JSON-LD, Data Commons' feed, CSV"
-SPLIT = False
-SENTENCES = False
-WHOLE_FOLDER = False
 COLUMNS = True
 FILTER_FIELDS = ("verdict", "rating")
 FILES: tuple[Files, ...] = (

@@ -24,7 +24,6 @@ from ._tables import read_json_lines
 SUMMARY = "Wikipedia pages in FEVER's form: wiki-*.jsonl shards or their folder; each sentence a passage"
 SPLIT = True
 SENTENCES = True
-WHOLE_FOLDER = False
 FILES: tuple[Files, ...] = (("JSON lines", frozenset({"id", "lines"})),)
 
 _BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}", "-COLON-": ":"}

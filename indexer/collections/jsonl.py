@@ -21,9 +21,6 @@ from ._lines import parse_json_object
 from ._tables import read_json_lines
 
 SUMMARY = "documents as JSON lines: docid, text, and optionally title, url, date, language, source, topic"
-SPLIT = False
-SENTENCES = False
-WHOLE_FOLDER = False
 FILES: tuple[Files, ...] = (
     ("JSON lines", frozenset({"docid", "text"})),
     ("JSON lines", frozenset({"id", "text"})),

@@ -23,9 +23,6 @@ from ._lines import read_lines
 from ._markup import Element, elements, first_inside, starts, without, without_tags
 
 SUMMARY = "TREC documents: SGML newswire and web collections"
-SPLIT = False
-SENTENCES = False
-WHOLE_FOLDER = False
 FILES: tuple[Files, ...] = (("XML", frozenset()),)
 
 _START = re.compile(r"<DOC(?:\s[^<>]*)?>", re.I)

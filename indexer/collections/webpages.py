@@ -31,7 +31,6 @@ from ._tables import is_table, kind_for
 
 SUMMARY = "web pages: HTML, PDF and text files or folders of them, WARC and ARC archives"
 SPLIT = True
-SENTENCES = False
 WHOLE_FOLDER = True
 FILES: tuple[Files, ...] = (("HTML", frozenset()),)
 
@@ -154,13 +153,12 @@ def _read_archive(path: Path, docids: Docids, options: ReadOptions) -> Iterator[
 
 def _html_page(content: bytes, place: str, options: ReadOptions, capture: Capture | None = None) -> Page | None:
     text = decode(content, capture.charset if capture else "")
-    if capture:
-        url, latest = capture.url, last_day(capture.moment[:10])
-    else:
-        saved = _SAVED_FROM.search(text, 0, LOOKED_AT)
-        url, latest = (saved[1] if saved else ""), ""
     try:
-        page = extract(text, url, latest)
+        if capture:
+            page = extract(text, capture.url, last_day(capture.moment[:10]))
+        else:
+            saved = _SAVED_FROM.search(text, 0, LOOKED_AT)
+            page = extract(text, saved[1] if saved else "")
     except PageTooLargeError as error:
         options.leave_out(place, str(error))
         return None
