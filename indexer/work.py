@@ -78,12 +78,11 @@ class Work:
         self.resumed = False
 
     def read(self, records: Iterable[Record]) -> None:
-        """Write all records, after finishing the segment that an interrupted build had started.
+        """Write all records but those that an interrupted build had read, after finishing the segment that it started.
 
-        A record that an interrupted build had read is skipped. If the sources have changed since (someone fixed a
-        broken line, say), their documents are compared one by one. This build resumes the interrupted one only if the
-        sources still begin with what that build had read and contain everything that it wrote. Otherwise it raises
-        SourcesChangedError.
+        If the sources have changed since (someone fixed a broken line, say), their documents are compared one by one.
+        Raises SourcesChangedError unless the sources still begin with what that build had read and contain everything
+        that it wrote.
         """
         self._began = perf_counter()
         if self.journal.text_of:

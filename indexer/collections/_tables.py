@@ -311,7 +311,6 @@ def read_rows(path: Path, options: ReadOptions, columns: Columns) -> Iterator[tu
     """
     suffix = path.with_suffix("").suffix if path.suffix.lower() == ".gz" else path.suffix
     makes_ids = False
-    rows: Iterator[tuple[str, Row]]
     match suffix.lower():
         case ".csv" | ".tsv" | ".txt" | ".xlsx" | ".ods":
             makes_ids, rows = _read_delimited(path, options, columns)
