@@ -101,10 +101,7 @@ def _make_index(args: argparse.Namespace) -> int:
         from .actors import builder
 
         run = builder(_cluster_of(args))
-    began = perf_counter()
-    built = build_shards(indexer_cli.request_of(args), args.shards or 0, indexer_cli.settings_of(args), run)
-    indexer_cli.tell_build(args, built, perf_counter() - began)
-    return DONE
+    return indexer_cli.make_index(args, lambda request, config: build_shards(request, args.shards or 0, config, run))
 
 
 def _change(args: argparse.Namespace, what: str) -> int:

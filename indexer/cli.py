@@ -117,7 +117,7 @@ def _register_index(commands: Subparsers) -> None:
     parser.add_argument(
         "--dates", choices=ORDERS, default="", help="how to read 3/5/2020 if no other date in the file shows the order"
     )
-    complete(parser, _make_index, add_wait, add_json, interrupted=GOES_ON)
+    complete(parser, make_index, add_wait, add_json, interrupted=GOES_ON)
     parser.set_defaults(verb="")
 
 
@@ -242,19 +242,12 @@ def _kind(word: str) -> str:
     )
 
 
-def _make_index(args: argparse.Namespace) -> int:
-    from .build import build
+def make_index(args: argparse.Namespace, build: Callable[[BuildRequest, Config], BuildReport] | None = None) -> int:
+    """Build or change an index, and print what it got. ``build`` replaces the function for an index without shards."""
+    from . import build as builds
 
     began = perf_counter()
-    tell_build(args, build(request_of(args), settings_of(args)), perf_counter() - began)
-    return DONE
-
-
-def request_of(args: argparse.Namespace) -> BuildRequest:
-    """Return the build request that the command line describes."""
-    from .build import BuildRequest
-
-    return BuildRequest(
+    request = builds.BuildRequest(
         kind=args.kind,
         sources=tuple(args.sources),
         folder=args.index,
@@ -266,6 +259,9 @@ def request_of(args: argparse.Namespace) -> BuildRequest:
         dates=args.dates,
         columns=tuple(_columns(args.column or []).items()),
     )
+    built = (build or builds.build)(request, _settings_of(args))
+    _tell_build(args, built, perf_counter() - began)
+    return DONE
 
 
 def _columns(written: list[str]) -> dict[str, str]:
@@ -280,8 +276,7 @@ def _columns(written: list[str]) -> dict[str, str]:
     return columns
 
 
-def settings_of(args: argparse.Namespace) -> Config:
-    """Return the settings of a build: the configured ones, as the command line changes them."""
+def _settings_of(args: argparse.Namespace) -> Config:
     config, replaced = config_of(args, Config), msgspec.structs.replace
     if args.analyzer:
         config = replaced(config, index=replaced(config.index, analyzer=args.analyzer))
@@ -294,8 +289,7 @@ def settings_of(args: argparse.Namespace) -> Config:
     return config
 
 
-def tell_build(args: argparse.Namespace, built: BuildReport, seconds: float) -> None:
-    """Print what a build added to the index, and what it left out."""
+def _tell_build(args: argparse.Namespace, built: BuildReport, seconds: float) -> None:
     left_out: dict[str, list[str]] = {}
     for place, reason in sorted(built.left_out, key=itemgetter(1)):
         left_out.setdefault(reason, []).append(place)
