@@ -28,7 +28,7 @@ from ..indexer.lock import writing_parts
 from ..retrieval.config import Config
 from ..retrieval.deadline import CutOffError, Deadline
 from ..retrieval.dense.vectors import Mask
-from ..retrieval.domain import Document, Filter, Hit, ScoredDocids
+from ..retrieval.domain import Document, Filter, Hit
 from ..retrieval.encoders.runtime import SharedEncoders
 from ..retrieval.errors import FactseekError, IndexStateError, MachineError
 from ..retrieval.lucene.jvm import start
@@ -120,7 +120,6 @@ class ShardActor:
         self._answered += 1
         own: dict[str, Callable[..., Any]] = {
             "hits": self._hits,
-            "columns": self._columns,
             "read_passages": lambda state, places: state.read_passages(places, lambda *_: None),
             # Yield documents in the order of the shard, from the first one or from the one that follows ``after``.
             "documents": lambda state, where, after, most: list(islice(state.documents(where, after), most)),
@@ -135,19 +134,10 @@ class ShardActor:
     def _hits(self, state: Snapshot, question: RankingQuestion) -> bytes:
         """Return the hits of each ranking and query in MessagePack; Ray itself would look up the class of each hit."""
         names, settings, queries, k, where, seconds = question
-        ranked = state.rankings(names, settings).search(queries, k, where, self._limit(names, seconds))
-        return msgspec.msgpack.encode(ranked)
-
-    def _columns(self, state: Snapshot, question: RankingQuestion) -> list[ScoredDocids]:
-        names, settings, queries, k, where, seconds = question
-        return state.ranking(names[0], settings).columns(queries, k, where, self._limit(names, seconds))
-
-    def _limit(self, names: Sequence[str], seconds: float | None) -> Deadline | None:
-        if seconds is None:
-            return None
-        if seconds <= 0:
+        if seconds is not None and seconds <= 0:
             raise CutOffError(f"{join_words(names)} took longer than the time limit of the search")
-        return Deadline(seconds, self._beside)
+        limit = None if seconds is None else Deadline(seconds, self._beside)
+        return msgspec.msgpack.encode(state.rankings(names, settings).search(queries, k, where, limit))
 
 
 class _Replica:
@@ -231,14 +221,9 @@ class RemoteState:
         self.manifest = manifest
 
     def __getattr__(self, method: str) -> Any:
-        """Return a function that calls this method in the process of a replica."""
         if method.startswith("_"):
             raise AttributeError(method)
         return partial(self._replicas.ask, method)
-
-    def ranking(self, name: str, config: Config) -> RemoteRankings:
-        """Return a ranking that the shard computes in its own process."""
-        return RemoteRankings(self._replicas, (name,), config)
 
     def rankings(self, names: Sequence[str], config: Config) -> RemoteRankings:
         """Return rankings that the shard computes together in its own process."""
@@ -279,42 +264,31 @@ class RemoteRankings(Rankings):
     def search(
         self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
     ) -> Ranked:
-        """Return the hits of each ranking that was ready in time."""
-        ranked = _HITS.decode(self._ask("hits", queries, k, where, limit))
+        """Return the hits of each ranking that was ready in time; note the others as missing."""
+        question = (self.names, self._settings, queries, k, where)
+        if limit is None:
+            return _HITS.decode(self._replicas.ask("hits", (*question, None)))
+        try:
+            seconds = limit.require_seconds(self.names[0])
+            ranked = _HITS.decode(self._replicas.ask("hits", (*question, seconds), seconds=seconds + GRACE_SECONDS))
+        except CutOffError:
+            late = [limit.cut_off(name) for name in self.names]
+            raise late[0] from None
         for name in self.names:
-            if limit is not None and name not in ranked:
+            if name not in ranked:
                 limit.cut_off(name)
         return ranked
-
-    def columns(
-        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
-    ) -> list[ScoredDocids]:
-        """Return the documents of the hits of the first ranking."""
-        columns: list[ScoredDocids] = self._ask("columns", queries, k, where, limit)
-        return columns
 
     def matching(self, query: str) -> Mask | None:
         """Return None: each shard counts its own matching passages."""
         return None
 
-    def _ask(self, method: str, queries: Sequence[str], k: int, where: Filter | None, limit: Deadline | None) -> Any:
-        """Return a shard's answer. After the limit, note the rankings as missing and raise CutOffError."""
-        question = (self.names, self._settings, queries, k, where)
-        if limit is None:
-            return self._replicas.ask(method, (*question, None))
-        try:
-            seconds = limit.require_seconds(self.names[0])
-            return self._replicas.ask(method, (*question, seconds), seconds=seconds + GRACE_SECONDS)
-        except CutOffError:
-            late = [limit.cut_off(name) for name in self.names]
-            raise late[0] from None
-
 
 def open_state(folder: Path, config: Config, cluster: ClusterSettings, encoders: IndexEncoders) -> IndexState:
     """Open the sharded index in ``folder`` on the cluster at ``cluster.address``.
 
-    Raises IndexStateError if the index is missing, or no replica of a shard can open the state. Raises MachineError if
-    no cluster answers, the cluster has too few free processors, or no replica of a shard starts in time.
+    Raises IndexStateError if the index is missing, or no replica of a shard can open the state; MachineError if the
+    cluster cannot run a replica of each shard in time.
     """
     shards, groups = _replicas(folder, config, cluster)
     _wait_for(groups, every=False)
@@ -338,10 +312,7 @@ def _open_all(folder: Path, config: Config, cluster: ClusterSettings) -> None:
 
 
 def _replicas(folder: Path, config: Config, cluster: ClusterSettings) -> tuple[Shards, list[Replicas]]:
-    """Return the replicas of each shard; start missing ones, and end those of former shards.
-
-    Replicas outlive this process.
-    """
+    """Return the replicas of each shard, which outlive this process; start missing ones, end those of former shards."""
     shards = layout.read(folder)
     connect(cluster.address)
     library = ray()
@@ -384,10 +355,7 @@ def _replicas(folder: Path, config: Config, cluster: ClusterSettings) -> tuple[S
 
 
 def _wait_for(groups: Sequence[Replicas], *, every: bool) -> None:
-    """Wait until one replica of each shard, or ``every`` replica, has opened its state.
-
-    If a replica fails, raise its error if ``every`` replica is needed or no other replica of its shard is left.
-    """
+    """Wait until one replica of each shard, or ``every`` replica, has opened its state, or raise why it cannot."""
     opening = {replicas.start_opening(each): (replicas, each) for replicas in groups for each in replicas.replicas}
     waiting, missing, until = list(opening), {replicas.name for replicas in groups}, monotonic() + START_SECONDS
     while waiting and (every or missing):
@@ -409,7 +377,6 @@ def _wait_for(groups: Sequence[Replicas], *, every: bool) -> None:
 
 
 def _convert_error(error: Exception, place: object, done: str) -> FactseekError:
-    """Return the error for a shard that cannot be ``done`` (opened, built) on the cluster, given Ray's error."""
     if isinstance(cause := getattr(error, "cause", None), FactseekError):
         return cause
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
@@ -428,7 +395,6 @@ def _convert_error(error: Exception, place: object, done: str) -> FactseekError:
 
 
 def _check_room(started: int, what: str, cpus: float) -> None:
-    """Raise MachineError if the cluster lacks room for ``started`` more processes, after a short wait."""
     until = monotonic() + FREED_SECONDS
     while started and (free := ray().available_resources().get("CPU", 0.0)) < started * cpus - 1e-6:
         if monotonic() > until:
@@ -505,8 +471,7 @@ def builder(cluster: ClusterSettings) -> Callable[[Sequence[BuildRequest], index
     """Return a function that runs builds in parallel on a cluster, each with the processors that a shard reserves.
 
     The sources and the index must have the same path on every node. If the process or node of a build dies, the build
-    runs again and continues from its journal. Raises MachineError if no cluster answers. The returned function
-    raises what a build raises, and MachineError if there are too few processors or a build cannot run.
+    runs again and continues from its journal. Both functions raise MachineError if the cluster is no help.
     """
     connect(cluster.address)
     library = ray()

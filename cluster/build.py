@@ -79,8 +79,7 @@ def build_shards(request: BuildRequest, shards: int, config: Config, run: Run = 
     """Read the sources into ``shards`` shards; 0 means the existing shards. The same call resumes an interrupted build.
 
     Raises what :func:`factseek.indexer.build.build` raises, IndexStateError if there is an index with another number of
-    shards or without shards, UsageError if the number is out of range. If the build fails, the previous state stays
-    published.
+    shards or without shards, UsageError if the number is out of range.
     """
     if shards:
         check_number("--shards", shards)
@@ -121,18 +120,13 @@ def build_shards(request: BuildRequest, shards: int, config: Config, run: Run = 
 def delete(folder: Path, docids: Sequence[str], *, where: Filter | None = None, wait: float = 0.0) -> Deleted:
     """Delete documents from an index in shards; see :func:`factseek.indexer.deletion.delete`."""
     with _changing(folder, wait) as before:
-        deleted = [
-            deletion.delete(
-                shard.folder(folder),
-                [docid for docid in docids if owner(docid, len(before.shards)) == number],
-                where=where,
-            )
-            for number, shard in enumerate(before.shards)
-        ]
+        deleted = []
+        for number, shard in enumerate(before.shards):
+            own = list(filter(OwnedShare(number, len(before.shards)), docids))
+            deleted.append(deletion.delete(shard.folder(folder), own, where=where))
     unknown = {docid for of_shard in deleted for docid in of_shard.unknown}
-    return Deleted(
-        sum(each.documents for each in deleted), tuple(each for each in dict.fromkeys(docids) if each in unknown)
-    )
+    left = tuple(docid for docid in dict.fromkeys(docids) if docid in unknown)
+    return Deleted(sum(each.documents for each in deleted), left)
 
 
 def compact(folder: Path, config: Config, *, add: Sequence[str] = (), wait: float = 0.0) -> Compacted:
@@ -162,11 +156,10 @@ def repair(folder: Path, config: Config, *, wait: float = 0.0) -> Repaired:
 
 
 def shard(folder: Path, shards: int, config: Config, *, wait: float = 0.0) -> Resharded:
-    """Copy the documents of an index, with their vectors, into ``shards`` shards; readers keep the state they opened.
+    """Copy the documents of an index, with their vectors, into ``shards`` shards, and publish these at the end.
 
     Deleted documents are dropped. Raises IndexStateError if there is no index, it already has shards, or a file to be
-    copied is damaged. Raises UsageError if the number is out of range, MachineError if the disk is full. The
-    previous state stays published until the copy is complete.
+    copied is damaged; UsageError if the number is out of range.
     """
     check_number("--into", shards)
     return _divide(folder, shards, config, wait, _check_whole)
@@ -184,10 +177,7 @@ def unshard(folder: Path, config: Config, *, wait: float = 0.0) -> Resharded:
 
 
 def _divide(folder: Path, shards: int, config: Config, wait: float, check: Callable[[Path], None]) -> Resharded:
-    """Copy an index into ``shards`` shards (0: an index without shards), unless it already has this number.
-
-    ``check`` raises IndexStateError if the index cannot be divided so.
-    """
+    """Copy an index that passes ``check`` into ``shards`` shards (0: an index without shards)."""
     check(folder)
     with locked(folder, wait), os_errors_reported(folder):
         check(folder)  # another process may have divided it while this one waited for the lock
@@ -243,7 +233,6 @@ def _check_request(request: BuildRequest, shards: int) -> None:
 
 
 def _readable(folder: Path) -> Shards | None:
-    """Return the published state of an index in shards; None if there is no readable one."""
     try:
         return layout.read(folder) if layout.is_sharded(folder) else None
     except IndexStateError:
@@ -383,14 +372,13 @@ def _verify_shards(folder: Path, shards: Shards, config: Config) -> Verified:
     faults: dict[str, list[Fault]] = {}
     intact: set[str] = set()
     docids: Counter[str] = Counter()
-    for shard, part in zip(shards.shards, parts, strict=True):
+    routed = []
+    for number, (shard, part) in enumerate(zip(shards.shards, parts, strict=True)):
         for name, of_segment in part.faults.items():  # each fault names its segment too
             named = f"{shard.path}/{name}".rstrip("/")
             faults[named] = [fault._replace(segment=named) for fault in of_segment]
         intact |= {f"{shard.path}/{name}" for name in part.intact}
         docids += part.docids
-    routed = []
-    for number, (shard, part) in enumerate(zip(shards.shards, parts, strict=True)):
         for docid in part.docids:
             its = owner(docid, len(parts))
             if its != number:

@@ -13,12 +13,10 @@ import msgspec
 
 from ..indexer import cli as indexer_cli
 from ..indexer import settings as indexer_settings
-from ..indexer import upkeep_cli
-from ..indexer.upkeep_cli import add_wait
+from ..indexer.cli import add_wait, complete
 from ..retrieval.errors import UsageError
 from ..retrieval.terminal import (
     DONE,
-    STAYS_WHOLE,
     Subparsers,
     add_config,
     add_index,
@@ -57,10 +55,8 @@ def register(commands: Subparsers) -> None:
     )
     unshard.add_argument("index", type=Path, metavar="DIR", help="the index directory")
     for how, parser in (("shard", shard), ("reshard", reshard), ("unshard", unshard)):
-        (add_index if how == "reshard" else add_config)(parser)
-        add_wait(parser)
-        add_json(parser)
-        parser.set_defaults(command=partial(_divide, how=how), interrupted=STAYS_WHOLE)
+        place = add_index if how == "reshard" else add_config
+        complete(parser, partial(_divide, how=how), place, add_wait, add_json)
     cluster = commands.add_parser(
         "cluster",
         help="show or stop the processes of a sharded index on a Ray cluster",
@@ -74,8 +70,7 @@ def register(commands: Subparsers) -> None:
     for verb, command in ((status, _show_status), (stop, _stop_replicas)):
         add_index(verb)
         verb.add_argument("--ray", metavar="ADDRESS", help="HOST:PORT of the cluster (default: cluster.address)")
-        add_json(verb)
-        verb.set_defaults(command=command)
+        complete(verb, command, add_json, interrupted="interrupted")
 
 
 def extend(name: str, parser: argparse.ArgumentParser) -> None:
@@ -106,10 +101,7 @@ def _make_index(args: argparse.Namespace) -> int:
         from .actors import builder
 
         run = builder(_cluster_of(args))
-    began = perf_counter()
-    built = build_shards(indexer_cli.request_of(args), args.shards or 0, indexer_cli.settings_of(args), run)
-    indexer_cli.tell_build(args, built, perf_counter() - began)
-    return DONE
+    return indexer_cli.make_index(args, lambda request, config: build_shards(request, args.shards or 0, config, run))
 
 
 def _change(args: argparse.Namespace, what: str) -> int:
@@ -118,8 +110,8 @@ def _change(args: argparse.Namespace, what: str) -> int:
     if what == "delete":
         return indexer_cli.delete_documents(args, build.delete)
     if what == "compact":
-        return upkeep_cli.compact_index(args, build.compact)
-    return upkeep_cli.verify_index(args, build.verify, build.repair)
+        return indexer_cli.compact_index(args, build.compact)
+    return indexer_cli.verify_index(args, build.verify, build.repair)
 
 
 def _show_info(args: argparse.Namespace) -> int:
@@ -131,11 +123,9 @@ def _show_info(args: argparse.Namespace) -> int:
         return DONE
     lines = description(args.index, shards.merged)
     for shard in shards.shards:
-        documents, passages = (
-            format_count(shard.manifest.documents, "document"),
-            format_count(shard.manifest.passages, "passage"),
-        )
-        lines += [(shard.path, f"{documents} in {passages}"), *segments(shard.manifest)]
+        its = shard.manifest
+        size = f"{format_count(its.documents, 'document')} in {format_count(its.passages, 'passage')}"
+        lines += [(shard.path, size), *segments(its)]
     write("".join(f"{name:15} {value}\n" for name, value in lines))
     return DONE
 
@@ -158,18 +148,12 @@ def _divide(args: argparse.Namespace, how: str) -> int:
         done = build.unshard(args.index, config, wait=args.wait)
     else:
         done = getattr(build, how)(args.index, shards, config, wait=args.wait)
-    seconds = perf_counter() - began
-    facts = {
-        "index": str(args.index),
-        "manifest_id": done.manifest.id,
-        "documents": done.manifest.documents,
-        "shards_before": done.before,
-        "shards": shards,
-        "seconds": round(seconds, 3),
-    }
+    seconds, manifest = perf_counter() - began, done.manifest
+    facts = {"index": str(args.index), "manifest_id": manifest.id, "documents": manifest.documents}
+    facts |= {"shards_before": done.before, "shards": shards, "seconds": round(seconds, 3)}
     where = f"in {format_count(shards, 'shard')}" if shards else "in one index"
     before = f", previously in {format_count(done.before, 'shard')}" if done.before else ""
-    line = f"{format_count(done.manifest.documents, 'document')} {where}{before}, in {seconds:.1f} s"
+    line = f"{format_count(manifest.documents, 'document')} {where}{before}, in {seconds:.1f} s"
     report(args, facts, f"{args.index}: {line}\n")
     return DONE
 

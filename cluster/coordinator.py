@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack, closing
 from functools import partial
@@ -25,7 +25,7 @@ from ..retrieval.caching import OpenedOnce
 from ..retrieval.config import Config
 from ..retrieval.dense.encoder import Encoder
 from ..retrieval.dense.vectors import Vectors
-from ..retrieval.domain import Document, FacetCounts, Filter, Total
+from ..retrieval.domain import FacetCounts, Total
 from ..retrieval.errors import PartMissingError
 from ..retrieval.lucene.analysis import Analyzer
 from ..retrieval.lucene.index import Weights
@@ -143,6 +143,8 @@ _MERGED: Mapping[str, Callable[[list[Any]], Any]] = {
     "near_copies": lambda parts: [set().union(*near) for near in zip(*parts, strict=True)],
 }
 """For each method that asks all shards, the function that combines their answers."""
+_CHAINED = ("documents", "docids")
+"""Methods whose results follow each other, shard by shard."""
 _OF_OWNER = ("document", "passages", "document_vector")
 """Methods of a state whose first argument is a docid; only the shard that owns this document answers."""
 
@@ -178,9 +180,10 @@ class ShardedState:
         self.collection = CollectionTerms(self.manifest.id, len(states), self._analyzer, self.ask)
 
     def __getattr__(self, method: str) -> Any:
-        """Return a function that calls this method of all shards, or of the shard that owns the document."""
         if method in _MERGED:
             return lambda *arguments: _MERGED[method](self.ask(lambda state: getattr(state, method)(*arguments)))
+        if method in _CHAINED:
+            return lambda *arguments: chain.from_iterable(getattr(state, method)(*arguments) for state in self._states)
         if method in _OF_OWNER:
             return lambda docid, *arguments: getattr(self._states[self._owner(docid)], method)(docid, *arguments)
         raise AttributeError(method)
@@ -232,14 +235,6 @@ class ShardedState:
         """Return passages by document and number."""
         of_shards = self._ask_owners(list(places), lambda state, some: state.read_passages(some, note))
         return dict(chain.from_iterable(of_shard.items() for of_shard in of_shards.values()))
-
-    def documents(self, where: Filter | None = None) -> Iterator[Document]:
-        """Yield the documents that are not deleted and pass the filter, if any, shard by shard."""
-        return chain.from_iterable(state.documents(where) for state in self._states)
-
-    def docids(self) -> Iterator[str]:
-        """Yield the docid of each passage, shard by shard."""
-        return chain.from_iterable(state.docids() for state in self._states)
 
     def field_statistics(self) -> Sequence[FieldStatistics]:
         """Return the statistics, over all shards, of the fields that words are searched in."""
@@ -297,7 +292,6 @@ class ShardedState:
 
 
 def _ask(states: Sequence[IndexState], gather: Gathering, question: Callable[[IndexState], T]) -> list[T]:
-    """Ask every shard the same question."""
     return gather([partial(question, state) for state in states], every=False)
 
 

@@ -156,22 +156,20 @@ def open_leased(folder: Path) -> tuple[Shards, Lease]:
     """Read the shards of an index, and keep all their segments; raise IndexStateError if a segment is missing."""
     shards = read(folder)
     while True:
-        lease = Lease()
-        missing = None
+        lease, missing = Lease(), list[tuple[Path, str]]()
         for shard in shards.shards:
             place = shard.folder(folder)
             gone = take_segments(lease, place, shard.manifest)
-            if gone or not place.is_dir():
-                missing = missing or (shard, place if not place.is_dir() else gone[0])
-        if missing is None:
+            if not place.is_dir():
+                missing.append((place, f"is missing: it is a shard of the index {folder}"))
+            elif gone:
+                missing.append((place, f"does not match {folder / SHARDS}: it has no segment {gone[0].name}"))
+        if not missing:
             return shards, lease
         lease.close()
         newer = read(folder)  # if a writer removed something between reading and holding, there is a newer state
         if newer == shards:
-            shard, gone_place = missing
-            place, what = shard.folder(folder), f"is missing: it is a shard of the index {folder}"
-            if gone_place != place:
-                what = f"does not match {folder / SHARDS}: it has no segment {gone_place.name}"
+            place, what = missing[0]
             raise IndexStateError(what, place=place, remedy="restore the folder of the shard")
         shards = newer
 
@@ -197,7 +195,6 @@ def _convert(path: Path, raw: Any) -> Shards:
 
 
 def _check_alike(path: Path, first: Shard, shard: Shard) -> None:
-    """Raise IndexStateError if a shard was not made like the first one."""
     for what in ("language", "analyzer", "fields", "encoder", "views"):
         its, that = getattr(shard.manifest, what), getattr(first.manifest, what)
         if what == "views":

@@ -6,7 +6,7 @@ The statistics are collected from all shards once for each state, and sent to th
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain, count
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -100,20 +100,13 @@ class CollectionTerms:
         # Statistics of only some shards hold for this query alone. They get a name of their own, so that no shard takes
         # them for those of the whole collection. A shard that did not answer may be back when the query comes, and
         # Lucene has no score for a term that occurs nowhere. Each field and term therefore gets at least one passage.
-        return CollectionQuery(
-            text,
-            CollectionStatistics(
-                f"{self._state} in part {next(self._parts)}",
-                tuple(
-                    of_field
-                    if of_field.having
-                    else of_field._replace(passages=max(1, of_field.passages), having=1, tokens=1, postings=1)
-                    for of_field in fields
-                ),
-                {term: counted if counted.passages else TermCount(1, 1) for term, counted in counts.items()},
-            ),
-            {},
+        some = tuple(
+            each if each.having else each._replace(passages=max(1, each.passages), having=1, tokens=1, postings=1)
+            for each in fields
         )
+        counts = {term: counted if counted.passages else TermCount(1, 1) for term, counted in counts.items()}
+        state = f"{self._state} in part {next(self._parts)}"
+        return CollectionQuery(text, CollectionStatistics(state, some, counts), {})
 
 
 class ShardedRankings:
@@ -135,19 +128,25 @@ class ShardedRankings:
 
         Raises CutOffError if no ranking is ready within the limit.
         """
-        names, texts = self.with_statistics(queries, limit)
+        names, texts = self._with_statistics(queries, limit)
         of_shards = self._whole.ask(lambda state: state.rankings(names, self._config).search(texts, k, where, limit))
         # If one shard had no time for a ranking, leave out the whole ranking.
         whole = [name for name in names if all(name in ranked for ranked in of_shards)]
         if not whole:
             raise CutOffError("all rankings took longer than the time limit of the search")
-        return {name: _merged_hits([ranked[name] for ranked in of_shards], k) for name in whole}
+        return {
+            name: [
+                sort_hits(chain.from_iterable(of_query))[:k]
+                for of_query in zip(*(ranked[name] for ranked in of_shards), strict=True)
+            ]
+            for name in whole
+        }
 
     def matching(self, query: str) -> Mask | None:
         """Return None: each shard counts its own matching passages."""
         return None
 
-    def with_statistics(
+    def _with_statistics(
         self, queries: Sequence[str], limit: Deadline | None
     ) -> tuple[list[str], list[CollectionQuery]]:
         """Return the rankings that are still possible within the limit, and the queries with collection statistics.
@@ -201,8 +200,6 @@ class ShardedRanking(Retriever):
 
     def __init__(self, name: str, config: Config, whole: ShardedState) -> None:
         self._name = name
-        self._config = config
-        self._whole = whole
         self._rankings = ShardedRankings([name], config, whole)
 
     def search(
@@ -214,14 +211,14 @@ class ShardedRanking(Retriever):
     def columns(
         self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
     ) -> list[ScoredDocids]:
-        """Return the documents of the hits that :meth:`search` returns."""
-        if not self._config.search.group:
-            return [_documents(hits) for hits in self.search(queries, k, where, limit)]
-        _, texts = self._rankings.with_statistics(queries, limit)
-        of_shards = self._whole.ask(
-            lambda state: state.ranking(self._name, self._config).columns(texts, k, where, limit)
-        )
-        return [_merged_columns(of_query, k) for of_query in zip(*of_shards, strict=True)]
+        """Return the documents of the hits that :meth:`search` returns, each with the score of its first passage."""
+        ranked = []
+        for hits in self.search(queries, k, where, limit):
+            first: dict[str, float] = {}
+            for hit in hits:
+                first.setdefault(hit.docid, hit.score)
+            ranked.append(ScoredDocids(list(first), list(first.values())))
+        return ranked
 
 
 def _holds_vectors(view: str) -> bool:
@@ -229,27 +226,7 @@ def _holds_vectors(view: str) -> bool:
 
 
 def _with_vectors(queries: Sequence[CollectionQuery], vectors: dict[str, Vectors]) -> list[CollectionQuery]:
-    """Return queries with their vectors by view; row n of a view belongs to query n."""
     return [
         CollectionQuery(query, query.statistics, {view: of_view[at] for view, of_view in vectors.items()})
         for at, query in enumerate(queries)
     ]
-
-
-def _merged_hits(of_shards: Iterable[Sequence[Sequence[Hit]]], k: int) -> list[list[Hit]]:
-    return [sort_hits(chain.from_iterable(of_query))[:k] for of_query in zip(*of_shards, strict=True)]
-
-
-def _documents(hits: Sequence[Hit]) -> ScoredDocids:
-    """Return the documents of hits in their order, each once, with the score of its first passage."""
-    first: dict[str, float] = {}
-    for hit in hits:
-        first.setdefault(hit.docid, hit.score)
-    return ScoredDocids(list(first), list(first.values()))
-
-
-def _merged_columns(parts: Sequence[ScoredDocids], k: int) -> ScoredDocids:
-    """Return the best ``k`` documents of all shards, ties by docid descending; each document belongs to one shard."""
-    pairs = chain.from_iterable(zip(part.scores, part.docids, strict=True) for part in parts)
-    documents = sorted(pairs, reverse=True)[:k]
-    return ScoredDocids([docid for _, docid in documents], [score for score, _ in documents])

@@ -50,5 +50,4 @@ def point(alias: Path, index: Path) -> Pointed:
 
 
 def _target(alias: Path) -> Path:
-    """Return the target of an alias; a relative link is resolved from the alias's own folder."""
     return Path(os.path.normpath(alias.parent / alias.readlink()))

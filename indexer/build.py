@@ -44,13 +44,11 @@ Verb = Literal["", "append", "update", "overwrite"]
 class BuildRequest:
     """The request for a build. ``verb`` says what to do if an index exists already.
 
-    A new index has one view of each kind (Lucene's index, vectors and so on); without ``dense`` it has no vectors.
-    ``views`` names additional views. ``encoders`` names the models that make the vectors, instead of the configured
-    model; each model makes a separate view. The build takes only documents whose docid ``share`` accepts. If ``share``
-    accepts no docid, a new index has no documents. A ``quiet`` build does not report what the reader left out, because
-    another build of the same sources reports it. ``wait`` is the number of seconds to wait for another writer to
-    finish. ``dates`` is the order of day and month in a date such as 3/5/2020 if its file does not show the order.
-    ``columns`` pairs fields with the names of table columns.
+    A new index has one view of each kind (Lucene's index, vectors and so on), and those that ``views`` names; without
+    ``dense`` it has no vectors. ``encoders`` names models that make vectors, a view each, instead of the configured
+    one. The build takes only documents whose docid ``share`` accepts, perhaps none. A ``quiet`` build does not report
+    what the reader left out, because another build of the same sources does. ``wait`` is the seconds to wait for
+    another writer. ``dates`` and ``columns`` are those of ``ReadOptions``.
     """
 
     kind: str
@@ -70,12 +68,10 @@ class BuildRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildReport:
-    """The result of a build.
+    """The result of a build; ``ReadOptions`` explains what the reader reports.
 
-    ``skipped`` counts, by reason, the things that a reader left out on purpose. ``left_out`` lists those that the
-    reader named. ``unread_dates`` counts the dates that the reader did not understand. ``notes`` lists the reader's
-    guesses and hints. ``merged`` is the number of segments before merging minus the number after it. ``unmerged`` says
-    why segments could not be merged, if they could not.
+    ``merged`` is the number of segments before merging minus the number after it. ``unmerged`` says why segments could
+    not be merged, if they could not.
     """
 
     manifest: Manifest
@@ -147,11 +143,10 @@ def build_locked(
         more += [str(how) for how in (request.dates, request.columns) if how]
         fingerprint = journals.fingerprint(request.kind, names, shape, request.verb, limits, *more)
         live = base.segments if base else ()
-        read = partial(_read, request, config, tools, sources=sources, live=live, fingerprint=fingerprint)
         try:
-            work = read(fresh=False)
+            work = _read(request, config, tools, sources=sources, live=live, fingerprint=fingerprint, fresh=False)
         except SourcesChangedError:
-            work = read(fresh=True)
+            work = _read(request, config, tools, sources=sources, live=live, fingerprint=fingerprint, fresh=True)
         with closing(work):
             report = _publish(request, base, tools, work)
             if note is not None:
@@ -205,7 +200,6 @@ def _read(
 
 
 def _records(request: BuildRequest, options: ReadOptions) -> Iterator[Record]:
-    """Yield the records whose docid ``request.share`` accepts, or all if there is no ``share``."""
     records = reader(request.kind).read(request.sources, options.silent() if request.quiet else options)
     first: list[str] = []
     with closing(bar("reading", "document")) as reading:
@@ -229,7 +223,6 @@ def encoders_of(request: BuildRequest, config: Config) -> Encoders:
 
 
 def _publish(request: BuildRequest, base: Manifest | None, tools: Tools, work: Work) -> BuildReport:
-    """Publish the new segments next to the existing ones, and return the report."""
     folder, options, new = request.folder, work.options, tuple(work.journal.finished)
     duplicates = work.journal.progress.duplicates
     if not new and not duplicates and not request.share:
@@ -303,7 +296,6 @@ def _shape(request: BuildRequest, config: Config, base: Manifest | None, encoder
 
 
 def _check_fit(request: BuildRequest, config: Config, base: Manifest) -> None:
-    """Raise IndexStateError if the request does not fit the existing index."""
     analyzer, declared = config.index.analyzer, field_names(config.index.filter_fields)
     models = {encoder.model or encoder.name for encoder in base.encoders.values()}
     foreign = [each for each in request.encoders if each not in models and str(Path(each).resolve()) not in models]

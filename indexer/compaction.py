@@ -44,20 +44,17 @@ def compact(
     """Merge the segments of an index, separately for each kind of source, and drop deleted documents.
 
     The result has as few segments as ``index.segment_passages`` allows. ``add`` names views to add to the index, such
-    as ``signatures``. ``models`` names encoders; each adds its vectors to the index. If the index lacks one of these
-    views, every segment is written again. A process that has the index open keeps the segments that it opened. Raises
-    UsageError if ``add`` names an unknown view. Raises IndexStateError if there is no index, another process writes
-    it, or a file to copy is damaged. Raises MachineError if the disk is full. After an error, the index keeps what was
-    published before.
+    as ``signatures``; each of the encoders ``models`` adds its vectors. A new view makes every segment be written
+    again. Raises UsageError if ``add`` names an unknown view, IndexStateError if there is no index, another process
+    writes it, or a file to copy is damaged. After an error, the index keeps what was published before.
     """
     manifests.read(folder)
     with locked(folder, wait), os_errors_reported(folder):
         base = manifests.read(folder)
         journals.sweep(folder)
-        for name in add:
-            if name not in kinds():
-                what = f"--add {name[:80]}: there is no such view"
-                raise UsageError(what, remedy=f"the views are {', '.join(kinds())}")
+        if unknown := [name for name in add if name not in kinds()]:
+            what = f"--add {unknown[0][:80]}: there is no such view"
+            raise UsageError(what, remedy=f"the views are {', '.join(kinds())}")
         if base.encoder and models:
             models = (base.encoder.model or base.encoder.name, *models)
         wanted = (*add, *([VECTORS, *further_views(models)] if models else ()))
@@ -74,10 +71,10 @@ def merge_surplus(folder: Path, config: Config) -> Compacted:
 
 
 def worth_merging(segments: Sequence[SegmentInfo], most: int) -> list[Group]:
-    """Return the segments that a compaction rewrites, in groups to merge. Each group has one kind of source.
+    """Return the segments that a compaction rewrites, in groups of one kind of source to merge.
 
-    A compaction does not rewrite a segment that has at least ``most`` passages and no deleted document. It does not
-    rewrite a group if merging would neither drop a document nor reduce the number of segments.
+    It leaves a segment that has at least ``most`` passages and no deleted document, and a group if merging would
+    neither drop a document nor reduce the number of segments.
     """
     worth = [segment for segment in segments if segment.deleted or segment.passages < most]
     return [group for group in _by_kind(worth) if _gains(group, most)]
@@ -86,9 +83,8 @@ def worth_merging(segments: Sequence[SegmentInfo], most: int) -> list[Group]:
 def surplus(segments: Sequence[SegmentInfo], settings: IndexSettings) -> list[Group]:
     """Return the segments to merge if there are more than ``index.max_segments``, else an empty list.
 
-    Small segments are merged first. Apart from the two smallest, a segment is rewritten only if the smaller segments
-    together have at least as many passages. In this way, appended documents are not copied again and again. If too many
-    segments would still be left, all groups of :func:`worth_merging` are returned.
+    Small segments are merged first: see :func:`_smallest`. In this way, appended documents are not copied again and
+    again. If too many segments would still be left, all groups of :func:`worth_merging` are returned.
     """
     if len(segments) <= settings.max_segments:
         return []
@@ -124,7 +120,6 @@ def _gains(group: Group, most: int) -> bool:
 
 
 def _segments(group: Group, most: int) -> int:
-    """Return the maximum number of segments that a group can have after merging."""
     return -(-sum(segment.passages for segment in group) // most)
 
 
@@ -137,7 +132,6 @@ def _merge_and_publish(
     lacking: Sequence[str] = (),
     models: Sequence[str] = (),
 ) -> Compacted:
-    """Merge the groups, add the ``lacking`` views and publish the result. ``models`` make the vectors of new views."""
     before = len(base.segments)
     if not groups and not lacking:
         return Compacted(base, before, 0)

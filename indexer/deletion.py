@@ -29,8 +29,7 @@ class Deleted(NamedTuple):
 def delete(folder: Path, docids: Sequence[str], *, where: Filter | None = None, wait: float = 0.0) -> Deleted:
     """Delete from an index the documents with these docids and those that match ``where``, and publish the rest.
 
-    An unknown docid is reported in the result; it is not an error. Raises IndexStateError if there is no index, or if
-    another process writes it for longer than ``wait`` seconds.
+    Raises IndexStateError if there is no index, or if another process writes it for longer than ``wait`` seconds.
     """
     manifests.read(folder)
     with locked(folder, wait), os_errors_reported(folder):

@@ -26,8 +26,8 @@ class Encoders:
     ) -> None:
         """``opened`` maps names of views to open encoders, which ``close`` does not close.
 
-        New vectors come from the encoder that is configured for ``language``. If ``models`` are given, they make the
-        vectors instead: the first makes the view ``vectors``, the others the views that :func:`further_views` names.
+        New vectors come from ``models``: the first makes the view ``vectors``, the others those that
+        :func:`further_views` names. Without models, they come from the encoder that is configured for ``language``.
         """
         self._config = config
         self._opened = dict(opened or {})

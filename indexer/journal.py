@@ -22,10 +22,9 @@ _SHARD = re.compile(r"shard-\d+")
 
 
 class Progress(msgspec.Struct, kw_only=True):
-    """Counts of the documents that a build had read when it last completed the text of a segment.
+    """The number of documents that a build had read when it last completed the text of a segment.
 
-    ``records`` counts all documents. ``duplicates`` counts those that were skipped because an earlier one has the same
-    docid and content. ``clashes`` counts those that were skipped because an earlier one has other content.
+    ``duplicates`` and ``clashes`` were skipped: an earlier one has the same docid and the same or another content.
     """
 
     records: int = 0
@@ -103,10 +102,7 @@ def give_up(folder: Path) -> None:
 
 
 def clean(folder: Path) -> None:
-    """Remove all leftovers of builds, and the segments that the manifest does not name.
-
-    A segment that a reader has open stays until the next writer runs.
-    """
+    """Remove leftovers of builds, and segments that no manifest names; one that is open waits for the next writer."""
     remove_build(folder)
     sweep(folder)
 
@@ -124,11 +120,8 @@ def remove_build(folder: Path) -> None:
 
 def segments_in(folder: Path) -> list[Path]:
     """Return the subfolders with names of segments, even hidden ones, except complete or incomplete indexes."""
-    return [
-        path
-        for path in folder.glob("*")
-        if _SEGMENT.fullmatch(path.name) and not any((path / name).exists() for name in (manifests.NAME, SHARDS, LOCK))
-    ]
+    named = (path for path in folder.glob("*") if _SEGMENT.fullmatch(path.name))
+    return [path for path in named if not any((path / name).exists() for name in (manifests.NAME, SHARDS, LOCK))]
 
 
 def parts_in(folder: Path) -> list[Path]:
@@ -146,10 +139,7 @@ def remove_part(part: Path) -> None:
 
 
 def remove_index(folder: Path) -> bool:
-    """Remove the manifest and the segments in a folder.
-
-    Return False if there is no folder, or if a reader still has a segment open.
-    """
+    """Remove the manifest and the segments in a folder; return False if it is missing, or a reader holds a segment."""
     if not folder.is_dir():
         return False
     for file in (folder / manifests.NAME, *folder.glob(f".{manifests.NAME}.*.tmp")):
@@ -169,13 +159,13 @@ def sweep(folder: Path) -> None:
             remove_part(part)
     for leftover in folder.glob(f".{manifests.NAME}.*.tmp"):
         leftover.unlink(missing_ok=True)
-    live = _read_names(folder)
-    if live is None:
+    kept = _read_names(folder)
+    if kept is None:
         return
-    journal = read(folder)
-    if journal is None:
+    if journal := read(folder):
+        kept |= {segment.name for segment in journal.finished}
+    else:
         remove_build(folder)
-    kept = live | ({segment.name for segment in journal.finished} if journal else set())
     for leftover in segments_in(folder / SEGMENTS):
         if leftover.name not in kept:
             remove_unless_held(leftover)

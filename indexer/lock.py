@@ -8,7 +8,7 @@ import os
 import socket
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ..retrieval.errors import IndexBusyError, IndexStateError
@@ -56,8 +56,7 @@ def locked(folder: Path, wait: float = 0.0) -> Iterator[None]:
 def writing_parts(whole: Path, parts: Sequence[Path], note: str | None = None) -> Iterator[None]:
     """Let this process write the parts of an index, which are indexes themselves.
 
-    If ``note`` is given, write the file that marks each part, with ``note`` as its second line. Otherwise the file must
-    exist already. This file prevents other processes from writing the part.
+    A file in each part prevents others from writing it; write this file if its second line, ``note``, is given.
     """
     own = {part.resolve() for part in parts}
     for part in own if note is not None else ():
@@ -73,32 +72,24 @@ def writing_parts(whole: Path, parts: Sequence[Path], note: str | None = None) -
 def _try_to_take(folder: Path) -> int | str:
     """Return the descriptor of the lock or, if another process holds the lock, the name of that process."""
     with os_errors_reported(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if _is_file_at(folder / LOCK, handle):
-                me = {"host": socket.gethostname(), "process": os.getpid(), "since": now()}
-                os.ftruncate(handle, 0)
-                os.pwrite(handle, json.dumps(me).encode(), 0)
-                return handle
-        except BlockingIOError:
-            holder = _holder_name(os.pread(handle, 4096, 0))
+        while True:
+            folder.mkdir(parents=True, exist_ok=True)
+            handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                with suppress(FileNotFoundError):  # the last holder may have removed the folder that it created
+                    if os.path.samestat(os.fstat(handle), (folder / LOCK).stat()):
+                        me = {"host": socket.gethostname(), "process": os.getpid(), "since": now()}
+                        os.ftruncate(handle, 0)
+                        os.pwrite(handle, json.dumps(me).encode(), 0)
+                        return handle
+            except BaseException as error:
+                content = os.pread(handle, 4096, 0)
+                os.close(handle)
+                if isinstance(error, BlockingIOError):
+                    return _holder_name(content)
+                raise
             os.close(handle)
-            return holder
-        except BaseException:
-            os.close(handle)
-            raise
-    # The last holder created the folder and removed it again, so this file is no longer the lock.
-    os.close(handle)
-    return _try_to_take(folder)
-
-
-def _is_file_at(path: Path, handle: int) -> bool:
-    try:
-        return os.path.samestat(os.fstat(handle), path.stat())
-    except FileNotFoundError:
-        return False
 
 
 def _holder_name(content: bytes) -> str:

@@ -62,11 +62,9 @@ class BulkRefusal(msgspec.Struct, frozen=True, kw_only=True):
 class Job(msgspec.Struct, kw_only=True):
     """A bulk of documents. ``handled`` is the number of finished ``documents``.
 
-    ``created``, ``started`` and ``ended`` are times in UTC, or empty.
-
-    ``skipped`` counts the documents that were changed after the bulk was accepted; the later change stays.
-    ``unread_dates`` counts the dates that were not understood; ``unread_date`` is the first of them. ``attempts``
-    counts the processes that have worked on the next slice of documents; it is above one if a process was killed.
+    ``created``, ``started`` and ``ended`` are times in UTC, or empty. ``skipped`` counts the documents that were
+    changed after the bulk was accepted. ``unread_date`` is the first of the ``unread_dates``, which were not
+    understood. ``attempts`` counts the processes that have worked on the next slice: above one, some were killed.
     """
 
     id: str
@@ -90,13 +88,13 @@ class Job(msgspec.Struct, kw_only=True):
     error: str = ""
 
     def refuse(self, item: int, docid: str, reason: str) -> None:
-        """Count a refused document, and list it if the list has fewer than ``MOST_REFUSALS`` documents."""
+        """Count a refused document, and list it if the list is not full."""
         self.refused += 1
         if len(self.refusals) < MOST_REFUSALS:
             self.refusals.append(BulkRefusal(item=item, docid=docid, reason=reason))
 
     def skip(self, item: int, docid: str) -> None:
-        """Count a document that was changed after the bulk was accepted; list at most ``MOST_REFUSALS`` of these."""
+        """Count a document that was changed after the bulk was accepted, and list it if the list is not full."""
         self.skipped += 1
         if len(self.skips) < MOST_REFUSALS:
             reason = f"docid {docid!r} was changed after this bulk was accepted; the later change stays"
@@ -123,10 +121,9 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChangeOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of a change.
+    """The result of a change, with the reason if it ``failed``.
 
-    ``conflict`` means that the document is not in the required state, and ``unsure`` that a writer was killed while it
-    made the change. If the result is ``failed``, ``error`` gives the reason.
+    ``conflict``: the document is not in the required state. ``unsure``: a writer was killed while it made the change.
     """
 
     result: Result
@@ -147,8 +144,7 @@ class Queue:
     def __init__(self, folder: Path, *, to_read: bool = False) -> None:
         """Open or create the queue of an index; ``to_read`` opens an existing queue even on a read-only disk.
 
-        Raises IndexStateError if there is no index, the index has shards, or its queue is damaged; MachineError if the
-        queue cannot be created.
+        Raises IndexStateError if there is no index, it has shards, or its queue is damaged.
         """
         if (folder / SHARDS).is_file():
             what, remedy = "accepts no changes over HTTP", "change it with factseek index --update or factseek delete"
@@ -171,8 +167,6 @@ class Queue:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    # For clients.
 
     def submit(self, change: Change) -> int:
         """Add a change for the writer, and return its number."""
@@ -197,19 +191,15 @@ class Queue:
     def submit_bulk(self, mode: Mode, documents: Sequence[bytes]) -> Job:
         """Add documents, each a line of JSON, for the writer. They are durable on disk when this method returns."""
         job = Job(id=secrets.token_hex(12), mode=mode, documents=len(documents), created=now())
-        row = (msgspec.json.encode(job), b"\n".join(documents))
         with self._transaction(durable=True):
-            self._database.execute(
-                "INSERT INTO bulk (number, id, record, documents) VALUES (?, ?, ?, ?)", (self._next(), job.id, *row)
-            )
+            row = (self._next(), job.id, msgspec.json.encode(job), b"\n".join(documents))
+            self._database.execute("INSERT INTO bulk (number, id, record, documents) VALUES (?, ?, ?, ?)", row)
         return job
 
     def job(self, id_: str) -> Job | None:
         """Return the job with this id, or None."""
         found = self._column("SELECT record FROM bulk WHERE id = ?", id_)
         return msgspec.json.decode(found[0], type=Job) if found else None
-
-    # For the writer.
 
     def changes_wait(self) -> bool:
         """Return whether a change waits, or was taken by a writer that died."""
@@ -302,13 +292,11 @@ class Queue:
             self.note((number, docid) for docid in docids)
 
     def _next(self) -> int:
-        """Return the number of the next change or bulk."""
         number = self._database.execute("INSERT INTO accepted DEFAULT VALUES").lastrowid or 0
         self._database.execute("DELETE FROM accepted WHERE number < ?", (number,))
         return number
 
     def _column(self, query: str, *values: object) -> list[Any]:
-        """Return the values of the only column that a query selects."""
         with _errors_reported(self._path):
             return [value for (value,) in self._database.execute(query, values)]
 
@@ -390,7 +378,6 @@ def _connection(path: Path, *, to_read: bool) -> sqlite3.Connection:
 
 @contextmanager
 def _errors_reported(path: Path) -> Iterator[None]:
-    """Turn an error of SQLite into one of factseek's."""
     try:
         yield
     except sqlite3.OperationalError as error:

@@ -81,11 +81,10 @@ def settle(built: Path, segments: Path) -> None:
 
 
 class Merge(NamedTuple):
-    """A merge of segments. ``group`` contains segments of one kind.
+    """A merge of the segments of ``group``, of one kind, into the index that ``tools`` names.
 
-    ``tools`` names the target index and its manifest. With ``mend``, files are copied even if they differ from the
-    manifest. The views in ``rebuild`` are not copied, but made from the documents. Only documents whose docid
-    ``wanted`` accepts are copied; ``None`` accepts all.
+    With ``mend``, files are copied even if they differ from the manifest. The views in ``rebuild`` are made from the
+    documents. Only documents whose docid ``wanted`` accepts are copied; ``None`` accepts all.
     """
 
     group: Sequence[Origin]
@@ -95,10 +94,9 @@ class Merge(NamedTuple):
     wanted: Callable[[str], bool] | None = None
 
     def segments(self, number: int) -> Iterator[SegmentInfo]:
-        """Write and yield new segments with the documents of the group, in order, without publishing them.
+        """Write and yield new segments, named by ``number`` and the following, without publishing them.
 
-        The names of the new segments are consecutive numbers from ``number``. All segments but the last are full.
-        Raises IndexStateError if a file to copy is damaged.
+        All segments but the last are full. Raises IndexStateError if a file to copy is damaged.
         """
         if not self.mend:
             copied = [view for view in views(self.tools.manifest) if view.name not in self.rebuild]
@@ -113,7 +111,6 @@ class Merge(NamedTuple):
                 number += 1
 
     def _documents(self) -> Iterator[tuple[int, StoredDocument]]:
-        """Yield the wanted documents of the group, each with the number of its segment in the group."""
         for part, (path, segment) in enumerate(self.group):
             folder = IndexFolder(path)
             opened = folder.documents_as_found if self.mend else folder.documents
@@ -123,15 +120,14 @@ class Merge(NamedTuple):
                         yield part, stored
 
     def _segment(self, name: str, documents: Iterator[tuple[int, StoredDocument]], copying: Bar) -> SegmentInfo:
-        """Write one segment with as many of the documents as fit, and return its description."""
         merged = [segment for _, segment in self.group]
         first, folder = merged[0], self.tools.folder
         built = folder.locate_unfinished(name)
         writer = TextWriter(built, first.kind, self.tools)
         rows: list[list[int]] = [[] for _ in merged]  # the rows of the copied passages, by segment of the group
         try:
-            for part, (document, spans, first_row, digest, place) in documents:
-                writer.add(document, spans, digest, place)
+            for part, (document, spans, first_row, digest, source) in documents:
+                writer.add(document, spans, digest, source)
                 rows[part].extend(range(first_row, first_row + len(spans)))
                 copying.update(len(spans))
                 if writer.stored.passages >= self.tools.config.index.segment_passages:
@@ -140,13 +136,10 @@ class Merge(NamedTuple):
         except BaseException:
             writer.abandon()
             raise
-        parts = [
-            Merged(
-                SegmentPlace(IndexFolder(path).segment(part.name), part.name, part.kind, part.passages),
-                np.array(of_part, dtype=np.int64),
-            )
-            for (path, part), of_part in zip(self.group, rows, strict=True)
-        ]
+        parts = []
+        for (path, origin), of_part in zip(self.group, rows, strict=True):
+            place = SegmentPlace(IndexFolder(path).segment(origin.name), origin.name, origin.kind, origin.passages)
+            parts.append(Merged(place, np.array(of_part, dtype=np.int64)))
         written = SegmentPlace(built, name, first.kind, writer.stored.passages)
         for view in views(self.tools.manifest):
             if view.name in self.rebuild:

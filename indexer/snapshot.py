@@ -121,11 +121,10 @@ def _place_for(folder: Path, target: Path) -> Iterator[Path]:
 
 
 def restore(source: Path, folder: Path, config: Config, *, overwrite: bool = False, wait: float = 0.0) -> Copied:
-    """Make the state of a snapshot the published state of the index in ``folder``.
+    """Make the state of a snapshot the published state of the index in ``folder``, when the copy is complete.
 
-    A process that has the index open keeps the segments that it opened. Raises IndexStateError if ``source`` is not a
-    snapshot or is damaged, or if an index exists and ``overwrite`` is not given. Raises MachineError if the disk is
-    full. The earlier state stays published until the copy is complete.
+    Raises IndexStateError if ``source`` is not a snapshot or is damaged, or if an index exists and ``overwrite`` is
+    not given. Raises MachineError if the disk is full.
     """
     wanted, lease = open_leased(source)
     with closing(lease):  # the source may be an index that another process writes meanwhile

@@ -103,9 +103,8 @@ def verified_state(folder: Path, manifest: Manifest, config: Config) -> Verified
 def repair(folder: Path, config: Config, *, wait: float = 0.0) -> Repaired:
     """Verify an index, rebuild its damaged segments from their documents, publish them, and verify the index again.
 
-    Undamaged files that can be copied, such as vectors, are kept; the others are rebuilt. A segment with damaged
-    documents stays unchanged. Raises IndexStateError if there is no index, another process writes it, or
-    damaged vectors come from an encoder other than the available one.
+    Undamaged vectors are kept. A segment with damaged documents stays unchanged. Raises IndexStateError if there is no
+    index, another process writes it, or damaged vectors come from an encoder other than the available one.
     """
     manifests.read(folder)
     with locked(folder, wait), os_errors_reported(folder):
@@ -128,7 +127,6 @@ def repair(folder: Path, config: Config, *, wait: float = 0.0) -> Repaired:
 
 
 def _made_again(folder: Path, verified: Verified, intact: list[SegmentInfo], config: Config) -> tuple[SegmentInfo, ...]:
-    """Rebuild the segments in ``intact`` from their documents, and return all segments of the index."""
     base = verified.manifest
     with closing(Encoders(config)) as encoders:
         tools = Tools(IndexFolder(folder), base, config, encoders)
@@ -144,7 +142,6 @@ def _made_again(folder: Path, verified: Verified, intact: list[SegmentInfo], con
 
 
 def _faults(path: Path, segment: str, check: Callable[[], Iterator[str]]) -> list[Fault]:
-    """Return the faults that a check of a file finds; a file that cannot be opened is a fault too."""
     faults, count = list[Fault](), 0
     try:
         for what in check():
@@ -159,10 +156,7 @@ def _faults(path: Path, segment: str, check: Callable[[], Iterator[str]]) -> lis
 
 
 def _check_documents(tools: Tools, segment: SegmentInfo, seen: Counter[str]) -> Iterator[str]:
-    """Yield the faults of a segment's documents: in their numbers, checksums and passages.
-
-    Count each undamaged document in ``seen``.
-    """
+    """Yield the faults of a segment's documents; count each undamaged document in ``seen``."""
     with closing(tools.folder.documents_as_found(segment)) as documents:
         yield from _differs("documents", documents.counts()[0], segment.documents)
         yield from _differs("passages", documents.counts()[1], segment.passages)
@@ -184,7 +178,6 @@ def _differs(what: str, there: int, expected: int) -> Iterator[str]:
 
 
 def _fits(stored: StoredDocument) -> bool:
-    """Return whether the passages lie in the text of their document and are in order."""
     spans, size = stored.spans, len(stored.document.text)
     if any(not 0 <= span.start <= span.end <= size for span in spans):
         return False

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from ..retrieval.errors import SourceError, UserError
 from ..retrieval.store.manifest import NAME
-from .build import BuildReport, BuildRequest, build
+from .build import BuildReport, BuildRequest, Verb, build
 from .collections import reader
 from .collections._files import NOT_REGULAR, OWNER
 from .settings import Config
@@ -53,7 +53,7 @@ class Watch:
         self._read: dict[Path, Stamp] = {}
         self._waiting: dict[Path, tuple[Stamp, float]] = {}
         self._not_before = 0.0
-        self._whole = reader(watched.request.kind).WHOLE_FOLDER
+        self._whole = getattr(reader(watched.request.kind), "WHOLE_FOLDER", False)
         self._irregular: set[Path] = set()
         self._notes: list[WatchOutcome] = []
 
@@ -90,9 +90,9 @@ class Watch:
         stamps = {path: self._waiting[path][0] for path in files}
         request = self._watched.request
         sources = (self._watched.folder,) if self._whole else tuple(files)
-        there = (request.folder / NAME).is_file()
+        verb: Verb = "update" if (request.folder / NAME).is_file() else ""
         try:
-            report = build(replace(request, sources=sources, verb="update" if there else ""), self._config)
+            outcome = WatchOutcome(tuple(files), build(replace(request, sources=sources, verb=verb), self._config))
         except SourceError as error:
             if len(sources) > 1:  # read the files one by one, to find the faulty one
                 for path in files:
@@ -103,10 +103,8 @@ class Watch:
             self._not_before = self._clock() + RETRY_SECONDS
             yield WatchOutcome(tuple(files), None, error.line)
             return
-        else:
-            outcome = WatchOutcome(tuple(files), report)
-        for path, stamp in stamps.items():
-            self._read[path] = stamp
+        self._read |= stamps
+        for path in files:
             self._waiting.pop(path, None)
         yield outcome
 
@@ -119,13 +117,8 @@ class Watch:
         self._notes.append(WatchOutcome((path,), None, SourceError(what, place=path, remedy=remedy).line))
 
     def _stamp(self, path: Path) -> Stamp | None:
-        """Return the state of a file, or None if it is not to be read; note once that a file is not regular."""
-        below = path.relative_to(self._watched.folder)
-        if (
-            any(part.startswith(".") for part in below.parts)
-            or path.name.startswith(OWNER)
-            or path.name.endswith(UNFINISHED)
-        ):
+        is_hidden = any(part.startswith(".") for part in path.relative_to(self._watched.folder).parts)
+        if is_hidden or path.name.startswith(OWNER) or path.name.endswith(UNFINISHED):
             return None
         if not fnmatch(path.name, self._watched.pattern):
             return None

@@ -6,6 +6,7 @@ import os
 import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from time import perf_counter
 
@@ -59,7 +60,7 @@ class Work:
         self._tools, self._folder = tools, tools.folder
         self._config = config
         self._reader = reader(kind)
-        self._split = config.passages.split.get(kind, self._reader.SPLIT)
+        self._split = config.passages.split.get(kind, getattr(self._reader, "SPLIT", False))
         self._live = [self._folder.documents(info) for info in live]
         self._finished = [self._folder.documents(info) for info in journal.finished]
         # The documents that the sources contain and the index has already. They are on disk, so that memory does not
@@ -68,8 +69,7 @@ class Work:
         self._unchanged.execute("CREATE TABLE unchanged (docid TEXT PRIMARY KEY, checksum TEXT, place TEXT)")
         self._unchanged.execute("BEGIN")
         self._writer: TextWriter | None = None
-        self._last = perf_counter()
-        self._text_seconds = 0.0
+        self._began = perf_counter()  # the moment since which the text of the next segment is read
         self._read_before = journal.progress.records
         self._read_again = 0
         self._written_before: set[str] = set()
@@ -78,14 +78,13 @@ class Work:
         self.resumed = False
 
     def read(self, records: Iterable[Record]) -> None:
-        """Write all records, after finishing the segment that an interrupted build had started.
+        """Write all records but those that an interrupted build had read, after finishing the segment that it started.
 
-        A record that an interrupted build had read is skipped. If the sources have changed since (someone fixed a
-        broken line, say), their documents are compared one by one. This build resumes the interrupted one only if the
-        sources still begin with what that build had read and contain everything that it wrote. Otherwise it raises
-        SourcesChangedError.
+        If the sources have changed since (someone fixed a broken line, say), their documents are compared one by one.
+        Raises SourcesChangedError unless the sources still begin with what that build had read and contain everything
+        that it wrote.
         """
-        self._lap()
+        self._began = perf_counter()
         if self.journal.text_of:
             self._finish_segment()
         for record in records:
@@ -96,7 +95,6 @@ class Work:
                 folder = self._folder.locate_unfinished(self.journal.next_name)
                 self._writer = TextWriter(folder, self._kind, self._tools)
             self._write(self._writer, record)
-            self._text_seconds += self._lap()
             if self._writer.stored.passages >= self._config.index.segment_passages:
                 self._finish_text(self._writer)
         if self._read_again < self._read_before:
@@ -123,11 +121,6 @@ class Work:
         yield from self.new_docids()
         yield from (docid for (docid,) in self._unchanged.execute("SELECT docid FROM unchanged"))
 
-    def _lap(self) -> float:
-        """Return the seconds since the last call, so that each second is counted once."""
-        before, self._last = self._last, perf_counter()
-        return self._last - before
-
     def _take_again(self, record: Record) -> None:
         unchanged = self.journal.sources == self._sources
         docid, digest = record.document.docid, checksum(record.document)
@@ -148,7 +141,6 @@ class Work:
         self.resumed = True
 
     def _write(self, writer: TextWriter, record: Record) -> None:
-        """Write the document of a record, unless an earlier document has its docid."""
         document, progress = record.document, self.journal.progress
         digest = checksum(document)
         written = writer.stored.look_up(document.docid) or _seen_in(self._finished, document.docid)
@@ -199,7 +191,6 @@ class Work:
         return record.known_by == "file" or (stored is not None and stored.text != document.text)
 
     def _finish_text(self, writer: TextWriter) -> None:
-        """Make the text of a segment durable, and finish the segment if it has documents."""
         writer.finish()
         self._writer = None
         self.journal.text_of = self.journal.next_name if writer.stored.documents else ""
@@ -208,25 +199,23 @@ class Work:
             self._finish_segment()
 
     def _finish_segment(self) -> None:
-        """Add the missing views to the segment whose text is complete, and move the segment to its place."""
-        self._text_seconds += self._lap()
+        text_end = perf_counter()
         folder = self._folder.locate_unfinished(self.journal.text_of)
-        text = SegmentDocuments(folder / DOCUMENTS)
-        documents, passages = text.counts()
-        text.close()
+        with closing(SegmentDocuments(folder / DOCUMENTS)) as text:
+            documents, passages = text.counts()
         for view in views(self._tools.manifest):
             view.complete(SegmentPlace(folder, folder.name, self._kind, passages), self._tools)
-        seconds = self._lap()
+        seconds = perf_counter() - text_end
         info = SegmentInfo(
             name=folder.name,
             kind=self._kind,
             split=self._split,
-            sentences=self._reader.SENTENCES,
+            sentences=getattr(self._reader, "SENTENCES", False),
             documents=documents,
             passages=passages,
             sources=self._sources,
             files=checksums(folder),
-            text_seconds=round(self._text_seconds, 3),
+            text_seconds=round(text_end - self._began, 3),
             vector_seconds=round(seconds, 3) if self._tools.manifest.encoder is not None else 0.0,
         )
         self.journal.finished.append(info)
@@ -234,8 +223,7 @@ class Work:
         journals.save(self._folder.path, self.journal)
         settle(folder, self._folder.segments)
         self._finished.append(self._folder.documents(info))
-        self._text_seconds = 0.0
-        self._lap()
+        self._began = perf_counter()
 
 
 def _is_same_file(place: str, other: str) -> bool:
@@ -247,5 +235,4 @@ def _is_same_file(place: str, other: str) -> bool:
 
 
 def _seen_in(segments: Sequence[SegmentDocuments], docid: str) -> Seen | None:
-    """Return checksum and place of a document from the first segment that contains its docid, or None."""
     return next(filter(None, (documents.look_up(docid) for documents in segments)), None)

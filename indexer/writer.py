@@ -37,16 +37,13 @@ SLICE = 200
 """The maximum number of documents of a bulk to publish together. A single change waits for at most one such slice."""
 MOST = 200
 """The maximum number of changes to publish together."""
-LOOK_EVERY = 0.02
-BUSY_EVERY = 0.2
-BREATH = 0.1
-TROUBLED_EVERY = 2.0
-"""Times in seconds. ``LOOK_EVERY`` is the time between two looks for work. ``BUSY_EVERY`` is the time between two
-attempts while another process writes the index. ``BREATH`` is a pause in which another process can take the lock.
-``TROUBLED_EVERY`` is the pause after an error of the directory.
+LOOK_EVERY, BUSY_EVERY, TROUBLED_EVERY = 0.02, 0.2, 2.0
+"""Seconds between two looks for work; also while another process writes the index, and after an error of the folder."""
+BREATH, BREATH_EVERY = 0.1, 1.0
+"""The seconds of a pause in which another process can take the lock, and of continuous changes before such a pause.
+
+The writer also pauses after every slice of a bulk.
 """
-BREATH_EVERY = 1.0
-"""Seconds of continuous changes after which the writer pauses. It also pauses after every slice of a bulk."""
 PATIENCE = 5.0
 """Seconds added to ``write_seconds``. After the sum, the client has certainly withdrawn its change, or died."""
 IDLE = 300.0
@@ -93,11 +90,10 @@ def published_documents(folder: Path) -> Iterator[StateOfDocument]:
 
 
 def put(folder: Path, lines: Sequence[str], config: Config, encoders: Encoders | None = None) -> None:
-    """Publish documents. Each document replaces the published one with the same docid.
+    """Publish documents, as :func:`build` does. Each replaces the published one with the same docid.
 
     ``lines`` come from :func:`factseek.indexer.collections.jsonl.export_document`; no docid occurs twice. The caller
-    holds the index's lock. Raises the same errors as a build. After an error, the index keeps what was published
-    before.
+    holds the index's lock.
     """
     source = folder / JOBS / "batch"
     journals.clean(folder)  # all batches have the same fingerprint, and none may resume another
@@ -114,8 +110,7 @@ def put(folder: Path, lines: Sequence[str], config: Config, encoders: Encoders |
 class _Item(NamedTuple):
     """A document of a job: its exported line, or the reason why it is refused.
 
-    ``repeated`` means that an earlier item is the same. ``unread_date`` is the document's date if it was not
-    understood.
+    ``repeated``: an earlier item is the same. ``unread_date``: the document's date, if it was not understood.
     """
 
     number: int
@@ -207,7 +202,6 @@ class Writer:
 
     @property
     def _queue(self) -> Queue:
-        """The queue, opened on first use, because the index may be missing at the start."""
         self._opened = self._opened or Queue(self._folder)
         return self._opened
 
@@ -224,7 +218,6 @@ class Writer:
             last = last if pause == LOOK_EVERY else monotonic()
 
     def _turn(self) -> float:
-        """Do the next piece of work; return the seconds to wait before the next one."""
         try:
             if not self.work():
                 return LOOK_EVERY
@@ -269,7 +262,6 @@ class Writer:
         self._encoders.close()
 
     def _make(self, claimed: Sequence[ClaimedChange]) -> None:
-        """Publish the claimed changes, and store the result of each."""
         folder, results = self._folder, dict[int, Result]()
 
         def judge() -> None:
@@ -308,7 +300,6 @@ class Writer:
             self._queue.answer(each.number, ChangeOutcome(result=result, error=error))
 
     def _advance(self, id_: str) -> None:
-        """Publish the next slice of a job; end the job if that was the last slice or publishing failed."""
         if self._bulk is None or self._bulk.job.id != id_:
             self._start(id_)
         bulk = self._bulk

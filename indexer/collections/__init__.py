@@ -3,14 +3,17 @@
 A reader module defines these names::
 
     SUMMARY: str                     one line for ``factseek index --help``
-    SPLIT: bool                      whether the indexer splits its documents into passages by default
-    SENTENCES: bool                  whether its passages are numbered sentences
-    WHOLE_FOLDER: bool               whether reading a document needs other files of its folder
     FILES: Sequence[Files]           the forms of file that it reads, each with the columns that identify this kind of
                                      source; the sequence may be empty
-    COLUMNS: bool                    optional: whether the reader takes the names of columns from its options
-    FILTER_FIELDS: Sequence[str]     optional: the metadata fields to filter by, unless others are configured
     def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]
+
+and, where they differ from the default::
+
+    SPLIT = True                     the indexer splits its documents into passages
+    SENTENCES = True                 its passages are numbered sentences
+    WHOLE_FOLDER = True              reading a document needs other files of its folder
+    COLUMNS = True                   it takes the names of columns from its options
+    FILTER_FIELDS: Sequence[str]     the metadata fields to filter by, unless others are configured
 
 ``read`` streams: it keeps one document at a time in memory. The order of its documents depends only on the sources,
 so that an interrupted build can resume. It reports lines that it cannot read with
@@ -26,8 +29,9 @@ from __future__ import annotations
 
 import re
 import sys
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial, wraps
 from pathlib import Path
@@ -49,9 +53,8 @@ MOST_NAMED = 100_000
 class Record(NamedTuple):
     """A document as it was read, with its place (``file:line`` or ``file``) for messages.
 
-    ``spans`` is given if the source fixes the passages (a FEVER page's sentences). If it is ``None``, the indexer
-    decides whether and how to split the document. ``known_by`` is given if the reader made the docid from something
-    that other documents may share. An update then replaces only a document of the same file or, for ``text``, with the
+    ``spans`` is given if the source fixes the passages (a FEVER page's sentences). ``known_by`` is given if other
+    documents may share the docid. An update then replaces only a document of the same file or, for ``text``, with the
     same text.
     """
 
@@ -140,11 +143,8 @@ class ReadOptions:
             if self.look_ahead is not None:
                 look, self.look_ahead = self.look_ahead, None
                 ahead = replace(self.silent(), orders={})
-                try:
-                    for _ in look(ahead):
-                        pass
-                except SourceError:  # the real read reports this error
-                    pass
+                with suppress(SourceError):  # the real read reports this error
+                    deque(look(ahead), maxlen=0)
                 self.orders = ahead.orders
             known = self.orders.get(file, set())
             order = next(iter(known)) if len(known) == 1 else self.dates
@@ -193,9 +193,6 @@ class Reader(Protocol):
     """The interface of a reader module."""
 
     SUMMARY: str
-    SPLIT: bool
-    SENTENCES: bool
-    WHOLE_FOLDER: bool
     FILES: Sequence[Files]
 
     def read(self, sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:

@@ -92,7 +92,6 @@ def captures(path: Path, options: ReadOptions) -> Iterator[Capture]:
 
 
 def _check_end(records: Any, record: Any, place: str) -> None:
-    """Raise BadFileError if the record just read is shorter or longer than its declared length."""
     if missing := record.raw_stream.limit if record is not None else 0:
         raise BadFileError(place, f"the record lacks its last {missing:,} bytes; fetch the archive again")
     if records.err_count:
@@ -119,9 +118,8 @@ class _Source:
 
 def _capture(record: Any, place: str, options: ReadOptions) -> Capture | None:
     if record.rec_type is None or record.length is None:
-        raise BadFileError(
-            place, "the header of the record has no type or no length; the rest of the archive cannot be read"
-        )
+        what = "the header of the record has no type or no length; the rest of the archive cannot be read"
+        raise BadFileError(place, what)
     if record.rec_type == "revisit":
         options.skipped["revisit of an archived page"] += 1
     if record.rec_type not in _PAGE_RECORDS:
@@ -171,10 +169,8 @@ def _content(record: Any, place: str, options: ReadOptions) -> bytes | None:
 
 
 def _is_text(content: bytes) -> bool:
-    if content.lstrip().startswith(b"<"):
-        return True
     try:
-        return "\0" not in content.decode("utf-8")
+        return content.lstrip().startswith(b"<") or "\0" not in content.decode("utf-8")
     except UnicodeDecodeError:
         return False
 

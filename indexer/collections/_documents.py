@@ -147,8 +147,8 @@ def host(url: str) -> str:
 def text_language(text: str, declared: str) -> str:
     """Return the code of the language that ``declared`` names, else the one that ``text`` looks like, or ``""``.
 
-    A declared language that does not use the script of the text is ignored: it belongs to the page's template. In a
-    text of fewer than twenty letters, only the declared language is used.
+    A declared language in another script belongs to the page's template, and is ignored. A text of fewer than twenty
+    letters tells nothing.
     """
     sample = text[:_CHARS_TO_READ]
     letters = [character for character in sample if character.isalpha()]

@@ -60,10 +60,9 @@ Answer = TypeVar("Answer", bound=ChildAnswer)
 def ask_child(
     path: Path, module: str, *arguments: str, content: bytes = b"", kind: type[Answer], damaged: str
 ) -> Answer:
-    """Ask a module of this package about a file, and return the answer.
+    """Ask a module of this package, in a separate process that a bad file may crash, about a file.
 
-    The module runs in a separate process, because a bad file may crash it. Raises BadFileError if the module refuses
-    the file, or if the process crashes; in that case, ``damaged`` is the reason.
+    Raises BadFileError if the module refuses the file or, for the reason ``damaged``, if the process crashes.
     """
     line = command(f"indexer.collections.{module}", *arguments)
     child = subprocess.run(line, input=content, capture_output=True, env=environment(), check=False)  # noqa: S603
@@ -76,11 +75,10 @@ def ask_child(
 def expand(sources: Iterable[Path], suffixes: tuple[str, ...], options: ReadOptions) -> list[Path]:
     """Return the files of ``sources`` in order, each once; a folder stands for its files, in the order of their paths.
 
-    In folders, only names that end with one of ``suffixes`` are used. Upper and lower case are equal, ``.gz`` may
-    follow, and ``""`` matches every name. Hidden entries are ignored, and links to folders are not followed. Office
-    files, PDFs and ZIP archives with other names are left out. Irregular files are left out too, because opening a pipe
-    could block forever. Raises SourceError if a source does not exist or cannot be read, if a file is empty, or if a
-    folder has no such file.
+    In folders, only names that end with one of ``suffixes`` are used, in any case, also with ``.gz``; ``""`` matches
+    every name. Hidden entries and links to folders are ignored. Other office files, PDFs and ZIP archives, and files
+    that are not regular, are left out. Raises SourceError if a source cannot be read, a file is empty, or a folder has
+    no such file.
     """
     files: dict[Path, Path] = {}
     for source in sources:

@@ -82,7 +82,6 @@ _SURROGATES = re.compile(r"[\ud800-\udfff]")
 
 @contextmanager
 def _parquet(path: Path, **how: Any) -> Iterator[ParquetFile]:
-    """Open a Parquet file; raise BadFileError for any error that pyarrow finds in it."""
     import pyarrow
     from pyarrow.parquet import ParquetFile
 

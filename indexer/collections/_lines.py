@@ -8,6 +8,7 @@ from __future__ import annotations
 import codecs
 import io
 import json
+import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -113,8 +114,7 @@ def read_json(path: Path, options: ReadOptions) -> Any:
         line = content.count(b"\n", 0, error.start) + 1
         raise BadFileError(f"{path}:{line}", f"is not UTF-8 (byte 0x{content[error.start]:02x})") from None
     except json.JSONDecodeError as error:
-        reason = f"is not JSON (column {error.colno}: {_lower_first(error.msg)})"
-        raise BadFileError(f"{path}:{error.lineno}", reason) from None
+        raise BadFileError(f"{path}:{error.lineno}", _not_json(error)) from None
     except _NotPlainJsonError as error:
         raise BadFileError(path, str(error)) from None
 
@@ -127,15 +127,15 @@ def parse_json_object(line: str, place: str, options: ReadOptions) -> dict[str, 
     """
     try:
         value = _decode_json(line)
-        # Python's limit of nesting depends on the call stack. A line that is indexed here must be readable everywhere.
         if not isinstance(value, dict):
             reason = f"is {json_name(value)}, not a JSON object{list_advice(value)}"
+        # Python's limit of nesting depends on the call stack. A line that is indexed here must be readable everywhere.
         elif line.count("[") + line.count("{") > DEEPEST and _depth(value) > DEEPEST + ("checksum" in value):
             reason = "is nested too deeply"
         else:
             return value
     except json.JSONDecodeError as error:
-        reason = find_unended_json(line) or f"is not JSON (column {error.colno}: {_lower_first(error.msg)})"
+        reason = find_unended_json(line) or _not_json(error)
     except _NotPlainJsonError as error:
         reason = str(error)
     options.bad_lines.report(place, reason)
@@ -167,7 +167,7 @@ def _refuse_constant(name: str) -> float:
 
 def _finite(digits: str) -> float:
     number = float(digits)
-    if number in (float("inf"), float("-inf")):
+    if math.isinf(number):
         raise _NotPlainJsonError(f"contains a number that is too large ({digits[:40]})")
     return number
 
@@ -193,5 +193,5 @@ def _decode_json(text: str) -> Any:
     return value
 
 
-def _lower_first(message: str) -> str:
-    return message[:1].lower() + message[1:]
+def _not_json(error: json.JSONDecodeError) -> str:
+    return f"is not JSON (column {error.colno}: {error.msg[:1].lower()}{error.msg[1:]})"

@@ -62,9 +62,9 @@ def parse_script(script: str) -> Any:
     Raises BrokenScriptError, with line and column, if the script is not JSON.
     """
     value = _parse_leniently(script)
-    if not _SURROGATE_ESCAPE.search(script):
-        return value
-    return json.loads(_SURROGATE.sub("\ufffd", json.dumps(value, ensure_ascii=False)))
+    if _SURROGATE_ESCAPE.search(script):
+        return json.loads(_SURROGATE.sub("\ufffd", json.dumps(value, ensure_ascii=False)))
+    return value
 
 
 def _parse_leniently(script: str) -> Any:
@@ -76,13 +76,12 @@ def _parse_leniently(script: str) -> Any:
         raise BrokenScriptError(f"is not JSON ({type(error).__name__})") from None
     plain = _COMMENT.sub(lambda match: _BAD_ESCAPE.sub(_repair_escape, match[1]) if match[1] else " ", script)
     plain = _TRAILING_COMMA.sub(lambda match: match[1] or "", plain)
-    decoder, values = json.JSONDecoder(strict=False), list[Any]()
-    at = _BETWEEN.match(plain).end()  # type: ignore[union-attr]  # it matches at least the empty text
+    decoder, values, at = json.JSONDecoder(strict=False), list[Any](), 0
     try:
-        while at < len(plain):
+        # The pattern matches at least the empty text.
+        while (at := _BETWEEN.match(plain, at).end()) < len(plain):  # type: ignore[union-attr]
             value, at = decoder.raw_decode(plain, at)
             values.append(value)
-            at = _BETWEEN.match(plain, at).end()  # type: ignore[union-attr]
     except (RecursionError, ValueError):
         raise BrokenScriptError(reason) from None
     if not values:
@@ -173,8 +172,6 @@ def _is_item(element: Any) -> bool:
 
 
 class _Items:
-    """Reads the items of a page, and visits a limited number of elements."""
-
     def __init__(self, tree: Any) -> None:
         self._tree = tree
         self._left = _MOST_STEPS

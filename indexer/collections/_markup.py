@@ -70,18 +70,11 @@ def without_tags(source: str, instead: str, is_tag: Callable[[str], bool] = bool
     """Return ``source`` with each comment, and each tag that ``is_tag`` accepts, replaced by ``instead``."""
     kept, position, last_comment = list[str](), 0, source.rfind("-->")
     while match := _TAG_OR_COMMENT.search(source, position):
-        end = match.end()
-        if match[0] == _COMMENT:
-            if end > last_comment:  # a comment that is not closed is text
-                kept.append(source[position:end])
-                position = end
-                continue
+        end, is_comment = match.end(), match[0] == _COMMENT
+        stays = end > last_comment if is_comment else not is_tag(match[0])  # a comment that is not closed is text
+        if is_comment and not stays:
             end = source.index("-->", end) + len("-->")
-        elif not is_tag(match[0]):
-            kept.append(source[position:end])
-            position = end
-            continue
-        kept += source[position : match.start()], instead
+        kept += [source[position:end]] if stays else [source[position : match.start()], instead]
         position = end
     return "".join([*kept, source[position:]])
 

@@ -56,17 +56,12 @@ def select_readable(*suffixes: str) -> tuple[str, ...]:
 
 def first_table(path: Path) -> bytes:
     """Return a workbook's first sheet with content, as tab-separated UTF-8 text, one line per row."""
-    return _current_sheet(path).texts[0].encode()
+    return _sheet(path, path.stat().st_mtime_ns, path.stat().st_size).texts[0].encode()
 
 
 def sheet_note(path: Path) -> str:
     """Return a note about which sheet of a workbook is read, ``""`` if it has only one."""
-    return _current_sheet(path).title
-
-
-def _current_sheet(path: Path) -> _Answer:
-    status = path.stat()
-    return _sheet(path, status.st_mtime_ns, status.st_size)
+    return _sheet(path, path.stat().st_mtime_ns, path.stat().st_size).title
 
 
 @lru_cache(maxsize=1)  # a file is read several times in a row
@@ -104,9 +99,8 @@ def _read_sheet(path: str) -> _Answer:
     except calamine.PasswordError:
         return _Answer(refusal=_PROTECTED)
     except calamine.CalamineError as error:
-        return _Answer(
-            refusal=f"is not a valid workbook ({' '.join(str(error).split())[:200]}); save it again, or save it as CSV"
-        )
+        reason = " ".join(str(error).split())[:200]
+        return _Answer(refusal=f"is not a valid workbook ({reason}); save it again, or save it as CSV")
     return _Answer(refusal="is a workbook whose sheets are empty")
 
 
@@ -134,7 +128,6 @@ def _lines(sheet: Any) -> Iterator[str]:
 
 
 def _plain(cell: Any) -> str:
-    """Return the text of a cell: a day in ISO 8601, a whole number without a decimal point."""
     if hasattr(cell, "isoformat"):
         return str(cell.isoformat()).removesuffix("T00:00:00")
     if isinstance(cell, float) and cell.is_integer():

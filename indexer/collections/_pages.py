@@ -7,6 +7,7 @@ import logging
 import re
 import unicodedata
 from collections.abc import Iterator
+from contextlib import suppress
 from copy import deepcopy
 from itertools import islice
 from typing import Any, NamedTuple
@@ -161,25 +162,20 @@ def decode(content: bytes, charset: str = "") -> str:
     """Return a page's text, decoded by its byte-order mark, else as UTF-8 if valid, else as declared, else by a guess.
 
     ``charset`` comes from the HTTP header. A declared encoding whose bytes look like UTF-8, such as ISO-2022-JP, is
-    tried before UTF-8. Text that is UTF-8 except for a few bytes, such as a truncated page, is read as UTF-8 with
-    replacement characters.
+    tried before UTF-8. Text with a few bytes that are not UTF-8, such as a truncated page, is read as UTF-8.
     """
     for mark, encoding in _MARKS:
         if content.startswith(mark):
             return content[len(mark) :].decode(encoding, "replace")
     declared = _read_declared(content, charset)
-    tries = [name for name in declared if name.startswith(_SEVEN_BIT)]
-    for encoding in (*tries, "utf-8"):
-        if (text := _strict(content, encoding)) is not None:
-            return text
+    text = _decode_as([*(name for name in declared if name.startswith(_SEVEN_BIT)), "utf-8"], content)
+    if text is not None:
+        return text
     lenient = content.decode("utf-8", "replace")
-    broken = lenient.count("\ufffd")
-    if broken * 4 < sum(character > "\x7f" for character in lenient):
+    if lenient.count("\ufffd") * 4 < sum(character > "\x7f" for character in lenient):
         return lenient
-    for encoding in (*declared, *_guess_encodings(content)):
-        if (text := _strict(content, encoding)) is not None:
-            return text
-    return content.decode(declared[0] if declared else "cp1252", "replace")
+    text = _decode_as([*declared, *_guess_encodings(content)], content)
+    return content.decode(declared[0] if declared else "cp1252", "replace") if text is None else text
 
 
 def extract(source: str, url: str = "", latest: str = "") -> Page | None:
@@ -225,7 +221,6 @@ def extract(source: str, url: str = "", latest: str = "") -> Page | None:
 
 
 def _tree(source: str) -> Any:
-    """Parse a page, or return ``None`` if it is empty."""
     from trafilatura.utils import load_html
 
     check_attributes(source)
@@ -233,15 +228,11 @@ def _tree(source: str) -> Any:
     tree = load_html(whole)
     if tree is None and whole.strip():  # a fragment, which trafilatura rejects
         tree = load_html(f"<html><body><div>{whole}</div></body></html>")
-    if tree is not None and next(islice(tree.iter(), MOST_ELEMENTS, None), None) is not None:
+    if tree is None:
+        return None
+    if next(islice(tree.iter(), MOST_ELEMENTS, None), None) is not None:
         raise PageTooLargeError(f"page of more than {MOST_ELEMENTS:,} elements")
-    if tree is not None:
-        _cut(tree)
-    return tree
-
-
-def _cut(tree: Any) -> None:
-    """Cut attributes and scripts of a parsed page that would take quadratic time to read."""
+    # Cut attributes and scripts that would take quadratic time to read.
     for value in tree.xpath(_LONG_ATTRIBUTES):
         value.getparent().set(value.attrname, value[:_LONGEST_ATTRIBUTE])
     for script in tree.iter("script"):
@@ -249,6 +240,7 @@ def _cut(tree: Any) -> None:
         marks = [text.count("<", text.rfind(">") + 1), *map(text.count, _COSTLY_MARKS)]
         if max(marks) > _MOST_MARKS or _LONG_NAME.search(text):
             script.text = ""
+    return tree
 
 
 def check_attributes(source: str) -> None:
@@ -394,13 +386,10 @@ def _is_aside(element: Any) -> bool:
 
 
 def _written_dates(tree: Any) -> Iterator[str]:
-    """Yield the publication dates in a page, most reliable first."""
     for script in tree.iter("script"):
         if "ld+json" in (script.get("type") or ""):
-            try:
+            with suppress(BrokenScriptError):
                 yield from _linked_dates(parse_script((script.text or "").strip()))
-            except BrokenScriptError:
-                continue
     metas: dict[str, str] = {}
     for meta in tree.iter("meta"):
         for name in ("property", "name", "itemprop"):
@@ -435,7 +424,6 @@ def _date_in(element: Any) -> str:
 
 
 def _linked_dates(value: Any) -> Iterator[str]:
-    """Yield the publication dates of the page's own linked data, outer objects before inner ones."""
     level = [value]
     for _ in range(6):
         inner: list[Any] = []
@@ -450,10 +438,7 @@ def _linked_dates(value: Any) -> Iterator[str]:
 
 
 def _tidy(text: str) -> str:
-    """Return a text with single spaces, without blank lines and without the bars around the rows of tables.
-
-    A long line that equals the line before it is left out.
-    """
+    """Return a text with single spaces, without blank lines, bars around rows, and long lines that repeat the last."""
     text = _RAISED_DIGITS.sub(lambda match: f"^{unicodedata.normalize('NFKC', match[0])}", text)
     kept = list[str]()
     for line in (" ".join(line.split()) for line in text.replace(_BREAK, "\n").splitlines()):
@@ -487,7 +472,6 @@ def _read_declared(content: bytes, charset: str) -> list[str]:
 
 
 def _is_charset(name: str) -> bool:
-    """Return whether Python knows ``name`` as an encoding of text on the web, which ``hex`` and ``idna`` are not."""
     try:
         return _CHARSETS.match(codecs.lookup(name).name) is not None
     except (LookupError, ValueError):
@@ -504,8 +488,8 @@ def _guess_encodings(content: bytes) -> list[str]:
     return [name for name in guesses if not name.startswith(_SEVEN_BIT)]  # UTF-16 without a mark would contain NULs
 
 
-def _strict(content: bytes, encoding: str) -> str | None:
-    try:
-        return content.decode(encoding)
-    except (LookupError, ValueError):
-        return None
+def _decode_as(encodings: list[str], content: bytes) -> str | None:
+    for encoding in encodings:
+        with suppress(LookupError, ValueError):
+            return content.decode(encoding)
+    return None

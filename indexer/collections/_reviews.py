@@ -225,7 +225,6 @@ def _first_object(value: Any) -> Node:
 
 
 def _claimant(claim: Node) -> Node:
-    """Return the person or body that made the claim; older markup names it as the author of the work with the claim."""
     for holder in (claim, _first_object(claim.get("appearance")), _first_object(claim.get("firstAppearance"))):
         for name in ("author", "creator"):
             person = _first_object(holder.get(name))

@@ -72,8 +72,7 @@ def kind_for(shape: TableShape) -> str:
 def is_table(start: bytes, shape: TableShape) -> bool:
     """Return whether a file is surely a table.
 
-    It is a table if a kind of source knows its columns. It is also a table if its delimiter is not a comma and its rows
-    have equal numbers of cells.
+    A kind of source knows its columns, or its delimiter is not a comma and its rows have equal numbers of cells.
     """
     if shape.form not in TABLES or shape.form == "commas" or kind_for(shape):
         return shape.form in TABLES and bool(kind_for(shape))
@@ -137,10 +136,9 @@ def is_quoted(start: bytes, delimiter: str) -> bool:
 
 
 def guessed_encoding(path: Path, start: bytes, options: ReadOptions) -> str:
-    """Guess the encoding of a table that is not UTF-8, and note the guess; return ``""`` without a guess.
+    """Guess and note the encoding of a table that is not UTF-8, ``""`` without a guess; note which sheet is read.
 
     If only a few letters are not ASCII, guess an encoding of Western Europe, unless some of these letters are UTF-8.
-    For a workbook, note which sheet is read.
     """
     if path.suffix.lower() in SHEETS and (note := sheet_note(path)):
         options.note(f"{path}: {note}")
@@ -214,8 +212,8 @@ class _RowLines:
         self._lines, self._options = lines, options
         mark, words = re.escape(delimiter), "|".join(map(re.escape, sorted(_MISSING)))
         self._missing = re.compile(rf"(?:(?<={mark})|\A)(?:{words})(?={mark}|\Z)")
-        self._chars, self._quotes = -1, 0
-        self.place, self.reported = "", False
+        self.place = ""
+        self.begin_row()
 
     def begin_row(self) -> None:
         self._chars, self._quotes, self.reported = -1, 0, False
@@ -247,10 +245,10 @@ class _RowLines:
 class Columns(NamedTuple):
     """The columns that a reader looks for.
 
-    Each entry of ``required`` is a group of fields; a header must have a column for at least one of them. A column that
-    only ``names`` contains, and not the reader's ``own`` names, is a guess, which is noted. ``docid`` names the field
-    of ids. If no column fits this field, ids are made from the content of the rows; an empty ``docid`` disables this.
-    ``unused`` is the beginning of the note about unused columns, which appears if ids are made or a column is guessed.
+    A header must have a column for a field of each group in ``required``. A column that only ``names`` contains, and
+    not the reader's ``own`` names, is a guess, which is noted. If no column fits the field ``docid``, ids are made from
+    the content of the rows; an empty ``docid`` disables this. ``unused`` begins the note about unused columns, which
+    appears if ids are made or a column is guessed.
     """
 
     names: Names
@@ -313,7 +311,6 @@ def read_rows(path: Path, options: ReadOptions, columns: Columns) -> Iterator[tu
     """
     suffix = path.with_suffix("").suffix if path.suffix.lower() == ".gz" else path.suffix
     makes_ids = False
-    rows: Iterator[tuple[str, Row]]
     match suffix.lower():
         case ".csv" | ".tsv" | ".txt" | ".xlsx" | ".ods":
             makes_ids, rows = _read_delimited(path, options, columns)
@@ -387,9 +384,7 @@ def as_text(value: Any) -> str:
             return value.isoformat()[:10]
         case list() if all(isinstance(part, str) for part in value):
             return "; ".join(part.strip() for part in value)
-    raise ValueError(
-        "contains an infinite number" if isinstance(value, float) else f"contains a {type(value).__name__}"
-    )
+    raise ValueError(f"contains {'an infinite number' if isinstance(value, float) else f'a {type(value).__name__}'}")
 
 
 def _read_delimited(path: Path, options: ReadOptions, columns: Columns) -> tuple[bool, Iterator[tuple[str, Row]]]:

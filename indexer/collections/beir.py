@@ -12,8 +12,6 @@ from ._files import one_file
 from ._tables import read_json_lines
 
 SUMMARY = "a collection in BEIR's form: its folder, or its corpus.jsonl"
-SPLIT = False
-SENTENCES = False
 WHOLE_FOLDER = True
 FILES: tuple[Files, ...] = (("JSON lines", frozenset({"_id", "text"})),)
 

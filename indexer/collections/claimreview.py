@@ -26,9 +26,6 @@ from ._reviews import DOCID, docid_in, fields_of, metadata_of
 from ._tables import Columns, read_json_lines, read_rows
 
 SUMMARY = "fact-checks as schema.org ClaimReview: web pages, JSON-LD, Data Commons' feed, CSV"
-SPLIT = False
-SENTENCES = False
-WHOLE_FOLDER = False
 COLUMNS = True
 FILTER_FIELDS = ("verdict", "rating")
 FILES: tuple[Files, ...] = (
@@ -86,8 +83,6 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
 
 
 class _Review(NamedTuple):
-    """A review with its place, and the language and the address of its page."""
-
     place: str
     node: Node
     language: str = ""
@@ -130,7 +125,6 @@ def _nest(row: Mapping[str, str]) -> Node:
 
 
 def _of_page(path: Path, options: ReadOptions) -> list[_Review]:
-    """Return the reviews of a web page: those of its scripts, then those of its elements."""
     content = read_bytes(path, options)
     if kind := binary_kind(content):
         raise BadFileError(path, f"is {kind}, not a web page")

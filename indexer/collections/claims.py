@@ -20,9 +20,6 @@ from ._reviews import with_rating
 from ._tables import Columns, Row, read_rows, texts_of
 
 SUMMARY = "verified claims: TSV, CSV, JSON or JSON lines with an id, vclaim and title"
-SPLIT = False
-SENTENCES = False
-WHOLE_FOLDER = False
 COLUMNS = True
 FILTER_FIELDS = ("rating", "label", "verdict")
 FILES: tuple[Files, ...] = (

@@ -15,21 +15,19 @@ from __future__ import annotations
 import os
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from hashlib import blake2b
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from ...retrieval.domain import Span
 from ...retrieval.records.dates import clean_date
 from . import Files, ReadOptions, Record, dated
-from ._documents import check_docid, make_record
+from ._documents import check_docid, digest, make_record
 from ._files import BadFileError, one_file
 from ._lines import read_json
 from ._tables import Columns, Row, read_rows
 
 SUMMARY = "papers of CORD-19: a release's folder, or its metadata as CSV, JSON lines, Parquet or pandas pickle"
 SPLIT = True
-SENTENCES = False
 WHOLE_FOLDER = True
 FILES: tuple[Files, ...] = (
     ("tabs", frozenset({"cord_uid", "title"})),
@@ -44,16 +42,12 @@ _COLUMNS = Columns(_NAMES, (("cord_uid",), ("title", "abstract")))
 
 
 class _Paper(NamedTuple):
-    """A row of metadata with its place, and the folder of the parses next to its table."""
-
     place: str
     row: Row
     parses: _ParseFolder
 
 
 class _Parse(NamedTuple):
-    """A parse of a paper; a missing part is ``""``."""
-
     title: str = ""
     abstract: str = ""
     body: str = ""
@@ -75,37 +69,33 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
             yield record
 
 
-def _digest(docid: str) -> int:
-    return int.from_bytes(blake2b(docid.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+def _number(docid: str) -> int:
+    return int.from_bytes(digest(docid), "little")
 
 
 def _count_repeats(docids: Iterable[str]) -> dict[int, int]:
     """Return the count of each id that occurs more than once, by the id's digest. This needs eight bytes per id."""
     import numpy as np
 
-    digests = array("Q", map(_digest, docids))
+    digests = array("Q", map(_number, docids))
     distinct, counts = np.unique(np.frombuffer(digests, dtype=np.uint64), return_counts=True)
     again = counts > 1
     return dict(zip(distinct[again].tolist(), counts[again].tolist(), strict=True))
 
 
 def _group_rows(papers: Iterable[_Paper], repeats: Mapping[int, int]) -> Iterator[list[_Paper]]:
-    """Yield the rows of each paper together, at the position of its last row.
-
-    Papers with fewer rows than the first pass counted follow at the end.
-    """
+    """Yield the rows of each paper together, at the position of its last row; at the end, papers that lack a row."""
     waiting: dict[str, list[_Paper]] = {}
     for paper in papers:
         docid = paper.row["cord_uid"]
         rows = waiting.setdefault(docid, [])
         rows.append(paper)
-        if len(rows) >= repeats.get(_digest(docid), 1):
+        if len(rows) >= repeats.get(_number(docid), 1):
             yield waiting.pop(docid)
     yield from waiting.values()
 
 
 def _papers(tables: Sequence[tuple[Path, _ParseFolder]], options: ReadOptions) -> Iterator[_Paper]:
-    """Yield the rows that have a valid docid; report the others."""
     for path, parses in tables:
         for place, row in read_rows(path, options, _COLUMNS):
             if reason := check_docid(row["cord_uid"]) if "cord_uid" in row else "has no cord_uid":
@@ -126,7 +116,6 @@ def _merge_rows(rows: Sequence[Row]) -> Row:
 
 
 def _record(paper: _Paper, options: ReadOptions) -> Record | None:
-    """Return the document of a paper, or ``None`` if it has no text to search."""
     row = paper.row
     parse = paper.parses.read(row, options)
     text = "\n\n".join(part for part in (row.get("abstract", "") or parse.abstract, parse.body) if part)
@@ -160,12 +149,13 @@ class _ParseFolder:
 
         A damaged parse is reported. A listed parse that is missing is counted if the first folder of its path exists.
         """
+        is_listed = any(name in row for name in _FILES)
         for column, older, ending in ((_FILES[0], "pmcid", ".xml.json"), (_FILES[1], "sha", ".json")):
-            if any(name in row for name in _FILES):
-                paths = self._find_listed(_parts(row.get(column, "")), options)
-            else:
-                paths = [path for name in _parts(row.get(older, "")) if (path := self._find_file(f"{name}{ending}"))]
-            parses = [parse for path in paths if (parse := _read_parse(path, options)) is not None]
+            names = _parts(row.get(column if is_listed else older, ""))
+            found = (
+                self._find_listed(names, options) if is_listed else (self._find_file(name + ending) for name in names)
+            )
+            parses = [parse for path in found if path and (parse := _read_parse(path, options))]
             best = max(parses, key=lambda parse: len(parse.body), default=_Parse())
             if best.body:
                 return best
@@ -185,7 +175,6 @@ class _ParseFolder:
         return files
 
     def _find_file(self, name: str) -> Path | None:
-        """Return the first file with that name, in the order of the folders' names."""
         if "/" in name or "\\" in name:
             return None
         if self._folders is None:
@@ -195,7 +184,6 @@ class _ParseFolder:
 
 
 def _parts(listed: str) -> list[str]:
-    """Return the values of a cell that lists several as ``a; b``."""
     return [part for piece in listed.split(";") if (part := piece.strip())]
 
 

@@ -24,7 +24,6 @@ from ._tables import read_json_lines
 SUMMARY = "Wikipedia pages in FEVER's form: wiki-*.jsonl shards or their folder; each sentence a passage"
 SPLIT = True
 SENTENCES = True
-WHOLE_FOLDER = False
 FILES: tuple[Files, ...] = (("JSON lines", frozenset({"id", "lines"})),)
 
 _BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}", "-COLON-": ":"}
@@ -84,7 +83,6 @@ def _fault(page: dict[str, Any]) -> str:
 
 
 def _record(page: dict[str, Any], place: str, options: ReadOptions) -> Record | None:
-    """Return the document of a page with its sentences joined by blanks, or ``None`` if the page has no sentence."""
     numbered = [(number, readable(sentence)) for number, sentence in sentences(page["lines"])]
     if not numbered:
         return None

@@ -21,9 +21,6 @@ from ._lines import parse_json_object
 from ._tables import read_json_lines
 
 SUMMARY = "documents as JSON lines: docid, text, and optionally title, url, date, language, source, topic"
-SPLIT = False
-SENTENCES = False
-WHOLE_FOLDER = False
 FILES: tuple[Files, ...] = (
     ("JSON lines", frozenset({"docid", "text"})),
     ("JSON lines", frozenset({"id", "text"})),
@@ -61,7 +58,6 @@ def _record(row: dict[str, Any], place: str, options: ReadOptions) -> Record | N
 
 
 def _read_exported(row: dict[str, Any], place: str, options: ReadOptions) -> Record | None:
-    """Return an exported document unchanged, or report it as bad and return ``None``."""
     digest = row.pop("checksum")
     try:
         document = Document(*msgspec.structs.astuple(msgspec.convert(row, _Exported)))

@@ -38,9 +38,6 @@ from ._tables import (
 )
 
 SUMMARY = "text snippets: TSV or JSON lines with id and text, and optionally topic, page, url, title, date"
-SPLIT = False
-SENTENCES = False
-WHOLE_FOLDER = False
 COLUMNS = True
 FILES: tuple[Files, ...] = (
     *(
@@ -69,7 +66,7 @@ _OTHER_IDS = frozenset("qid queryid tweetid claimid vclaimid postid documentid s
 _HEADERLESS = {2: ["docid", "text"], 3: ["docid", "topic", "text"]}
 _SPELLINGS = {"docid": '"id" (or "docid", "snippet_id")', "text": '"text" (or "snippet")'}
 """The names that the id's or the text's column may have, for messages."""
-_MARKS = {",": "a comma", ";": "a semicolon", "|": "a vertical bar"}
+_MARKS = {",": "comma", ";": "semicolon", "|": "vertical bar"}
 _LONGEST_NAME = 40
 _DIGIT = re.compile(r"\d")
 _OF_NO_NAME = re.compile(r"[\d\s]")
@@ -113,7 +110,7 @@ def _read_file(path: Path, options: ReadOptions) -> Iterator[Record]:
         yield from _read_objects(chain([first], lines), options)
     else:
         # If many rows have other numbers of cells, only the header shows the delimiter.
-        mark = next((mark for mark in ",;|" if "\t" not in first[1] and _is_header_by(mark, *first, options)), "\t")
+        mark = next((mark for mark in _MARKS if "\t" not in first[1] and _is_header_by(mark, *first, options)), "\t")
         quoting = mark != "\t" or is_quoted(start, mark)
         yield from _read_rows(read_cells(path, options, mark, quoting=quoting, fallback=fallback), options, mark)
 
@@ -138,7 +135,6 @@ def _read_objects(lines: Iterator[tuple[str, str]], options: ReadOptions) -> Ite
 
 
 def _paragraphs(row: dict[str, Any], place: str, options: ReadOptions) -> Iterator[Mapping[str, Any]]:
-    """Yield ``row`` itself if it is a snippet or, if it is a page, its paragraphs, each with the page's fields."""
     paragraphs = row.get("paragraphs")
     if "paragraphs" not in row:
         yield row
@@ -169,19 +165,15 @@ def _read_rows(rows: Iterator[tuple[str, list[str]]], options: ReadOptions, mark
             raise SourceError(what, place=place, remedy=_rename(cells))
     columns = header or _headerless(cells, place)
     if header is None and not _DIGIT.search(cells[0]):
-        read_as = ", ".join(columns)
-        options.note(
-            f"{place}: the first line has no known column names, so the columns are read as {read_as}; see --column"
-        )
+        what = f"the first line has no known column names, so the columns are read as {', '.join(columns)}"
+        options.note(f"{place}: {what}; see --column")
     makes_ids = bool(header) and _make_columns(options).check(place, [cell.strip() for cell in cells], options)
     for place, cells in rows if header else chain([first], rows):
         row = dict(zip(columns, cells, strict=False))
         if len(cells) != len(columns):
-            remedy = (
-                f"put a text with {_MARKS[mark]} in quotes"
-                if mark in _MARKS
-                else "write a tab inside a text as a space"
-            )
+            remedy = "write a tab inside a text as a space"
+            if mark in _MARKS:
+                remedy = f"put a text with a {_MARKS[mark]} in quotes"
             options.bad_lines.report(place, f"has {_columns(len(cells))}, not {len(columns)}; {remedy}")
         elif header is None and re.search(r"\s", row.get("topic", "").strip()):
             reason = "contains white space (without a header, 3 columns are id, topic, text)"
@@ -201,8 +193,8 @@ def _make_columns(options: ReadOptions) -> Columns:
 def _header(cells: Sequence[str], place: str, options: ReadOptions) -> list[str] | None:
     """Return the fields of the columns if ``cells`` are a header, and ``None`` if they are a snippet.
 
-    A row is a header if one of its cells names the id, the text or a column from the options. No cell of a header is
-    longer than a name. Raises SourceError if a header lacks a text or names a column twice.
+    A header names the id, the text or a column from the options, and has no long cell. Raises SourceError if a header
+    lacks a text or names a column twice.
     """
     named = [cell.strip() for cell in cells]
     own, known = columns_of(named, _NAMES), _make_columns(options).of(named)
@@ -225,7 +217,6 @@ def _header(cells: Sequence[str], place: str, options: ReadOptions) -> list[str]
 
 
 def _headerless(cells: Sequence[str], place: str) -> list[str]:
-    """Return the names of the columns of a file without a header."""
     if plain_name(cells[0]) in _OTHER_IDS:
         what = f"the column {cells[0].strip()!r} is not a known name for the ids of snippets"
         raise SourceError(what, place=place, remedy='name the columns "id" and "text"')
@@ -235,9 +226,8 @@ def _headerless(cells: Sequence[str], place: str) -> list[str]:
         what = f'has {_columns(len(cells))}, and its first line does not name a column "id" or "text"'
         what += " (without a header they are id, text or id, topic, text)"
         raise SourceError(what, place=place, remedy=_rename(cells))
-    if mark := next((mark for mark in ",;|" if mark in cells[0]), ""):
-        between = {",": "commas", ";": "semicolons", "|": "vertical bars"}[mark]
-        what = f"has no tab, and no header with column names separated by {between}"
+    if mark := next((mark for mark in _MARKS if mark in cells[0]), ""):
+        what = f"has no tab, and no header with column names separated by {_MARKS[mark]}s"
         remedy = f'write the names of the columns in the first line, as in "id{mark}text"'
         named = next(csv.reader([cells[0]], delimiter=mark))
         if all(0 < len(name) <= _LONGEST_NAME and not _DIGIT.search(name) for name in named):

@@ -23,9 +23,6 @@ from ._lines import read_lines
 from ._markup import Element, elements, first_inside, starts, without, without_tags
 
 SUMMARY = "TREC documents: SGML newswire and web collections"
-SPLIT = False
-SENTENCES = False
-WHOLE_FOLDER = False
 FILES: tuple[Files, ...] = (("XML", frozenset()),)
 
 _START = re.compile(r"<DOC(?:\s[^<>]*)?>", re.I)
@@ -131,7 +128,6 @@ def _record(place: str, source: str, options: ReadOptions) -> Record | None:
 
 
 def _news_fields(body: str, options: ReadOptions) -> dict[str, str]:
-    """Return text, title and date of a newswire document; count the other elements."""
     closed = {name.lower() for name in re.findall(r"</([A-Za-z][\w.:-]*)", body)}
 
     def is_tag(written: str) -> bool:
@@ -184,7 +180,6 @@ def _web_fields(body: str, header: Element) -> dict[str, str]:
 
 
 def _plain(source: str, is_tag: Callable[[str], bool] = bool) -> str:
-    """Return text without markup, one paragraph per line, with entities decoded."""
     text = _INLINE.sub(lambda match: "" if is_tag(match[0]) else match[0], source)
     text = without_tags(text, " ", is_tag)
     for entity, character in _ENTITIES.items():

@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote
 
 from ...retrieval.domain import NO_METADATA
@@ -31,22 +31,15 @@ from ._tables import is_table, kind_for
 
 SUMMARY = "web pages: HTML, PDF and text files or folders of them, WARC and ARC archives"
 SPLIT = True
-SENTENCES = False
 WHOLE_FOLDER = True
 FILES: tuple[Files, ...] = (("HTML", frozenset()),)
 
 _TABLE_ENDINGS = (".tsv", ".csv", *SHEETS, ".ndjson", ".parquet", ".pkl")
 _PAGES = (".html", ".htm", ".xhtml", ".txt")
+_Result = dict[str, str]
+"""The url and the title of a page in the results of a search, and the topic: the id of the claim."""
 _SAVED_FROM = re.compile(r"<!--\s*saved from url=\(\d+\)\s*(https?://[^\s<>]+?)\s*-->", re.I)
 """The comment that browsers write at the top of a saved page."""
-
-
-class _Result(NamedTuple):
-    """A page in the results of a search; ``topic`` is the id of the claim."""
-
-    url: str = ""
-    title: str = ""
-    topic: str = ""
 
 
 def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
@@ -58,7 +51,7 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
     pages = [source for source in sources if source not in claims]
     files = expand(pages, (*_PAGES, *ARCHIVES, *select_readable(PDF)), options)
     archives = {path for path in files if is_archive(path)}
-    results: dict[str, _Result] = {}
+    results: dict[str, _Result] = {}  # by the id of the page
     beside = (path for source in pages if source.is_dir() for path in _beside(source))
     for path in expand(claims, (), options) or beside:
         for place, claim in read_objects(path, options):
@@ -70,7 +63,7 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
     for path in files:
         if path in archives:
             yield from _read_archive(path, archived, options)
-        elif record := _page_of_file(path, docids[path], results.get(_stem(path.name), _Result()), options):
+        elif record := _page_of_file(path, docids[path], results.get(_stem(path.name), {}), options):
             # A file that the user names may have the name of another page; in a later crawl, it is the same page.
             yield record._replace(known_by="file" if path in pages else "")
 
@@ -96,22 +89,21 @@ def _is_claim(row: Mapping[str, Any]) -> bool:
 
 
 def _results(claim: Mapping[str, Any]) -> Iterator[tuple[str, _Result]]:
-    """Yield the page ids and the results of a claim of CheckThat! 2019."""
     for result in claim["results"]:
         if isinstance(result, dict) and isinstance(result.get("pageID"), str):
             url, title = (str(result.get(key) or "") for key in ("url", "title"))
-            yield result["pageID"], _Result(url, " ".join(title.split()), claim["claimID"])
+            yield result["pageID"], {"url": url, "title": " ".join(title.split()), "topic": claim["claimID"]}
 
 
 def _page_of_file(path: Path, docid: str, result: _Result, options: ReadOptions) -> Record | None:
-    """Return the document of a file; if there is none, report or count the reason and return ``None``."""
     place = str(path)
-    fields = {"docid": docid, "url": result.url, "topic": result.topic or checkthat_ids(docid)[0]}
+    url, known = result.get("url", ""), result.get("title", "")
+    fields = {"docid": docid, "url": url, "topic": result.get("topic", "") or checkthat_ids(docid)[0]}
     try:
         content = read_bytes(path, options)
         if content.startswith(b"%PDF"):
             title, text, starts = pdf_text(path)
-            fields["title"] = result.title or title
+            fields["title"] = known or title
             return _record(Page(text, title, "", "", ""), fields, place, options, {PAGE_STARTS: starts})
     except BadFileError as error:
         options.bad_lines.report(error.place, error.what)
@@ -130,9 +122,9 @@ def _page_of_file(path: Path, docid: str, result: _Result, options: ReadOptions)
     page = _plain_page(content, "") if plain else _html_page(content, place, options)
     if page is None:
         return None
-    shortened = not result.title or result.title.endswith(("...", "…"))  # search engines shorten long titles
-    title = (page.title if shortened else "") or result.title
-    return _record(page, {**fields, "url": result.url or page.url, "title": title}, place, options)
+    shortened = not known or known.endswith(("...", "…"))  # search engines shorten long titles
+    title = (page.title if shortened else "") or known
+    return _record(page, {**fields, "url": url or page.url, "title": title}, place, options)
 
 
 def _read_archive(path: Path, docids: Docids, options: ReadOptions) -> Iterator[Record]:
@@ -157,15 +149,13 @@ def _read_archive(path: Path, docids: Docids, options: ReadOptions) -> Iterator[
 
 
 def _html_page(content: bytes, place: str, options: ReadOptions, capture: Capture | None = None) -> Page | None:
-    """Return the main content of an HTML page; if there is none, report or count the reason and return ``None``."""
     text = decode(content, capture.charset if capture else "")
-    if capture:
-        url, latest = capture.url, last_day(capture.moment[:10])
-    else:
-        saved = _SAVED_FROM.search(text, 0, LOOKED_AT)
-        url, latest = (saved[1] if saved else ""), ""
     try:
-        page = extract(text, url, latest)
+        if capture:
+            page = extract(text, capture.url, last_day(capture.moment[:10]))
+        else:
+            saved = _SAVED_FROM.search(text, 0, LOOKED_AT)
+            page = extract(text, saved[1] if saved else "")
     except PageTooLargeError as error:
         options.leave_out(place, str(error))
         return None
@@ -212,5 +202,4 @@ def _stem(name: str) -> str:
 
 
 def _readable(name: str) -> str:
-    """Replace white space and control characters in a name by percent escapes."""
     return re.sub(r"[\s\x00-\x1f\x7f-\x9f]", lambda match: quote(match[0]), name)
