@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
-from ..retrieval.errors import IndexStateError
+from ..retrieval.errors import IndexStateError, MachineError
 from ..retrieval.files import os_errors_reported, sync_folder, temporary_beside
 from ..retrieval.search.opening import read_published
 
@@ -37,6 +37,8 @@ def point(alias: Path, index: Path) -> Pointed:
     if alias.exists() and not alias.is_symlink():
         what = "is not an alias: it is a file or folder itself"
         raise IndexStateError(what, place=alias, remedy="choose another name")
+    if not alias.parent.is_dir():
+        raise MachineError(f"there is no folder {alias.parent}", place=alias, remedy="create it first")
     with os_errors_reported(alias):
         before = _target(alias) if alias.is_symlink() else None
         temporary = temporary_beside(alias)

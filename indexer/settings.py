@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
 
 from ..retrieval import config
 from ..retrieval.config import Count, Positive, Settings, Weight
+from ..retrieval.plugins import NameOf
 
 
 class PassageSettings(Settings, frozen=True, kw_only=True):
@@ -13,7 +16,7 @@ class PassageSettings(Settings, frozen=True, kw_only=True):
 
     words: Positive = 200
     overlap_sentences: Count = 1
-    split: dict[str, bool] = msgspec.field(default_factory=dict)
+    split: dict[Annotated[str, NameOf("indexer.collections", "kind")], bool] = msgspec.field(default_factory=dict)
 
 
 class BuildSettings(config.BuildSettings, frozen=True, kw_only=True):
