@@ -25,7 +25,6 @@ from flask.globals import request_ctx
 
 from ..indexer.queue import bulks_waiting
 from .runtime import READY, IndexRegistry, registry
-from .search import Timed
 
 VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 """The environment variable that names the folder; the library reads it at its first import, after the fork."""
@@ -122,7 +121,7 @@ def _count(metrics: Metrics, response: Response) -> Response:
     return response
 
 
-def _count_request(metrics: Metrics, route: str, began: float, searches: Sequence[Timed]) -> None:
+def _count_request(metrics: Metrics, route: str, began: float, searches: Sequence[Any]) -> None:
     metrics.seconds(route)(perf_counter() - began)
     for search in searches:  # label by the kind of retriever, without its variant, so that there are few labels
         retriever, took = search.retriever.partition(":")[0], search.took

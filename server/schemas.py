@@ -296,7 +296,7 @@ def from_body(request: Request, kind: type[_Fields]) -> _Fields:
     """Return a request's JSON body; raise BadInput with the field, UnsupportedMediaType or RequestEntityTooLarge."""
     if not request.is_json:
         raise UnsupportedMediaType
-    body = fix_body(body_of(request))
+    body = body_of(request)
     try:
         fields = msgspec.json.decode(body, type=kind)
         if not issubclass(kind, ForeignFields):
@@ -306,21 +306,13 @@ def from_body(request: Request, kind: type[_Fields]) -> _Fields:
         raw: Any = None
         with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # there may be further faults
             raw = msgspec.json.decode(body)
-        raise _explain(mismatch_in(raw, error, partial(msgspec.convert, type=kind))) from None
+        raise explain_mismatch(mismatch_in(raw, error, partial(msgspec.convert, type=kind))) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise BadInput("body", f"is not JSON: {reason}") from None
 
 
 _SURROGATES = re.compile(rb"\\\\|\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u[dD][89a-fA-F]..")
-
-
-def fix_body(body: bytes) -> bytes:
-    """Return a body without a byte-order mark; half a surrogate pair becomes ``?``, as in an index."""
-    body = body.removeprefix(b"\xef\xbb\xbf")
-    if b"\\ud" not in body and b"\\uD" not in body:
-        return body
-    return _SURROGATES.sub(lambda found: b"?" if len(found[0]) == 6 else found[0], body)
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> None:
@@ -339,7 +331,7 @@ def from_query(parameters: MultiDict[str, str], kind: type[_Fields]) -> _Fields:
     try:
         fields = msgspec.convert(values, kind, strict=False)
     except msgspec.ValidationError as error:
-        raise explain_mismatch(error) from None
+        raise explain_mismatch(mismatch(error)) from None
     for name, value in values.items():
         if isinstance(value, str) and getattr(fields, name, value) is None:
             raise BadInput(name, f"{value!r} means no value; leave out the parameter instead")
@@ -347,22 +339,24 @@ def from_query(parameters: MultiDict[str, str], kind: type[_Fields]) -> _Fields:
 
 
 def body_of(request: Request) -> bytes:
-    """Return a request's body; raise RequestEntityTooLarge if it exceeds the limit."""
+    """Return a request's body without a byte-order mark; half a surrogate pair becomes ``?``, as in an index.
+
+    Raises RequestEntityTooLarge if it exceeds the limit.
+    """
     if request.environ.get("wsgi.input_terminated"):
         # The gateway has read the whole body within the limit, so it needs no further checks.
         body: bytes = request.environ["wsgi.input"].read()
+    else:
+        body = request.get_data(cache=False)
+    body = body.removeprefix(b"\xef\xbb\xbf")
+    if b"\\ud" not in body and b"\\uD" not in body:
         return body
-    return request.get_data(cache=False)
+    return _SURROGATES.sub(lambda found: b"?" if len(found[0]) == 6 else found[0], body)
 
 
-def explain_mismatch(error: msgspec.ValidationError) -> BadInput:
-    """Return a validation error as a BadInput that names the field, as ``queries[3].text``."""
-    return _explain(mismatch(error))
-
-
-def _explain(wrong: Mismatch) -> BadInput:
-    weighed = formerly_weighed(wrong.unknown) if wrong.path.endswith("fusion") else ""
-    if weighed:
+def explain_mismatch(wrong: Mismatch) -> BadInput:
+    """Return what is wrong with a request as a BadInput that names the field, as ``queries[3].text``."""
+    if wrong.path.endswith("fusion") and (weighed := formerly_weighed(wrong.unknown)):
         return BadInput(wrong.field, f'is now fusion.weights: {{"{weighed}": 0.5}}')
     if wrong.unknown:
         return BadInput(wrong.field, "there is no such field")

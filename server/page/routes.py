@@ -21,10 +21,11 @@ from ...retrieval.search.evidence import Evidence
 from ...retrieval.search.options import Search
 from ...retrieval.search.query_syntax import QUERY, parse_query
 from ...retrieval.text import web_link
+from ..api.routes import write_listing
 from ..errors import BadInput
 from ..memory import charged_document
 from ..runtime import ServedIndex, index_named, registry, suited_indexes
-from ..search import limit_of, query_errors_named
+from ..search import limit_of
 from .cards import LONGEST_EXCERPT, Mark, Review, blocks, excerpt, plain_citation, review_of, title_of
 from .i18n import direction_of
 from .layout import blueprint, chosen_indexes, page_of, reason_of, short_of, state_parameters
@@ -37,7 +38,6 @@ from .rankings import (
     labels_of,
     quotations_of,
     ranking,
-    ranking_of_many,
     rankings,
     searches_of,
 )
@@ -153,9 +153,7 @@ def _search_and_read_quotes(
 
 
 def _rank(searches: Sequence[IndexSearch], state: PageState) -> list[ShownRanking]:
-    if state.view == SIDE:
-        return rankings(searches)
-    return [ranking_of_many(searches) if len(searches) > 1 else ranking(searches[0])]
+    return rankings(searches) if state.view == SIDE else [ranking(searches)]
 
 
 def _correct_query(searches: Sequence[IndexSearch], state: PageState) -> str:
@@ -267,19 +265,13 @@ def export() -> Response:
     hits = [
         listings.example_hit(hit) if listings.is_example(hit.index or served[0].name) else hit for hit in ranked.hits
     ]
-    content: str | bytes
-    if format == listings.JSON:
-        media, suffix = "application/json", "json"
-        content = msgspec.json.encode({"query": {"text": state.query}, "hits": hits})
-    else:
-        kind = listings.kind(format)
-        media, suffix = kind.media, kind.suffix
-        with query_errors_named("format"):
-            content = kind.write(hits, "1")
-    headers = {"Content-Disposition": f'attachment; filename="evidence.{suffix}"'}
+    if format != listings.JSON:
+        return write_listing(hits, format, "1", ranked.late)
+    content = msgspec.json.encode({"query": {"text": state.query}, "hits": hits})
+    headers = {"Content-Disposition": 'attachment; filename="evidence.json"'}
     if ranked.late:
         headers["X-Cut-Off"] = ", ".join(ranked.late)
-    return Response(content, mimetype=media, headers=headers)
+    return Response(content, mimetype="application/json", headers=headers)
 
 
 def _json_address(state: PageState, served: Sequence[ServedIndex]) -> str:

@@ -16,6 +16,7 @@ from msgspec import Meta
 from werkzeug.datastructures import MultiDict
 
 from ...retrieval.config import Count
+from ...retrieval.records.validation import mismatch
 from ...retrieval.search.query_syntax import PLAIN, QUERY
 from ..errors import BadInput
 from ..schemas import RequestFields, SearchOptions, explain_mismatch
@@ -165,7 +166,7 @@ def read_parameters(parameters: MultiDict[str, str], kind: type[_Fields], known:
     try:
         return msgspec.convert(values, kind, strict=False)
     except msgspec.ValidationError as error:
-        wrong = explain_mismatch(error)
+        wrong = explain_mismatch(mismatch(error))
         raise _make_bad_input(wrong.field, wrong.unnamed) from None
 
 
