@@ -37,6 +37,8 @@ def says(description: str) -> Meta:
 
 
 FusionWeight = Annotated[float, Meta(ge=0, le=1_000, description="the weight of this ranking")]
+Name = Annotated[str, Meta(max_length=80)]
+Weights = Annotated[dict[Name, FusionWeight], Meta(max_length=16)]
 Tag = Annotated[str, Meta(pattern=r"^[!-~]{1,64}(?!\n)$")]
 _LISTS = frozenset({"facets", "filter", "stages"})
 _Fields = TypeVar("_Fields", bound="RequestFields")
@@ -72,10 +74,7 @@ class FusionRequest(RequestFields):
         None
     )
     rrf_k: Annotated[RrfK | None, says("the constant of reciprocal rank fusion; without kind, it selects rrf")] = None
-    weights: Annotated[
-        Annotated[dict[Annotated[str, Meta(max_length=80)], FusionWeight], Meta(max_length=16)] | None,
-        says("the rankings to fuse, each with its weight"),
-    ] = None
+    weights: Annotated[Weights | None, says("the rankings to fuse, each with its weight")] = None
     depth: Annotated[Positive | None, says("the number of hits of each ranking to fuse")] = None
 
 
@@ -89,10 +88,9 @@ class SearchOptions(RequestFields):
     """The options of a search; ``None`` selects the configured value."""
 
     k: Annotated[Positive | None, says("the number of hits (default: as configured)")] = None
-    retriever: Annotated[
-        Annotated[str, Meta(max_length=80)] | None,
-        says("the retriever (default: hybrid if the index has vectors, else bm25)"),
-    ] = None
+    retriever: Annotated[Name | None, says("the retriever (default: hybrid if the index has vectors, else bm25)")] = (
+        None
+    )
     filter: Annotated[
         FilterRequest | list[str],
         says("filters as an object of fields, or as a list of field=value; applied before ranking"),
@@ -111,7 +109,7 @@ class SearchOptions(RequestFields):
         bool | None, says("true: one hit per document, by its best passage; false: one hit per passage")
     ] = None
     stages: Annotated[
-        Annotated[list[Annotated[str, Meta(max_length=80)]], Meta(max_length=16)] | None,
+        Annotated[list[Name], Meta(max_length=16)] | None,
         says(
             "stages that reorder or shorten the ranking, in this order, each as NAME or NAME=VALUE"
             " (default: as configured)"

@@ -114,7 +114,6 @@ def _ref(kind: type) -> Json:
 
 
 def _schemas(config: Config, operations: Iterable[Operation]) -> Json:
-    """Return the schema of every type in requests and answers, by name, with the configured limits."""
     named: set[type] = {Problem}
     for operation in operations:
         extra = [answer for answer in operation.also.values() if not isinstance(answer, str)]
@@ -167,7 +166,6 @@ def _schemas(config: Config, operations: Iterable[Operation]) -> Json:
 
 
 def _parameters(rule: str, names: list[str], operation: Operation, schemas: Json) -> list[Json]:
-    """Return the parameters of an operation: in its address, in its query string, and its conditional headers."""
     parameters: list[Json] = []
     for name in _VARIABLE.findall(rule):
         schema: Json = {"type": "string", "minLength": 1}
@@ -177,7 +175,14 @@ def _parameters(rule: str, names: list[str], operation: Operation, schemas: Json
         parameters.append({"name": called, "in": "path", "required": True, "description": what, "schema": schema})
     kinds = schemas[operation.parameters.__name__] if operation.parameters else {"properties": {}}
     for name, kind in kinds["properties"].items():
-        plain = _without_null(kind)
+        # A parameter is absent instead of null, and never an object.
+        options = [
+            option
+            for option in kind.get("anyOf", ())
+            if "$ref" not in option and option.get("type") not in ("null", "object")
+        ]
+        plain = {key: value for key, value in kind.items() if key != "anyOf" and (key, value) not in _NO_DEFAULT}
+        plain |= options[0] if len(options) == 1 else {"anyOf": options} if options else {}
         described = {"name": name, "in": "query", "required": name in kinds["required"], "schema": plain}
         if "description" in plain:
             described["description"] = plain.pop("description")
@@ -191,17 +196,6 @@ def _parameters(rule: str, names: list[str], operation: Operation, schemas: Json
 
 
 _NO_DEFAULT: tuple[tuple[str, object], ...] = (("default", None), ("default", {}))
-
-
-def _without_null(kind: Json) -> Json:
-    """Return the schema of a field as a parameter, which is absent instead of null and never an object."""
-    plain = {key: value for key, value in kind.items() if key != "anyOf" and (key, value) not in _NO_DEFAULT}
-    options = [
-        option
-        for option in kind.get("anyOf", ())
-        if "$ref" not in option and option.get("type") not in ("null", "object")
-    ]
-    return {**plain, **(options[0] if len(options) == 1 else {"anyOf": options} if options else {})}
 
 
 def _body(operation: Operation, kind: type) -> Json:
@@ -301,7 +295,6 @@ def name_of(reference: Mapping[str, Any]) -> str:
 
 
 def _field(name: str, kind: Json, required: bool) -> Json:
-    """Return what the page shows of a parameter, or of a field of a body or an answer."""
     default = kind.get("default")
     default_text = "" if default in (None, "", []) else msgspec.json.encode(default).decode()
     described = {"default": default_text, "description": kind.get("description", "")}

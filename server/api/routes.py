@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from struct import Struct
@@ -30,7 +30,7 @@ from ..memory import charged_document
 from ..runtime import READY, ServedIndex, index_named, registry, suited_indexes
 from ..schemas import document_answer, from_body, from_query, json_answer, passage_place, query_text
 from ..search import answer, answer_of_many, query_errors_named, question_of
-from .batch import Batch, json_pieces, ndjson_pieces
+from .batch import Batch
 from .operations import JSON, NDJSON, TEXT
 
 if TYPE_CHECKING:
@@ -278,10 +278,16 @@ def search_batch(name: str) -> Response:
         run, failed = batch.run()
         return Response(run, mimetype=TEXT, headers={"X-Failed-Queries": str(failed)})
     if wanted == NDJSON:
-        return Response(ndjson_pieces(batch), mimetype=NDJSON)
+        return Response(batch.pieces(lambda _, answer: msgspec.json.encode(answer) + b"\n"), mimetype=NDJSON)
     retriever = served.index.resolve(batch.search).retriever
     head = {"request_id": g.request_id, "index": name, "manifest_id": served.manifest_id, "retriever": retriever}
-    return Response(json_pieces(head, batch), mimetype=JSON)
+
+    def pieces() -> Iterator[bytes]:
+        yield msgspec.json.encode(head)[:-1] + b',"results":['
+        yield from batch.pieces(lambda number, answer: b"," * bool(number) + msgspec.json.encode(answer))
+        yield b'],"took_ms":' + msgspec.json.encode(batch.took) + b"}"
+
+    return Response(pieces(), mimetype=JSON)
 
 
 @blueprint.get("/v1/<name>/documents/<docid:docid>")

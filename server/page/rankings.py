@@ -316,13 +316,15 @@ def name_of(field: str, value: str) -> str:
 
 
 def _entry(field: str, value: str, count: int, state: PageState) -> dict[str, Any]:
-    """Return a value with its count, whether it is chosen, and the address of the opposite choice."""
+    pair, year = f"{field}={value}", _year_of(state)
     if field == INDEX:
         chosen, address = False, state.address(index=[value])
     elif field != YEAR:
-        chosen, address = f"{field}={value}" in state.filter, state.toggle(field, value)
+        others = _without(pair, state.filter)
+        chosen = pair in state.filter
+        address = state.address(filter=others if chosen else [*others, pair])
     else:
-        chosen = _year_of(state) == value
+        chosen = year == value
         address = state.address(since="", as_of="") if chosen else state.address(since=value, as_of=value, undated="")
     return {"name": name_of(field, value), "documents": count, "chosen": chosen, "address": address}
 

@@ -101,7 +101,6 @@ def search_page() -> tuple[str, int] | AnyResponse:
 
 
 def _results(served: Sequence[ServedIndex], state: PageState) -> dict[str, Any]:
-    """Return the values to show for a search: its columns, the facets, the links to other pages."""
     state, searches, shown, quotations = _search_and_read_quotes(served, state)
     several, after = len(searches) > 1, state.offset + searches[0].size
     # An index answers only pages that end within its first ``max_k`` hits.
@@ -233,13 +232,12 @@ def _card(served: ServedIndex, hit: Evidence, state: PageState) -> dict[str, Any
         "plain": plain_citation(cited, source),
         "ris": listings.list_hits([cited], "ris").strip(),
         "cited": source,
-        "like": state.more_like(served.name, hit.docid),
+        "like": state.address(query="", like=hit.docid, index=[served.name], profile=""),
         "copies": copies,
     }
 
 
 def _about(served: ServedIndex, docid: str) -> tuple[str, str, str]:
-    """Return the title for people, the source and the date of a document."""
     document = charged_document(served.index, docid)
     return title_of(document.title, document.text, docid), document.source, document.date
 

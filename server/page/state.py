@@ -79,10 +79,6 @@ class PageState(RequestFields):
         """Return the address of a document, with this state to come back to."""
         return url_for("page.document_page", name=index, docid=docid, **{**self.parameters(), "passage": passage})
 
-    def more_like(self, index: str, docid: str) -> str:
-        """Return the address of documents that are similar to the document ``docid`` of ``index``."""
-        return self.address(query="", like=docid, index=[index], profile="")
-
     def export(self, format: str) -> str:
         """Return the address of the hits as a download."""
         return url_for("page.export", format=format, **self.with_changes(view="", hits=0).parameters())
@@ -90,12 +86,6 @@ class PageState(RequestFields):
     def parameters(self) -> dict[str, Any]:
         """Return the parameters of the state's address."""
         return {name: value for name, value in msgspec.structs.asdict(self).items() if value}
-
-    def toggle(self, field: str, value: str) -> str:
-        """Return the address with a value of a field chosen, or removed if it is chosen."""
-        pair = f"{field}={value}"
-        others = [chosen for chosen in self.filter if chosen != pair]
-        return self.address(filter=others if pair in self.filter else [*others, pair])
 
     def options(self, index: Index) -> SearchOptions:
         """Return the options of a search of ``index``; group near-duplicates if the index and state allow."""

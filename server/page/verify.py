@@ -8,7 +8,7 @@ import msgspec
 from werkzeug.wrappers import Response
 
 from ...claims.evidence.sentences import EvidenceSentence, Finder, stance_of, states_finding
-from ...claims.verdicts.verdict import Verdict, Verifier
+from ...claims.verdicts.verdict import Verifier
 from ...retrieval.domain import Claim, Filter
 from ...retrieval.errors import QueryError
 from ...retrieval.filters import parse_filter
@@ -83,7 +83,6 @@ def verify_page() -> tuple[str, int] | Response:
 
 
 def _find_sentences(claim: Claim, where: Filter | None, served: ServedIndex, form: VerifyState) -> dict[str, Any]:
-    """Return the sentences that are relevant to a claim, best first; people must judge them themselves."""
     limit, search = limit_of(), Search(k=_JUDGED, where=where)
     with query_errors_named("claim"):
         (evidence,) = Finder(served.index, registry().config.verdict, where, limit).find([claim.text])
@@ -104,10 +103,9 @@ def _find_sentences(claim: Claim, where: Filter | None, served: ServedIndex, for
 def _judge(
     claim: Claim, model: ServedVerdicts, verifier: Verifier, served: ServedIndex, form: VerifyState
 ) -> dict[str, Any]:
-    """Return the verdict on a claim, the quality of the model, and the sentences by their stance on the claim."""
     with query_errors_named("claim"):
         verdict = next(iter(verifier.verify([claim])))
-    manifest = model.learned.manifest
+    manifest, likely = model.learned.manifest, verdict.probabilities.get(verdict.label, 0) > _MORE_LIKELY_THAN_NOT
     learned = sum(sum(source.labels.values()) for source in manifest.sources)
     stances: dict[str, list[dict[str, Any]]] = {"for": [], "against": [], "neither": []}
     for sentence, each in zip(verdict.evidence.sentences, verifier.by_each(verdict), strict=True):
@@ -117,7 +115,7 @@ def _judge(
         stances[stance_of(label) if sure else "neither"].append(shown)
     return {
         "verdict": verdict,
-        "conclusion": _conclusion(verdict),
+        "conclusion": "none" if verdict.abstained else stance_of(verdict.label) if likely else "unsure",
         "stances": [pair for pair in stances.items() if pair[1]],
         "probabilities": sorted(verdict.probabilities.items(), key=lambda pair: -pair[1]),
         "worth": manifest.figures.get(manifest.model) if manifest.figures else None,
@@ -141,10 +139,3 @@ def _show_sentence(
         "share": share,
         "review": review_of(served.index.document(sentence.docid).metadata),
     }
-
-
-def _conclusion(verdict: Verdict) -> str:
-    """Return the conclusion: ``none`` if the model abstained, ``unsure`` if no label is more likely than not."""
-    if verdict.abstained:
-        return "none"
-    return stance_of(verdict.label) if verdict.probabilities[verdict.label] > _MORE_LIKELY_THAN_NOT else "unsure"
