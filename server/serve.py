@@ -159,7 +159,9 @@ class FactseekServer(BaseApplication):  # type: ignore[misc]  # gunicorn has no 
     def server(self, application: WSGI, **more: Any) -> tuple[Gateway, uvicorn.Server]:
         """Return the gateway to the application that :meth:`load` made, and the HTTP server of a worker."""
         settings = self._config.server
-        gateway = Gateway(application, settings, adapters.changing(settings.adapters))
+        chosen = {name: adapters.ADAPTERS.load(name).adapter for name in settings.adapters}
+        changing = (f"/{name}{address}" for name, adapter in chosen.items() for address in adapter.changes)
+        gateway = Gateway(application, settings, changing)
         gateway.refused = lambda status: self._metrics.refused(status)()
         return gateway, server_of(gateway, self._most_connections, settings.answer_seconds, gateway.refused, **more)
 

@@ -355,7 +355,7 @@ def _texts(body: AlegreSearch) -> AlegreTexts:
 def _similar(served: ServedIndex, model: str, body: AlegreSearch) -> Iterator[AlegreText]:
     """Yield the texts that a model finds similar and that have the wanted context, best first."""
     began, index, text, by_words = monotonic(), served.index, body.text, model == WORDS
-    _query(index, model, text, body.vector)
+    query = _query(index, model, text, body.vector)
     context = {name: value for name, value in (body.context or {}).items() if name not in _OF_ONE_ITEM}
     wanted = {name: _as_texts(value) for name, value in context.items()}
     # The index itself filters by the fields that it declares.
@@ -373,9 +373,8 @@ def _similar(served: ServedIndex, model: str, body: AlegreSearch) -> Iterator[Al
     if not index.resolve(search).has_words(text):
         return
     if body.fuzzy and by_words:
-        text = respelt(text, index.spellings(text, search))
+        query = text = respelt(text, index.spellings(text, search))
     note_query(text)
-    query = _query(index, model, text, body.vector)
     hits = _near(index, query, search._replace(limit=limit_of()), model, body)
     admitted = (hit for hit in hits if _is_admitted(StoredText.of(index.document(hit.docid)).contexts, wanted))
     for hit in islice(admitted, most):

@@ -82,7 +82,14 @@ def document(app: Flask, config: Config, names: Iterable[str]) -> Json:
         if more:
             described["description"] = more
         if operation.body:
-            described["requestBody"] = {"required": True, "content": _body(operation, operation.body)}
+            content: Json = {JSON: {"schema": _ref(operation.body), "example": dict(operation.example)}}
+            if operation.many:
+                schema = {"$ref": _REF.format(name="Documents")}
+                content = {
+                    JSON: {"schema": schema, "example": [dict(operation.example)]},
+                    NDJSON: {"schema": {"type": "string", "description": "one document per line"}},
+                }
+            described["requestBody"] = {"required": True, "content": content}
         if config.server.keys and operation.tag != "Operation":
             keys = _FOREIGN_KEYS if operation.failure else _KEYS
             is_open = config.server.writes and not config.server.private
@@ -198,15 +205,6 @@ def _parameters(rule: str, names: list[str], operation: Operation, schemas: Json
 _NO_DEFAULT: tuple[tuple[str, object], ...] = (("default", None), ("default", {}))
 
 
-def _body(operation: Operation, kind: type) -> Json:
-    if not operation.many:
-        return {JSON: {"schema": _ref(kind), "example": dict(operation.example)}}
-    return {
-        JSON: {"schema": {"$ref": _REF.format(name="Documents")}, "example": [dict(operation.example)]},
-        NDJSON: {"schema": {"type": "string", "description": "one document per line"}},
-    }
-
-
 def _responses(operation: Operation, config: Config) -> Json:
     content: Json = {}
     if operation.answer:
@@ -228,24 +226,19 @@ def _responses(operation: Operation, config: Config) -> Json:
         errors |= {_OVERLOAD, *([401] if config.server.keys else []), *([429] if config.server.per_minute else [])}
     for status in sorted(errors - operation.also.keys()):
         # If a request is refused before it is read, its protocol is unknown, and the error has our own shape.
-        failure = None if status in _UNREAD else operation.failure
-        responses[str(operation.statuses.get(status, status) if failure else status)] = _problem(status, failure)
+        unread = status in _UNREAD
+        failure = None if unread else operation.failure
+        media = "text/plain" if unread else JSON if failure else "application/problem+json"
+        described: Json = {
+            "description": _SAID.get(status) or f"{TITLES.get(slug_of(status), HTTPStatus(status).phrase)}.",
+            "content": {media: {"schema": {"type": "string"} if unread else _ref(failure or Problem)}},
+        }
+        if status in (429, 503):
+            described["headers"] = {"Retry-After": {"$ref": "#/components/headers/Retry-After"}}
+        responses[str(operation.statuses.get(status, status) if failure else status)] = described
     for response in responses.values():
         response.setdefault("headers", {})["X-Request-Id"] = {"$ref": "#/components/headers/X-Request-Id"}
     return responses
-
-
-def _problem(status: int, failure: type | None) -> Json:
-    media, schema = (JSON, _ref(failure)) if failure else ("application/problem+json", _ref(Problem))
-    if status in _UNREAD:
-        media, schema = "text/plain", {"type": "string"}
-    described: Json = {
-        "description": _SAID.get(status) or f"{TITLES.get(slug_of(status), HTTPStatus(status).phrase)}.",
-        "content": {media: {"schema": schema}},
-    }
-    if status in (429, 503):
-        described["headers"] = {"Retry-After": {"$ref": "#/components/headers/Retry-After"}}
-    return described
 
 
 Words = list[tuple[str, str]]

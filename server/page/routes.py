@@ -87,8 +87,7 @@ def search_page() -> tuple[str, int] | AnyResponse:
         state = read_state(state_parameters())
     except BadInput as error:
         return page_of("search.html", PageState(), 400, problem=error.unnamed)
-    away = short_of(state.address(offset=state.offset))
-    if away:
+    if away := short_of(state.address(offset=state.offset)):
         return away
     if not (state.query or state.like):
         examples = [example for example in EXAMPLES if example.index in registry().indexes]

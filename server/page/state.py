@@ -136,7 +136,8 @@ def read_state(parameters: MultiDict[str, str], known: Sequence[str] = SEARCHED)
     if sum(lengths.values()) > LONGEST_CHOICES:
         longest = max(lengths, key=lengths.__getitem__)
         reason = f"fills {lengths[longest]:,} characters of the address, but all options together may fill only"
-        raise _make_bad_input(longest, f"{reason} {LONGEST_CHOICES:,}; leave some out")
+        reason = f"{reason} {LONGEST_CHOICES:,}; leave some out"
+        raise BadInput(longest, reason, f"{longest}: {reason}")
     return state
 
 
@@ -157,8 +158,4 @@ def read_parameters(parameters: MultiDict[str, str], kind: type[_Fields], known:
         return msgspec.convert(values, kind, strict=False)
     except msgspec.ValidationError as error:
         wrong = explain_mismatch(mismatch(error))
-        raise _make_bad_input(wrong.field, wrong.unnamed) from None
-
-
-def _make_bad_input(field: str, reason: str) -> BadInput:
-    return BadInput(field, reason, f"{field}: {reason}")  # the page has no label for it
+        raise BadInput(wrong.field, wrong.unnamed, str(wrong)) from None  # the page has no label for the field

@@ -51,35 +51,25 @@ class VerifyState(RequestFields):
 @blueprint.route("/verify", methods=["GET", "POST"])
 def verify_page() -> tuple[str, int] | Response:
     """Show the sentences that are relevant to a claim and, if a verdict model is served, its verdict."""
-    form = VerifyState()
+    form, status, shown = VerifyState(), 200, dict[str, Any]()
     try:
         form = read_parameters(state_parameters(), VerifyState, VerifyState.__struct_fields__)
-        away = short_of(address_of("page.verify_page", form))
-        if away:
+        if away := short_of(address_of("page.verify_page", form)):
             return away
         served = chosen_indexes(PageState(index=form.index[:1]))[0]
         where = parse_filter([], as_of=form.as_of) if form.as_of else None
         judge = judge_of(served.index, registry().config, where)
-        shown: dict[str, Any] = {}
         if form.claim:
             claim = Claim("claim", tweet(form.claim))
             if not served.index.resolve().has_words(claim.text):
                 raise BadInput("claim", "the claim contains no words to search for")
             shown = _judge(claim, *judge, served, form) if judge else _find_sentences(claim, where, served, form)
+        shown |= {"served": served, "judge": judge, "example_data": listings.is_example(served.name)}
+        shown["example"] = _EXAMPLES.get(served.index.info.language, "")
     except (QueryError, RefusedError) as error:
-        status = getattr(error, "status", 400)
-        return page_of("verify.html", PageState(lang=form.lang), status, form=form, problem=reason_of(error))
-    return page_of(
-        "verify.html",
-        PageState(index=form.index, lang=form.lang),
-        form=form,
-        served=served,
-        judge=judge,
-        stance_of=stance_of,
-        example_data=listings.is_example(served.name),
-        example=_EXAMPLES.get(served.index.info.language, ""),
-        **shown,
-    )
+        status, shown = getattr(error, "status", 400), {"problem": reason_of(error)}
+    state = PageState(index=form.index, lang=form.lang)
+    return page_of("verify.html", state, status, form=form, stance_of=stance_of, **shown)
 
 
 def _find_sentences(claim: Claim, where: Filter | None, served: ServedIndex, form: VerifyState) -> dict[str, Any]:
