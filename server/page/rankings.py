@@ -7,7 +7,7 @@ Facets next to the hits, and chips of active choices, link to the state with or 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,7 +23,7 @@ from ...retrieval.retrievers import RetrieverKind
 from ...retrieval.search.answer import Question, Took
 from ...retrieval.search.evidence import Evidence
 from ...retrieval.search.federated import INDEX, counts_of_many
-from ...retrieval.search.options import ResolvedSearch, Search
+from ...retrieval.search.options import Search
 from ...retrieval.search.query_syntax import QUERY, query_parts
 from ..errors import BadInput
 from ..runtime import ServedIndex
@@ -196,38 +196,35 @@ def reasons(
     index: Index, query: str, search: Search, hits: Sequence[Hit], limit: Deadline, *, ranks: Sequence[int] = ()
 ) -> list[Reason]:
     """Return the reasons of each hit. Ranks begin after the offset; words are left out if there is no time for them."""
-    resolved = index.resolve(search)
+    resolved, of_stages = index.resolve(search), set(stages.names())
     none: list[dict[str, float]] = [{} for _ in hits]
     words = none if limit.is_over("reasons") else index.word_weights(query, hits, search)
-    places = ranks or count(search.offset + 1)
-    return [_reason(rank, hit, held, resolved) for rank, hit, held in zip(places, hits, words, strict=False)]
-
-
-def _reason(rank: int, hit: Hit, words: Mapping[str, float], resolved: ResolvedSearch) -> Reason:
-    parts = hit.parts or (Part(resolved.retriever, rank, hit.score, hit.score),)
-    names = set(stages.names()) if len(parts) > 1 else set()
-    ranked = [part for part in parts if part.retriever not in names]
-    staged = [part for part in parts if part.retriever in names]
-    having = {part.retriever for part in ranked}
-    steps = zip(staged, [*(part.rank for part in staged[1:]), rank], strict=bool(staged))
-    shown = []
-    for part in ranked:
-        label, help_ = labels_of(part.retriever)
-        vote = part.vote if resolved.fuses and hit.score >= 0 else None
-        head = {"name": part.retriever, "label": label, "help": help_}
-        shown.append({**head, "rank": part.rank, "score": part.score, "vote": vote})
-    return Reason(
-        words=sorted(words.items(), key=lambda pair: (-pair[1], pair[0]))[:_WORDS],
-        rankings=shown,
-        missed=[labels_of(name)[0] for name in resolved.rankings if resolved.fuses and name not in having],
-        depth=resolved.settings.search.fusion.depth,
-        steps=[
-            Step(part.retriever, stages.KINDS.load(part.retriever).LABEL, part.rank, after, part.vote or None)
-            for part, after in steps
-            if part.vote or part.rank != after
-        ],
-        fused=resolved.fuses,
-    )
+    found = []
+    for rank, hit, held in zip(ranks or count(search.offset + 1), hits, words, strict=False):
+        parts = hit.parts or (Part(resolved.retriever, rank, hit.score, hit.score),)
+        staged = [part for part in parts if part.retriever in of_stages] if len(parts) > 1 else []
+        ranked = [part for part in parts if part not in staged]
+        shown = []
+        for part in ranked:
+            label, help_ = labels_of(part.retriever)
+            vote = part.vote if resolved.fuses and hit.score >= 0 else None
+            head = {"name": part.retriever, "label": label, "help": help_}
+            shown.append({**head, "rank": part.rank, "score": part.score, "vote": vote})
+        missed = set(resolved.rankings) - {part.retriever for part in ranked} if resolved.fuses else ()
+        reason = Reason(
+            words=sorted(held.items(), key=lambda pair: (-pair[1], pair[0]))[:_WORDS],
+            rankings=shown,
+            missed=[labels_of(name)[0] for name in resolved.rankings if name in missed],
+            depth=resolved.settings.search.fusion.depth,
+            steps=[
+                Step(part.retriever, stages.KINDS.load(part.retriever).LABEL, part.rank, after, part.vote or None)
+                for part, after in zip(staged, [*(later.rank for later in staged[1:]), rank], strict=bool(staged))
+                if part.vote or part.rank != after
+            ],
+            fused=resolved.fuses,
+        )
+        found.append(reason)
+    return found
 
 
 def labels_of(retriever: str) -> tuple[str, str]:
