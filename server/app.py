@@ -2,41 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from flask import Flask, Request
-from werkzeug.routing import MapAdapter
+from flask import Flask
 
 from . import adapters, auth, errors, hooks, metrics, page, schemas, writing
 from .api import openapi, rankers, routes
 from .api.rankers import RANKERS, ServedRanker
 from .api.verdicts import VERDICTS, ServedVerdicts
 from .auth import Rates
-from .routing import DocidConverter, RememberingMap, behind
+from .routing import Application, DocidConverter, behind
 from .runtime import REGISTRY, IndexRegistry
 from .search import BESIDE
 from .settings import Config
 
 if TYPE_CHECKING:
     from ..retrieval.search.index import Index
-
-
-class Application(Flask):
-    """Flask without coroutine views: checking whether a view is a coroutine takes longer than calling it."""
-
-    url_map_class = RememberingMap
-    url_map: RememberingMap
-
-    def create_url_adapter(self, request: Request | None) -> MapAdapter | None:
-        """Return the routes bound to a request, or None without a request, because then no host is known."""
-        return None if request is None else self.url_map.bind_routes(request)
-
-    def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
-        """Return ``func`` unchanged."""
-        return func
 
 
 def create_app(

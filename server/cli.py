@@ -96,14 +96,8 @@ def offer_tools(args: argparse.Namespace) -> int:
     """Offer tools to agents until a signal or, without ``--http``, until standard input ends."""
     config = read_config(args)
     from . import mcp
-    from .app import create_app
-    from .serve import listen, url_of
 
-    if args.http:
-        listener = listen(config.server.host, config.server.port)
-        mcp.run_http(config, args.verdicts, create_app, listener, url_of(listener))
-    else:
-        mcp.run_stdio(config, args.verdicts, create_app)
+    mcp.run(config, args.verdicts, http=args.http)
     return DONE
 
 

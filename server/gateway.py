@@ -55,8 +55,6 @@ class _GoneError(Exception):
 
 
 class _Lane:
-    """Threads for one kind of work."""
-
     def __init__(self, name: str, threads: int, waiting: float) -> None:
         self.pool = ThreadPoolExecutor(threads, name)
         self.most = threads + waiting

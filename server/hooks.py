@@ -77,6 +77,7 @@ def _begin() -> None:
 
 def _finish(log_queries: bool, response: Response) -> Response:
     noted, answered = g._get_current_object(), request_ctx.request
+    began = noted.began
     response.headers["X-Request-Id"] = noted.request_id
     if noted.get("unanswerable"):
         mark_failed()
@@ -91,11 +92,11 @@ def _finish(log_queries: bool, response: Response) -> Response:
         fields["caller"] = noted.caller
     if log_queries and "queries" in noted:
         fields["queries"] = noted.queries
-    response.call_on_close(partial(_log, fields, noted.began))
+
+    def log() -> None:
+        milliseconds = (perf_counter() - began) * 1000
+        line = (fields["method"], fields["route"], fields["status"], milliseconds, fields["request_id"])
+        _access.info("%s %s %d %.1f ms %s", *line, extra={"fields": {**fields, "milliseconds": round(milliseconds, 2)}})
+
+    response.call_on_close(log)
     return response
-
-
-def _log(fields: dict[str, Any], began: float) -> None:
-    milliseconds = (perf_counter() - began) * 1000
-    line = (fields["method"], fields["route"], fields["status"], milliseconds, fields["request_id"])
-    _access.info("%s %s %d %.1f ms %s", *line, extra={"fields": {**fields, "milliseconds": round(milliseconds, 2)}})

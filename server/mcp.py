@@ -7,7 +7,6 @@ verdicts, for which the API has no route. Agents read the docstring of each tool
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 from urllib.parse import quote
 
 import msgspec
+import uvicorn
 from flask import Flask
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError, UnexpectedToolError
@@ -40,8 +40,10 @@ from ..retrieval.filters import parse_filter
 from ..retrieval.search.index import open_index
 from ..retrieval.terminal import say
 from .api import rankers
+from .app import create_app
 from .logs import log_to_stderr
 from .schemas import SearchRequest
+from .serve import listen, url_of
 from .settings import Config
 
 if TYPE_CHECKING:
@@ -52,8 +54,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Application = Callable[[Any, Any, Any], Awaitable[None]]
-Factory = Callable[..., Flask]
-"""Makes the application from a configuration and open indexes, as :func:`factseek.server.app.create_app` does."""
 PATH = "/mcp"
 """The path of the tools over HTTP."""
 WARNING = (
@@ -269,7 +269,6 @@ class OneLineServer(MCPServer[Any]):
     """An MCP server that refuses invalid or unknown arguments in one line, with their names."""
 
     def __init__(self, tools: AgentTools, pool: Executor) -> None:
-        """Offer the tools, and documents as resources."""
         listed = (tools.search, tools.get_document, tools.list_indexes, tools.check_claim, tools.rank_claims)
         offered = [Tool.from_function(_in_pool(pool, tool)) for tool in listed]
         for tool in offered:
@@ -326,20 +325,18 @@ def add_gate(app: Application, door: Flask, threads: int) -> Application:
     return gate
 
 
-def run_stdio(config: Config, verdicts: Path | None, create_app: Factory) -> None:
-    """Offer the tools on standard input and output until the input ends."""
+def run(config: Config, verdicts: Path | None, *, http: bool) -> None:
+    """Offer the tools on standard input and output until the input ends or, with ``http``, over HTTP until a signal.
+
+    Keys, rates and limits over HTTP are those of ``server``.
+    """
+    settings = config.server
+    listener = listen(settings.host, settings.port) if http else None
     log_to_stderr()
-    with open_server(config, verdicts, create_app) as (server, _):
-        server.run("stdio")
-
-
-def run_http(config: Config, verdicts: Path | None, create_app: Factory, listener: socket.socket, url: str) -> None:
-    """Offer the tools over HTTP on a bound socket until a signal; keys, rates and limits are those of ``server``."""
-    import uvicorn
-
-    log_to_stderr()
-    with open_server(config, verdicts, create_app) as (server, indexes):
-        settings = config.server
+    with open_server(config, verdicts) as (server, indexes):
+        if listener is None:
+            server.run("stdio")
+            return
         app = server.streamable_http_app(
             streamable_http_path=PATH,
             json_response=True,
@@ -348,16 +345,14 @@ def run_http(config: Config, verdicts: Path | None, create_app: Factory, listene
             host=settings.host,
         )
         gate = add_gate(app, create_app(config, indexes), settings.threads)
-        say(f"factseek offers its tools on {url}{PATH}")
+        say(f"factseek offers its tools on {url_of(listener)}{PATH}")
         proxies = settings.trusted_proxies
         proxied: dict[str, Any] = {"proxy_headers": bool(proxies), "forwarded_allow_ips": proxies}
         uvicorn.Server(uvicorn.Config(gate, log_level="warning", access_log=False, **proxied)).run(sockets=[listener])
 
 
 @contextmanager
-def open_server(
-    config: Config, verdicts: Path | None, create_app: Factory
-) -> Iterator[tuple[MCPServer, dict[str, Index]]]:
+def open_server(config: Config, verdicts: Path | None) -> Iterator[tuple[MCPServer, dict[str, Index]]]:
     """Open the indexes and the model, yield the server with the tools over them, and close them afterwards."""
     if not config.server.indexes:
         raise ConfigError("there is no index to search: add one under server.indexes, or give --index NAME=DIR")

@@ -13,7 +13,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache, partial
 from pathlib import Path
@@ -25,7 +25,6 @@ from flask.globals import request_ctx
 
 from ..indexer.queue import bulks_waiting
 from .runtime import READY, IndexRegistry, registry
-from .search import Timed
 
 VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 """The environment variable that names the folder; the library reads it at its first import, after the fork."""
@@ -52,14 +51,22 @@ class Metrics:
         _allocate_files()
         self._registry = CollectorRegistry()
 
-        def counter(name: str, says: str, *labels: str) -> Metric:
-            return _cache_counts(name, Counter(name, says, labels, registry=self._registry), "inc")
+        def metric(kind: Any, verb: str, name: str, says: str, *labels: str, **options: Any) -> Metric:
+            counter = kind(name, says, labels, registry=self._registry, **options)
 
-        def times(name: str, says: str, *labels: str) -> Metric:
-            return _cache_counts(
-                name, Histogram(name, says, labels, registry=self._registry, buckets=_SECONDS), "observe"
-            )
+            @lru_cache(maxsize=REMEMBERED)
+            def counting(*values: Any) -> Callable[..., None]:
+                try:
+                    count: Callable[..., None] = getattr(counter.labels(*values), verb)
+                except OSError as error:
+                    _log.warning("%s of %s is not counted: %s", name, values, error.strerror)
+                    return lambda *_: None  # without room the count is lost, but not the answer
+                return count
 
+            return counting
+
+        counter = partial(metric, Counter, "inc")
+        times = partial(metric, Histogram, "observe", buckets=_SECONDS)
         self.requests = counter("factseek_requests", "Answers.", "method", "route", "status")
         self.errors = counter("factseek_errors", "Answers of status 400 and above.", "route", "status")
         self.writes = counter("factseek_writes", "Documents put and deleted.", "index", "result")
@@ -80,19 +87,6 @@ class Metrics:
         return generate_latest(registry) + _format_gauges(serving).encode()
 
 
-def _cache_counts(name: str, metric: Any, verb: str) -> Metric:
-    @lru_cache(maxsize=REMEMBERED)
-    def counting(*values: Any) -> Callable[..., None]:
-        try:
-            count: Callable[..., None] = getattr(metric.labels(*values), verb)
-        except OSError as error:
-            _log.warning("%s of %s is not counted: %s", name, values, error.strerror)
-            return lambda *_: None  # without room the count is lost, but not the answer
-        return count
-
-    return counting
-
-
 def register(app: Flask) -> None:
     """Count the answers of ``app``, and serve ``/metrics``."""
     metrics = app.extensions[_KEY] = Metrics()
@@ -101,7 +95,25 @@ def register(app: Flask) -> None:
         """Return the metrics in the text format of Prometheus."""
         return Response(metrics.text(registry()), content_type="text/plain; version=0.0.4; charset=utf-8")
 
-    app.after_request(partial(_count, metrics))
+    def count(response: Response) -> Response:
+        answered, status, noted = request_ctx.request, response.status_code, g._get_current_object()
+        route = answered.url_rule.rule if answered.url_rule else "-"
+        began, searches = noted.began, noted.get("searches", ())
+        metrics.requests(answered.method, route, status)()
+        if status >= 400:
+            metrics.errors(route, status)()
+
+        def count_request() -> None:
+            metrics.seconds(route)(perf_counter() - began)
+            for search in searches:  # label by the kind of retriever, without its variant: there are few labels
+                retriever, took = search.retriever.partition(":")[0], search.took
+                for stage in took.__struct_fields__:
+                    metrics.stages(route, retriever, stage)(getattr(took, stage) / 1000)
+
+        response.call_on_close(count_request)  # a streamed answer is not complete yet
+        return response
+
+    app.after_request(count)
     app.add_url_rule("/metrics", "metrics", answer)
 
 
@@ -109,25 +121,6 @@ def metrics_of(app: Flask) -> Metrics:
     """Return the metrics of ``app``."""
     metrics: Metrics = app.extensions[_KEY]
     return metrics
-
-
-def _count(metrics: Metrics, response: Response) -> Response:
-    answered, status, noted = request_ctx.request, response.status_code, g._get_current_object()
-    route = answered.url_rule.rule if answered.url_rule else "-"
-    metrics.requests(answered.method, route, status)()
-    if status >= 400:
-        metrics.errors(route, status)()
-    # A streamed answer is not complete yet.
-    response.call_on_close(partial(_count_request, metrics, route, noted.began, noted.get("searches", ())))
-    return response
-
-
-def _count_request(metrics: Metrics, route: str, began: float, searches: Sequence[Timed]) -> None:
-    metrics.seconds(route)(perf_counter() - began)
-    for search in searches:  # label by the kind of retriever, without its variant, so that there are few labels
-        retriever, took = search.retriever.partition(":")[0], search.took
-        for stage in took.__struct_fields__:
-            metrics.stages(route, retriever, stage)(getattr(took, stage) / 1000)
 
 
 def _format_gauges(serving: IndexRegistry) -> str:

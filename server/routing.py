@@ -1,7 +1,4 @@
-"""Addresses: find the route of an address, and write addresses for clients, which may be behind a proxy.
-
-Most requests use the same few addresses, above all that of a search. werkzeug needs a twentieth of a search's time to
-find the route. So this module remembers the routes of recent addresses; no route depends on a host.
+"""Addresses: docids in them, and how to write them for clients, which may be behind a proxy.
 
 An answer contains the address, host or path that a client claims (``Host``, ``X-Forwarded-*``) only if the client is a
 proxy in ``server.trusted_proxies``. Otherwise, the addresses in answers are the server's own.
@@ -10,23 +7,17 @@ proxy in ``server.trusted_proxies``. Otherwise, the addresses in answers are the
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Sequence
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Any
 from urllib.parse import quote
 
-from flask import Request
-from werkzeug.exceptions import BadHost
+from flask import Flask, Request
 from werkzeug.middleware.proxy_fix import ProxyFix
-from werkzeug.routing import BaseConverter, Map, MapAdapter, Rule
+from werkzeug.routing import BaseConverter, MapAdapter
 
 from ..retrieval.errors import ConfigError
 
-REMEMBERED = 1024
-"""The maximum number of addresses to remember; at the next one, all are forgotten together."""
-_LONGEST = 200
-"""The maximum number of characters of an address to remember: an address with a long docid rarely occurs again."""
 _BY_PROXY = "factseek.by_proxy"
 """The key in the environ of a request whose headers come from a trusted proxy."""
 _CALLER = re.compile(r"\[?((?:[0-9a-f]*:){2,}[0-9a-f.]*)(?:%\w+)?(?:\](?::\d+)?)?|([\d.]+)(?::\d+)?", re.I)
@@ -52,54 +43,31 @@ class DocidConverter(BaseConverter):
         return quote(value, safe="" if dots else "/")
 
 
-class RememberingMap(Map):
-    """A map of routes that remembers the routes of addresses. Safe for threads after all routes are added."""
+class Application(Flask):
+    """Flask that writes its addresses with its own host, unless a trusted proxy names another."""
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self.remembered: dict[tuple[str, str], tuple[Rule, Mapping[str, Any]]] = {}
+    def create_url_adapter(self, request: Request | None) -> MapAdapter | None:
+        """Return the routes bound to a request, or None without a request, because then no host is known.
 
-    def bind_routes(self, request: Request) -> BoundRoutes:
-        """Return the routes bound to a request; raise BadHost if the host that the client sends is invalid."""
+        Raises BadHost if the host that the client sends is invalid.
+        """
+        if request is None:
+            return None
         environ = request.environ
-        path = environ["PATH_INFO"].encode("latin-1").decode(errors="replace")
         host, name, scheme = environ.get("HTTP_HOST"), environ["SERVER_NAME"], environ["wsgi.url_scheme"]
-        named = _encode_host(host or name)
+        adapter = self.url_map.bind(
+            host or name,
+            environ.get("SCRIPT_NAME", ""),
+            url_scheme=scheme,
+            default_method=environ["REQUEST_METHOD"],
+            path_info=environ["PATH_INFO"].encode("latin-1").decode(errors="replace"),
+            query_args=environ.get("QUERY_STRING", ""),
+        )
         if not (host and _BY_PROXY in environ):
             port = environ["SERVER_PORT"]
-            named = f"[{name}]" if ":" in name else name
-            named += "" if (scheme, port) in (("http", "80"), ("https", "443")) else f":{port}"
-        place = (named, environ.get("SCRIPT_NAME", ""), "", scheme)
-        return BoundRoutes(self, *place, path, environ["REQUEST_METHOD"], environ.get("QUERY_STRING", ""))
-
-
-class BoundRoutes(MapAdapter):
-    """The routes bound to one request."""
-
-    map: RememberingMap
-
-    def match(self, *args: Any, **options: Any) -> Any:
-        """Return werkzeug's result: the route and the values in the address. Errors are not remembered."""
-        if args or options != {"return_rule": True}:
-            return super().match(*args, **options)
-        remembered, address = self.map.remembered, (self.default_method, self.path_info)
-        matched = remembered.get(address)
-        if matched is None:
-            matched = super().match(return_rule=True)
-            if len(remembered) >= REMEMBERED:
-                remembered.clear()
-            if len(self.path_info) <= _LONGEST:
-                remembered[address] = matched
-        rule, values = matched
-        return rule, dict(values)
-
-
-@lru_cache(maxsize=64)
-def _encode_host(host: str) -> str:
-    try:
-        return host.lower().encode("idna").decode("ascii")
-    except UnicodeError:
-        raise BadHost from None
+            adapter.server_name = f"[{name}]" if ":" in name else name
+            adapter.server_name += "" if (scheme, port) in (("http", "80"), ("https", "443")) else f":{port}"
+        return adapter
 
 
 def networks_of(addresses: Sequence[str]) -> list[IPv4Network | IPv6Network]:

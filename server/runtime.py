@@ -13,7 +13,7 @@ import re
 import subprocess
 import threading
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -104,12 +104,9 @@ class IndexRegistry:
         default = index.resolve().retriever
         others = [other for other in index.info.retrievers if other != default]
         served = ServedIndex(name, index, index.info.id, (default, *others))
-        weakref.finalize(served, self._retire, index)
-        self._served[name] = served
-
-    def _retire(self, index: Index) -> None:
         if self.reloader is not None:
-            self.reloader.retire(index)
+            weakref.finalize(served, self.reloader.tasks.put, lambda: index.close())  # noqa: PLW0108  looked up when called
+        self._served[name] = served
 
     def refresh(self, name: str) -> None:
         """Wait until the newest state of this index is served or could not be opened."""
@@ -203,8 +200,8 @@ class IndexReloader:
         self._encoders = SharedEncoders(config.encoder)
         self._again: dict[str, float] = {}
         self._tidied = 0.0
-        self._tasks: SimpleQueue[Index | tuple[str, threading.Event] | None] = SimpleQueue()
-        """Each task is a snapshot to close, an index's name with an event to set after checking it, or None to stop."""
+        self.tasks: SimpleQueue[Callable[[], object] | None] = SimpleQueue()
+        """What other threads want to be called in this one; None stops it."""
         self._looked = threading.Event()
         self._thread = threading.Thread(target=self._run, name="reloader")
         registry.reloader = self
@@ -215,19 +212,20 @@ class IndexReloader:
         self._thread.start()
         self._looked.wait()
 
-    def retire(self, index: Index) -> None:
-        """Close an index that no request uses any more."""
-        self._tasks.put(index)
-
     def refresh(self, name: str) -> None:
         """Wait until the published state is served or could not be opened, at most :data:`FRESH_SECONDS`."""
         done = threading.Event()
-        self._tasks.put((name, done))
+
+        def look() -> None:
+            self._look(name)
+            done.set()
+
+        self.tasks.put(look)
         done.wait(FRESH_SECONDS)
 
     def stop(self) -> None:
         """Close everything. No request may be running."""
-        self._tasks.put(None)
+        self.tasks.put(None)
         self._thread.join()
 
     def _run(self) -> None:
@@ -247,7 +245,7 @@ class IndexReloader:
     def _look_at_all(self) -> bool:
         """Check all indexes, then do the tasks of other threads until the next check; return False to stop."""
         for name, folder in self._config.server.indexes.items():
-            self._look(name, Path(folder))
+            self._look(name)
             if self._registry.writers is not None:
                 self._registry.writers.ensure_writer(Path(folder))
         self._looked.set()
@@ -255,23 +253,16 @@ class IndexReloader:
             give_memory_back()
             self._tidied = monotonic()
         until = monotonic() + LOOK_EVERY
-        while (left := until - monotonic()) > 0:
-            try:
-                task = self._tasks.get(timeout=left)
-            except Empty:
-                break
-            if task is None:
-                return False
-            if isinstance(task, tuple):
-                name, done = task
-                self._look(name, Path(self._config.server.indexes[name]))
-                done.set()
-            else:
-                task.close()
+        with suppress(Empty):
+            while (left := until - monotonic()) > 0:
+                task = self.tasks.get(timeout=left)
+                if task is None:
+                    return False
+                task()
         return True
 
-    def _look(self, name: str, folder: Path) -> None:
-        states = self._registry.recorded
+    def _look(self, name: str) -> None:
+        states, folder = self._registry.recorded, Path(self._config.server.indexes[name])
         try:
             status = published_file(folder).stat()
         except OSError:

@@ -37,6 +37,8 @@ def says(description: str) -> Meta:
 
 
 FusionWeight = Annotated[float, Meta(ge=0, le=1_000, description="the weight of this ranking")]
+Name = Annotated[str, Meta(max_length=80)]
+Weights = Annotated[dict[Name, FusionWeight], Meta(max_length=16)]
 Tag = Annotated[str, Meta(pattern=r"^[!-~]{1,64}(?!\n)$")]
 _LISTS = frozenset({"facets", "filter", "stages"})
 _Fields = TypeVar("_Fields", bound="RequestFields")
@@ -72,10 +74,7 @@ class FusionRequest(RequestFields):
         None
     )
     rrf_k: Annotated[RrfK | None, says("the constant of reciprocal rank fusion; without kind, it selects rrf")] = None
-    weights: Annotated[
-        Annotated[dict[Annotated[str, Meta(max_length=80)], FusionWeight], Meta(max_length=16)] | None,
-        says("the rankings to fuse, each with its weight"),
-    ] = None
+    weights: Annotated[Weights | None, says("the rankings to fuse, each with its weight")] = None
     depth: Annotated[Positive | None, says("the number of hits of each ranking to fuse")] = None
 
 
@@ -89,10 +88,9 @@ class SearchOptions(RequestFields):
     """The options of a search; ``None`` selects the configured value."""
 
     k: Annotated[Positive | None, says("the number of hits (default: as configured)")] = None
-    retriever: Annotated[
-        Annotated[str, Meta(max_length=80)] | None,
-        says("the retriever (default: hybrid if the index has vectors, else bm25)"),
-    ] = None
+    retriever: Annotated[Name | None, says("the retriever (default: hybrid if the index has vectors, else bm25)")] = (
+        None
+    )
     filter: Annotated[
         FilterRequest | list[str],
         says("filters as an object of fields, or as a list of field=value; applied before ranking"),
@@ -111,7 +109,7 @@ class SearchOptions(RequestFields):
         bool | None, says("true: one hit per document, by its best passage; false: one hit per passage")
     ] = None
     stages: Annotated[
-        Annotated[list[Annotated[str, Meta(max_length=80)]], Meta(max_length=16)] | None,
+        Annotated[list[Name], Meta(max_length=16)] | None,
         says(
             "stages that reorder or shorten the ranking, in this order, each as NAME or NAME=VALUE"
             " (default: as configured)"
@@ -296,7 +294,7 @@ def from_body(request: Request, kind: type[_Fields]) -> _Fields:
     """Return a request's JSON body; raise BadInput with the field, UnsupportedMediaType or RequestEntityTooLarge."""
     if not request.is_json:
         raise UnsupportedMediaType
-    body = fix_body(body_of(request))
+    body = body_of(request)
     try:
         fields = msgspec.json.decode(body, type=kind)
         if not issubclass(kind, ForeignFields):
@@ -306,21 +304,13 @@ def from_body(request: Request, kind: type[_Fields]) -> _Fields:
         raw: Any = None
         with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # there may be further faults
             raw = msgspec.json.decode(body)
-        raise _explain(mismatch_in(raw, error, partial(msgspec.convert, type=kind))) from None
+        raise explain_mismatch(mismatch_in(raw, error, partial(msgspec.convert, type=kind))) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise BadInput("body", f"is not JSON: {reason}") from None
 
 
 _SURROGATES = re.compile(rb"\\\\|\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u[dD][89a-fA-F]..")
-
-
-def fix_body(body: bytes) -> bytes:
-    """Return a body without a byte-order mark; half a surrogate pair becomes ``?``, as in an index."""
-    body = body.removeprefix(b"\xef\xbb\xbf")
-    if b"\\ud" not in body and b"\\uD" not in body:
-        return body
-    return _SURROGATES.sub(lambda found: b"?" if len(found[0]) == 6 else found[0], body)
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> None:
@@ -339,7 +329,7 @@ def from_query(parameters: MultiDict[str, str], kind: type[_Fields]) -> _Fields:
     try:
         fields = msgspec.convert(values, kind, strict=False)
     except msgspec.ValidationError as error:
-        raise explain_mismatch(error) from None
+        raise explain_mismatch(mismatch(error)) from None
     for name, value in values.items():
         if isinstance(value, str) and getattr(fields, name, value) is None:
             raise BadInput(name, f"{value!r} means no value; leave out the parameter instead")
@@ -347,22 +337,24 @@ def from_query(parameters: MultiDict[str, str], kind: type[_Fields]) -> _Fields:
 
 
 def body_of(request: Request) -> bytes:
-    """Return a request's body; raise RequestEntityTooLarge if it exceeds the limit."""
+    """Return a request's body without a byte-order mark; half a surrogate pair becomes ``?``, as in an index.
+
+    Raises RequestEntityTooLarge if it exceeds the limit.
+    """
     if request.environ.get("wsgi.input_terminated"):
         # The gateway has read the whole body within the limit, so it needs no further checks.
         body: bytes = request.environ["wsgi.input"].read()
+    else:
+        body = request.get_data(cache=False)
+    body = body.removeprefix(b"\xef\xbb\xbf")
+    if b"\\ud" not in body and b"\\uD" not in body:
         return body
-    return request.get_data(cache=False)
+    return _SURROGATES.sub(lambda found: b"?" if len(found[0]) == 6 else found[0], body)
 
 
-def explain_mismatch(error: msgspec.ValidationError) -> BadInput:
-    """Return a validation error as a BadInput that names the field, as ``queries[3].text``."""
-    return _explain(mismatch(error))
-
-
-def _explain(wrong: Mismatch) -> BadInput:
-    weighed = formerly_weighed(wrong.unknown) if wrong.path.endswith("fusion") else ""
-    if weighed:
+def explain_mismatch(wrong: Mismatch) -> BadInput:
+    """Return what is wrong with a request as a BadInput that names the field, as ``queries[3].text``."""
+    if wrong.path.endswith("fusion") and (weighed := formerly_weighed(wrong.unknown)):
         return BadInput(wrong.field, f'is now fusion.weights: {{"{weighed}": 0.5}}')
     if wrong.unknown:
         return BadInput(wrong.field, "there is no such field")

@@ -6,19 +6,19 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from time import monotonic, perf_counter
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from flask import current_app, g
 from msgspec.structs import asdict, replace
 
 from ..retrieval import stages
-from ..retrieval.config import AUTO, FusionSettings
+from ..retrieval.config import FusionSettings
 from ..retrieval.deadline import CutOffError, Deadline, losing_hits
 from ..retrieval.domain import DocumentQuery, Filter
 from ..retrieval.errors import QueryError
 from ..retrieval.filters import DateError, bound, parse_filter
 from ..retrieval.search import federated
-from ..retrieval.search.answer import Answer, Question, Took
+from ..retrieval.search.answer import Answer, Question
 from ..retrieval.search.counting import fields_of
 from ..retrieval.search.federated import FederatedAnswer
 from ..retrieval.search.options import Search, check_whole
@@ -26,7 +26,7 @@ from ..retrieval.search.score_normalizers import FusionKind
 from .errors import BadInput, RefusedError
 from .memory import answer_memory
 from .runtime import registry
-from .schemas import FilterRequest, FusionRequest, RankTook, SearchManyRequest, SearchOptions, SearchRequest
+from .schemas import FilterRequest, FusionRequest, SearchManyRequest, SearchOptions, SearchRequest
 
 if TYPE_CHECKING:
     from ..retrieval.search.index import Index
@@ -41,18 +41,6 @@ class TimedOutError(RefusedError):
     """An answer was not ready within its time limit."""
 
     slug = "timed-out"
-
-
-class Timed(Protocol):
-    """A search or a ranking, with the milliseconds of its stages; ``retriever`` is ``""`` for a ranking of claims."""
-
-    @property
-    def took(self) -> Took | RankTook:
-        """The milliseconds of each stage so far."""
-
-    @property
-    def retriever(self) -> str:
-        """The retriever that answers."""
 
 
 def search_of(options: SearchOptions, index: Index, k_name: str = "k", offset: int = 0) -> Search:
@@ -75,7 +63,8 @@ def search_of(options: SearchOptions, index: Index, k_name: str = "k", offset: i
     )
     context = stages.StageContext(index.settings, index.info.published, lambda: index.terms)
     own = {name: f"{name}={value}" for name, value in (("collapse", search.collapse), ("sort", search.sort)) if value}
-    fields = {name: (stage,) for name, stage in own.items()} | {"stages": (*(search.stages or ()), *own.values())}
+    wanted = (*(search.stages or ()), *own.values())
+    fields = {name: (stage,) for name, stage in own.items()} | ({"stages": wanted} if wanted else {})
     for field, named in fields.items():
         with query_errors_named(field):
             stages.open_stages(named, context)
@@ -84,8 +73,10 @@ def search_of(options: SearchOptions, index: Index, k_name: str = "k", offset: i
 
 def question_of(request: SearchRequest | SearchManyRequest, index: Index, k_name: str) -> Question:
     """Return the question of a request, or raise BadInput with the field; ``k_name`` is the client's name for ``k``."""
-    with query_errors_named("facets"):
-        facets = request.facets if isinstance(request.facets, dict) else fields_of(request.facets)
+    facets = request.facets
+    if not isinstance(facets, dict):
+        with query_errors_named("facets"):
+            facets = fields_of(facets)
     return Question(
         query=request.query,
         search=search_of(request, index, k_name, request.offset),
@@ -108,7 +99,7 @@ def answer(index: Index, question: Question, query_name: str = "query") -> Answe
     # Report every shard lost since the request began: it may have counted documents before this search.
     began = monotonic() - (perf_counter() - float(g.began))
     with query_errors_named(query_name):
-        result = index.answer(_limit(question))
+        result = index.answer(replace(question, search=question.search._replace(limit=limit_of())))
     result.search = result.search._replace(limit=None)
     result.missing += tuple(name for name in index.missing_since(began) if name not in result.missing)
     note_search(DocumentQuery(result.text, question.like) if question.like else question.query, result)
@@ -132,15 +123,14 @@ def answer_of_many(
     indexes: Mapping[str, Index], questions: Mapping[str, Question], weights: Mapping[str, float], rrf_k: int = 0
 ) -> FederatedAnswer:
     """Answer a question from several indexes, as :func:`answer` does from one."""
-    limited = {name: _limit(question) for name, question in questions.items()}
+    limited = {
+        name: replace(question, search=question.search._replace(limit=limit_of()))
+        for name, question in questions.items()
+    }
     with query_errors_named():
         result = federated.answer(indexes, limited, weights, rrf_k)
     note_search(next(iter(questions.values())).query, result)
     return result
-
-
-def _limit(question: Question) -> Question:
-    return replace(question, search=question.search._replace(limit=limit_of()))
 
 
 @contextmanager
@@ -163,26 +153,23 @@ def limit_of(queries: int = 1) -> Deadline:
     return Deadline(registry().config.server.search_seconds * queries, beside, answer_memory())
 
 
-def note_search(query: str | list[str], search: Timed) -> None:
-    """Note queries and result of the current request for the log and the metrics; note a document by its docid."""
-    noted = g._get_current_object()
-    noted.setdefault("queries", []).append({"like": query.docid} if isinstance(query, DocumentQuery) else query)
-    noted.setdefault("searches", []).append(search)
+def note_search(query: str | list[str], timed: Any) -> None:
+    """Note queries of the current request for the log, and for the metrics what has their ``took`` and ``retriever``.
+
+    A document is noted by its docid.
+    """
+    note_query({"like": query.docid} if isinstance(query, DocumentQuery) else query)
+    g.setdefault("searches", []).append(timed)
 
 
-def note_query(query: str | list[str]) -> None:
+def note_query(query: str | list[str] | dict[str, str]) -> None:
     """Note queries of the current request for the log, which has them only if ``log_queries`` is set."""
     g.setdefault("queries", []).append(query)
 
 
 def _retriever(wanted: str | None, search: Search, index: Index) -> str:
     """Return the retriever, or raise BadInput for the wrong field, without names of folders, which are not public."""
-    try:
-        if wanted not in (None, AUTO):
-            return index.resolve(search._replace(retriever=wanted)).retriever
-    except QueryError:
-        pass  # the code below finds the wrong field
-    field, name = "retriever", wanted
+    field = "retriever"
     try:
         name = index.resolve(Search(retriever=wanted)).retriever
         field = "fusion.weights"

@@ -159,13 +159,11 @@ class FactseekServer(BaseApplication):  # type: ignore[misc]  # gunicorn has no 
     def server(self, application: WSGI, **more: Any) -> tuple[Gateway, uvicorn.Server]:
         """Return the gateway to the application that :meth:`load` made, and the HTTP server of a worker."""
         settings = self._config.server
-        gateway = Gateway(application, settings, adapters.changing(settings.adapters))
-        gateway.refused = self._count_refused
-        seconds, refused = settings.answer_seconds, self._count_refused
-        return gateway, server_of(gateway, self._most_connections, seconds, refused, **more)
-
-    def _count_refused(self, status: int) -> None:
-        self._metrics.refused(status)()
+        chosen = {name: adapters.ADAPTERS.load(name).adapter for name in settings.adapters}
+        changing = (f"/{name}{address}" for name, adapter in chosen.items() for address in adapter.changes)
+        gateway = Gateway(application, settings, changing)
+        gateway.refused = lambda status: self._metrics.refused(status)()
+        return gateway, server_of(gateway, self._most_connections, settings.answer_seconds, gateway.refused, **more)
 
 
 def url_of(listener: socket.socket) -> str:

@@ -192,7 +192,6 @@ class _Connection(HttpToolsProtocol):
     # Refusals.
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse an unreadable request, after the answers to earlier ones."""
         self._refuse(self._status)
 
     def _refuse(self, status: int) -> None:
@@ -253,7 +252,6 @@ class _Connection(HttpToolsProtocol):
 
 class _Server(uvicorn.Server):
     def capture_signals(self) -> AbstractContextManager[None]:  # type: ignore[override]
-        """Leave signal handling to the worker."""
         return nullcontext()
 
 

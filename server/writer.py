@@ -55,16 +55,12 @@ def _stop(path: Path, lock: int, lifeline: int) -> Callable[[float], bool]:
 
     def wait_for_stop(seconds: float) -> bool:
         gone = bool(select.select([lifeline], [], [], seconds)[0])
-        return stop_requested or gone or not _same(lock, path)
+        try:
+            return stop_requested or gone or not os.path.samestat(os.fstat(lock), path.stat())
+        except OSError:
+            return True
 
     return wait_for_stop
-
-
-def _same(lock: int, path: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(lock), path.stat())
-    except OSError:
-        return False
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ from .auth import check_key
 from .errors import BadInput, RefusedError
 from .metrics import metrics_of
 from .runtime import ServedIndex, index_named, registry
-from .schemas import DocumentRequest, body_of, fix_body, from_body, from_query, json_answer
+from .schemas import DocumentRequest, body_of, from_body, from_query, json_answer
 
 blueprint = Blueprint("writing", __name__)
 Put = Literal["created", "replaced", "unchanged"]
@@ -171,7 +171,7 @@ def _lines_of(request: Request, most: int) -> list[bytes]:
     """Return documents as unchecked lines of JSON; raise BadInput, UnsupportedMediaType or RequestEntityTooLarge."""
     if not request.is_json and request.mimetype not in _LINES:
         raise UnsupportedMediaType
-    body, place = fix_body(body_of(request)), "is not a JSON array of documents"
+    body, place = body_of(request), "is not a JSON array of documents"
     try:
         body.decode("utf-8")
         parts = map(bytes, _ARRAY.decode(body)) if request.is_json else map(bytes.strip, body.split(b"\n"))

@@ -8,7 +8,7 @@ work as for all routes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import wraps
 from types import MappingProxyType
 from typing import Any, Protocol, TypeVar, get_args, get_type_hints
@@ -17,8 +17,7 @@ from flask import Blueprint, Flask, Response, request
 
 from ...retrieval.errors import ConfigError
 from ...retrieval.plugins import Plugins
-from ..api import operations
-from ..api.operations import Operation
+from ..api.operations import ADDED, Operation
 from ..errors import DIALECTS, BadInput, Failure
 from ..runtime import ServedIndex, index_named, registry
 from ..schemas import from_body, from_query, json_answer
@@ -131,17 +130,12 @@ def check(wanted: Mapping[str, str], indexes: Collection[str]) -> None:
 def install(app: Flask, wanted: Mapping[str, str], indexes: Collection[str]) -> None:
     """Let ``app`` serve these adapters, each with its index; raise ConfigError as :func:`check` does."""
     check(wanted, indexes)
+    operations = app.extensions.setdefault(ADDED, {})
     for name in wanted:
         adapter = ADAPTERS.load(name).adapter
         app.register_blueprint(adapter.blueprint, url_prefix=f"/{name}")
         app.extensions.setdefault(DIALECTS, {})[name] = adapter
-        prefix = adapter.blueprint.name
-        operations.add(app, {f"{prefix}.{view}": operation for view, operation in adapter.operations.items()})
-
-
-def changing(wanted: Iterable[str]) -> list[str]:
-    """Return the addresses of these adapters whose POST waits until an index is written."""
-    return [f"/{name}{address}" for name in wanted for address in ADAPTERS.load(name).adapter.changes]
+        operations |= {f"{adapter.blueprint.name}.{view}": each for view, each in adapter.operations.items()}
 
 
 def configured_index() -> ServedIndex:

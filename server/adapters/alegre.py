@@ -321,7 +321,6 @@ def _retrievers(index: Index) -> dict[str, str]:
 
 
 def _models(body: AlegreSearch | AlegreStore, index: Index) -> list[str]:
-    """Return the models in a request, each once, else the ranking by words; raise BadInput if one does not exist."""
     there, models = _retrievers(index), list[str]()
     names = [("model", body.model)] if body.model is not None else []
     names += [(f"models[{number}]", name) for number, name in enumerate(body.models or [])]
@@ -347,7 +346,6 @@ def _query(index: Index, model: str, text: str, vector: Sequence[float] | None) 
 
 
 def _texts(body: AlegreSearch) -> AlegreTexts:
-    """Return the texts that are similar by each model in turn; raise BadInput, TimedOutError or PartMissingError."""
     served = configured_index()
     check_most("limit", body.limit, served.index.settings.search.max_k)
     models = _models(body, served.index)
@@ -357,7 +355,7 @@ def _texts(body: AlegreSearch) -> AlegreTexts:
 def _similar(served: ServedIndex, model: str, body: AlegreSearch) -> Iterator[AlegreText]:
     """Yield the texts that a model finds similar and that have the wanted context, best first."""
     began, index, text, by_words = monotonic(), served.index, body.text, model == WORDS
-    _query(index, model, text, body.vector)
+    query = _query(index, model, text, body.vector)
     context = {name: value for name, value in (body.context or {}).items() if name not in _OF_ONE_ITEM}
     wanted = {name: _as_texts(value) for name, value in context.items()}
     # The index itself filters by the fields that it declares.
@@ -375,9 +373,8 @@ def _similar(served: ServedIndex, model: str, body: AlegreSearch) -> Iterator[Al
     if not index.resolve(search).has_words(text):
         return
     if body.fuzzy and by_words:
-        text = respelt(text, index.spellings(text, search))
+        query = text = respelt(text, index.spellings(text, search))
     note_query(text)
-    query = _query(index, model, text, body.vector)
     hits = _near(index, query, search._replace(limit=limit_of()), model, body)
     admitted = (hit for hit in hits if _is_admitted(StoredText.of(index.document(hit.docid)).contexts, wanted))
     for hit in islice(admitted, most):
@@ -402,7 +399,6 @@ def _similar(served: ServedIndex, model: str, body: AlegreSearch) -> Iterator[Al
 
 
 def _is_admitted(contexts: Sequence[Context], wanted: Mapping[str, Sequence[str]]) -> bool:
-    """Return whether one of the contexts has, for each wanted field, one of the wanted values."""
     return not wanted or any(
         all(not set(_as_texts(context.get(name))).isdisjoint(values) for name, values in wanted.items())
         for context in contexts

@@ -164,7 +164,6 @@ def google_claims_search(body: GoogleSearch) -> GoogleClaims:
 
 
 def _find_reviews(index: Index, query: str, search: Search, oldest: str) -> tuple[Reviews, bool]:
-    """Return a page of the reviews that match a query, not before ``oldest`` if given, and whether more follow."""
     if not oldest:
         result = whole_answer(index, Question(query, search, highlight=False))
         return [(hit.passage.text, hit) for hit in result.hits], result.more

@@ -62,11 +62,13 @@ class TeiRank(AnswerPart):
     text: str | UnsetType = UNSET
 
 
-def _misfit(error: BadInput) -> Exception:
-    return error if error.field == "body" else RefusedError(error.line, 422, "bad-input")
-
-
-@adapter.route("POST", "/rerank", {"query": EXAMPLE, "texts": TEXTS}, problems=(422, 424), misfit=_misfit)
+@adapter.route(
+    "POST",
+    "/rerank",
+    {"query": EXAMPLE, "texts": TEXTS},
+    problems=(422, 424),
+    misfit=lambda error: error if error.field == "body" else RefusedError(error.line, 422, "bad-input"),
+)
 def tei_rerank(body: TeiRerank) -> list[TeiRank]:
     """Re-rank texts as TEI does."""
     if not body.texts:

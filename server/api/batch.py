@@ -49,8 +49,6 @@ Made = TypeVar("Made")
 
 
 class _Ranked(NamedTuple):
-    """A query with its hits, or with its fault."""
-
     query: BatchQuery
     hits: list[Hit]
     fault: BatchFault | None = None
@@ -75,7 +73,6 @@ class Batch:
             reason = f"{number} queries with {k} hits each exceed {server.max_batch_hits} hits in all; split the batch"
             raise BadInput("k", reason)
         self._beside = limit_of().beside
-        self._limit = partial(Deadline, beside=self._beside)
         self._memory = answer_memory()
         note_search([query.text for query in request.queries], self)
 
@@ -142,7 +139,7 @@ class Batch:
 
     def _answer(self, some: Sequence[_Ranked], memory: PartMemory) -> Iterator[Answer]:
         index, resolved = self._index, self._index.resolve(self.search)
-        reading = self._limit(self._seconds * len(some), memory=memory)
+        reading = Deadline(self._seconds * len(some), self._beside, memory)
         search = self.search._replace(limit=reading)
         texts = [(ranked.query.text, ranked.hits) for ranked in some]
         evidences = index.evidences(texts, search, highlight=self._request.highlight)
@@ -214,7 +211,7 @@ class Batch:
             memory.keep(0)
 
     def _rank(self, queries: Sequence[BatchQuery], memory: PartMemory) -> list[_Ranked]:
-        limit = self._limit(self._seconds * len(queries), memory=memory)
+        limit = Deadline(self._seconds * len(queries), self._beside, memory)
         hits = self._index.search([query.text for query in queries], self.search._replace(limit=limit))
         missing = (*limit.missing, *self._index.missing_since(limit.began))
         return [_Ranked(query, ranking, None, missing) for query, ranking in zip(queries, hits, strict=True)]
@@ -241,15 +238,3 @@ def _make_or_release(make: Callable[[PartMemory], Made], memory: PartMemory) -> 
     except NoMemoryError:
         memory.keep(0)
         return None
-
-
-def json_pieces(head: dict[str, str], batch: Batch) -> Iterator[bytes]:
-    """Yield one JSON object in pieces: ``head``, ``results`` and, last, ``took_ms``; an empty piece means waiting."""
-    yield msgspec.json.encode(head)[:-1] + b',"results":['
-    yield from batch.pieces(lambda number, answer: b"," * bool(number) + msgspec.json.encode(answer))
-    yield b'],"took_ms":' + msgspec.json.encode(batch.took) + b"}"
-
-
-def ndjson_pieces(batch: Batch) -> Iterator[bytes]:
-    """Yield one line of JSON per query; an empty piece means that the answer waits for memory."""
-    return batch.pieces(lambda _, answer: msgspec.json.encode(answer) + b"\n")

@@ -82,7 +82,14 @@ def document(app: Flask, config: Config, names: Iterable[str]) -> Json:
         if more:
             described["description"] = more
         if operation.body:
-            described["requestBody"] = {"required": True, "content": _body(operation, operation.body)}
+            content: Json = {JSON: {"schema": _ref(operation.body), "example": dict(operation.example)}}
+            if operation.many:
+                schema = {"$ref": _REF.format(name="Documents")}
+                content = {
+                    JSON: {"schema": schema, "example": [dict(operation.example)]},
+                    NDJSON: {"schema": {"type": "string", "description": "one document per line"}},
+                }
+            described["requestBody"] = {"required": True, "content": content}
         if config.server.keys and operation.tag != "Operation":
             keys = _FOREIGN_KEYS if operation.failure else _KEYS
             is_open = config.server.writes and not config.server.private
@@ -114,7 +121,6 @@ def _ref(kind: type) -> Json:
 
 
 def _schemas(config: Config, operations: Iterable[Operation]) -> Json:
-    """Return the schema of every type in requests and answers, by name, with the configured limits."""
     named: set[type] = {Problem}
     for operation in operations:
         extra = [answer for answer in operation.also.values() if not isinstance(answer, str)]
@@ -167,7 +173,6 @@ def _schemas(config: Config, operations: Iterable[Operation]) -> Json:
 
 
 def _parameters(rule: str, names: list[str], operation: Operation, schemas: Json) -> list[Json]:
-    """Return the parameters of an operation: in its address, in its query string, and its conditional headers."""
     parameters: list[Json] = []
     for name in _VARIABLE.findall(rule):
         schema: Json = {"type": "string", "minLength": 1}
@@ -177,7 +182,14 @@ def _parameters(rule: str, names: list[str], operation: Operation, schemas: Json
         parameters.append({"name": called, "in": "path", "required": True, "description": what, "schema": schema})
     kinds = schemas[operation.parameters.__name__] if operation.parameters else {"properties": {}}
     for name, kind in kinds["properties"].items():
-        plain = _without_null(kind)
+        # A parameter is absent instead of null, and never an object.
+        options = [
+            option
+            for option in kind.get("anyOf", ())
+            if "$ref" not in option and option.get("type") not in ("null", "object")
+        ]
+        plain = {key: value for key, value in kind.items() if key != "anyOf" and (key, value) not in _NO_DEFAULT}
+        plain |= options[0] if len(options) == 1 else {"anyOf": options} if options else {}
         described = {"name": name, "in": "query", "required": name in kinds["required"], "schema": plain}
         if "description" in plain:
             described["description"] = plain.pop("description")
@@ -191,26 +203,6 @@ def _parameters(rule: str, names: list[str], operation: Operation, schemas: Json
 
 
 _NO_DEFAULT: tuple[tuple[str, object], ...] = (("default", None), ("default", {}))
-
-
-def _without_null(kind: Json) -> Json:
-    """Return the schema of a field as a parameter, which is absent instead of null and never an object."""
-    plain = {key: value for key, value in kind.items() if key != "anyOf" and (key, value) not in _NO_DEFAULT}
-    options = [
-        option
-        for option in kind.get("anyOf", ())
-        if "$ref" not in option and option.get("type") not in ("null", "object")
-    ]
-    return {**plain, **(options[0] if len(options) == 1 else {"anyOf": options} if options else {})}
-
-
-def _body(operation: Operation, kind: type) -> Json:
-    if not operation.many:
-        return {JSON: {"schema": _ref(kind), "example": dict(operation.example)}}
-    return {
-        JSON: {"schema": {"$ref": _REF.format(name="Documents")}, "example": [dict(operation.example)]},
-        NDJSON: {"schema": {"type": "string", "description": "one document per line"}},
-    }
 
 
 def _responses(operation: Operation, config: Config) -> Json:
@@ -234,24 +226,19 @@ def _responses(operation: Operation, config: Config) -> Json:
         errors |= {_OVERLOAD, *([401] if config.server.keys else []), *([429] if config.server.per_minute else [])}
     for status in sorted(errors - operation.also.keys()):
         # If a request is refused before it is read, its protocol is unknown, and the error has our own shape.
-        failure = None if status in _UNREAD else operation.failure
-        responses[str(operation.statuses.get(status, status) if failure else status)] = _problem(status, failure)
+        unread = status in _UNREAD
+        failure = None if unread else operation.failure
+        media = "text/plain" if unread else JSON if failure else "application/problem+json"
+        described: Json = {
+            "description": _SAID.get(status) or f"{TITLES.get(slug_of(status), HTTPStatus(status).phrase)}.",
+            "content": {media: {"schema": {"type": "string"} if unread else _ref(failure or Problem)}},
+        }
+        if status in (429, 503):
+            described["headers"] = {"Retry-After": {"$ref": "#/components/headers/Retry-After"}}
+        responses[str(operation.statuses.get(status, status) if failure else status)] = described
     for response in responses.values():
         response.setdefault("headers", {})["X-Request-Id"] = {"$ref": "#/components/headers/X-Request-Id"}
     return responses
-
-
-def _problem(status: int, failure: type | None) -> Json:
-    media, schema = (JSON, _ref(failure)) if failure else ("application/problem+json", _ref(Problem))
-    if status in _UNREAD:
-        media, schema = "text/plain", {"type": "string"}
-    described: Json = {
-        "description": _SAID.get(status) or f"{TITLES.get(slug_of(status), HTTPStatus(status).phrase)}.",
-        "content": {media: {"schema": schema}},
-    }
-    if status in (429, 503):
-        described["headers"] = {"Retry-After": {"$ref": "#/components/headers/Retry-After"}}
-    return described
 
 
 Words = list[tuple[str, str]]
@@ -301,7 +288,6 @@ def name_of(reference: Mapping[str, Any]) -> str:
 
 
 def _field(name: str, kind: Json, required: bool) -> Json:
-    """Return what the page shows of a parameter, or of a field of a body or an answer."""
     default = kind.get("default")
     default_text = "" if default in (None, "", []) else msgspec.json.encode(default).decode()
     described = {"default": default_text, "description": kind.get("description", "")}

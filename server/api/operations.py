@@ -51,7 +51,8 @@ class Operation(NamedTuple):
 
 WRITING = "Writing"
 """The tag of operations that need a key and a server that allows changes."""
-_ADDED = "factseek.operations"
+ADDED = "factseek.operations"
+"""The key in ``app.extensions`` for the operations of adapters, by endpoint."""
 _CLAIM = "Two doses of the measles vaccine are 97 percent effective."
 _BODY = (400, 404, 413, 415)
 _RUN = "a TREC run: qid Q0 docid rank score tag"
@@ -164,11 +165,6 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
 """The operations by endpoint, in the order of the OpenAPI document."""
 
 
-def add(app: Flask, operations: Mapping[str, Operation]) -> None:
-    """Add operations to those that ``app`` has already."""
-    app.extensions.setdefault(_ADDED, {}).update(operations)
-
-
 def operations_of(app: Flask) -> Mapping[str, Operation]:
     """Return all operations of ``app`` by endpoint, the operations of the API first."""
-    return {**OPERATIONS, **app.extensions.get(_ADDED, {})}
+    return {**OPERATIONS, **app.extensions.get(ADDED, {})}

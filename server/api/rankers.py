@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic, perf_counter
+from types import SimpleNamespace
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -39,8 +40,6 @@ _AT_ONCE = 16
 blueprint = Blueprint("claims", __name__)
 _log = logging.getLogger("factseek.server")
 Model = TypeVar("Model")
-Load = Callable[[str, str, Config], Model]
-"""A function that loads a model from its name, the path of its file and the configuration."""
 
 
 class ServedRanker(NamedTuple):
@@ -51,15 +50,17 @@ class ServedRanker(NamedTuple):
     manifest_id: str
 
 
-def open_models(config: Config, setting: str, load: Load[Model], noun: str, *, strict: bool) -> dict[str, Model]:
-    """Return the models of a setting, or none if ``strict``, which only checks that they can be loaded.
+def open_models(
+    config: Config, setting: str, load: Callable[[str, str], Model], noun: str, *, strict: bool
+) -> dict[str, Model]:
+    """Return the models of a setting, which ``load`` loads by name and path; if ``strict``, only check that it can.
 
     If a model cannot be loaded, raise ConfigError if ``strict``, else log the error and leave out the model.
     """
     models = {}
     for name, path in getattr(config.server, setting).items():
         try:
-            model = load(name, path, config)
+            model = load(name, path)
         except FactseekError as error:
             if strict:
                 what = f"{error.place}: {error.what}" if error.place else error.what
@@ -73,12 +74,12 @@ def open_models(config: Config, setting: str, load: Load[Model], noun: str, *, s
 
 def open_rankers(config: Config, *, strict: bool = False) -> dict[str, ServedRanker]:
     """Load the configured rankers, as :func:`open_models` does."""
-    return open_models(config, "rankers", _load, "ranker", strict=strict)
 
+    def load(name: str, path: str) -> ServedRanker:
+        learned = ranking.load(Path(path), None, view(config, claims.Config))
+        return ServedRanker(name, learned, sha256(Path(path))[:16])
 
-def _load(name: str, path: str, config: Config) -> ServedRanker:
-    learned = ranking.load(Path(path), None, view(config, claims.Config))
-    return ServedRanker(name, learned, sha256(Path(path))[:16])
+    return open_models(config, "rankers", load, "ranker", strict=strict)
 
 
 def _ranker_named(name: str | None, configured: Mapping[str, str]) -> ServedRanker:
@@ -121,13 +122,6 @@ class _TimedRanker:
         return self._ranker.state()
 
 
-class RankingTime(NamedTuple):
-    """The time of a ranking of claims, for the metrics."""
-
-    took: RankTook
-    retriever: str = ""
-
-
 @blueprint.post("/v1/claims/rank")
 def rank_claims() -> Response:
     """Rank claims by check-worthiness, highest first.
@@ -160,7 +154,7 @@ def ranked_claims(body: RankRequest) -> RankAnswer:
             ranked[place] = claim._replace(words=explain(timed, claim.statement, body.words))
             explained += 1
     took = RankTook(rank=milliseconds(began, done), explain=milliseconds(done, perf_counter()))
-    note_search([claim.text for claim in statements], RankingTime(took))
+    note_search([claim.text for claim in statements], SimpleNamespace(took=took, retriever=""))
     note, late = "", len(ranked) - explained
     if body.words and not served.learned.ranker.explains:
         note = f"{manifest.model} does not use words, so no word has a weight"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from struct import Struct
@@ -20,8 +20,8 @@ from msgspec import UNSET
 
 from ...retrieval.domain import Span
 from ...retrieval.search import listings
-from ...retrieval.search.answer import Answer
 from ...retrieval.search.counting import facet_answers, total_answer
+from ...retrieval.search.evidence import Evidence
 from ...retrieval.search.federated import chosen_weights
 from ...retrieval.store.documents import checksum, state_of
 from .. import schemas
@@ -30,7 +30,7 @@ from ..memory import charged_document
 from ..runtime import READY, ServedIndex, index_named, registry, suited_indexes
 from ..schemas import document_answer, from_body, from_query, json_answer, passage_place, query_text
 from ..search import answer, answer_of_many, query_errors_named, question_of
-from .batch import Batch, json_pieces, ndjson_pieces
+from .batch import Batch
 from .operations import JSON, NDJSON, TEXT
 
 if TYPE_CHECKING:
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 blueprint = Blueprint("api", __name__)
 many = Blueprint("many", __name__)
-_ANYTHING = "*/*"
 _Options = TypeVar("_Options", schemas.SearchRequest, schemas.SearchManyRequest)
 _HEAD = Struct(">I8s")
 """The head of a cursor: the number of hits before the page, and a digest of the search. Manifest ids follow it."""
@@ -57,11 +56,13 @@ class Page(Generic[_Options]):
     options: _Options
     search: bytes
     """A digest of the options that define the list."""
+    most: int
+    """The maximum number of hits that a client may request, whatever the page size."""
     changed: frozenset[str] = frozenset()
 
     def cursor(self, hits: int) -> schemas.TextIfAny:
         """Return the cursor for the page after ``hits`` hits; UNSET if the client may request no more hits."""
-        if hits >= _most(self.served):
+        if hits >= self.most:
             return UNSET
         ids = (bytes.fromhex(self.served[name].manifest_id) for name in sorted(self.served))
         return _text(_HEAD.pack(hits, self.search) + b"".join(ids))
@@ -74,12 +75,13 @@ class Page(Generic[_Options]):
 def resume(weights: Mapping[str, float], options: _Options) -> Page[_Options]:
     """Return a request to weighted indexes, continued at its cursor; raise BadInput if the cursor is of another search.
 
-    The last page ends at the maximum number of hits that a client may request, whatever the page size.
+    The last page ends at the maximum number of hits.
     """
     served = {name: index_named(name) for name in weights}
     listed = [getattr(options, name) for name in options.__struct_fields__ if name not in _SHOWING]
     encoded = msgspec.json.encode((weights, listed), order="deterministic")
-    page = Page(served, options, blake2b(encoded, digest_size=8).digest())
+    most = min(one.index.settings.search.max_k for one in served.values())
+    page = Page(served, options, blake2b(encoded, digest_size=8).digest(), most)
     if not options.cursor:
         return page
     if options.offset:
@@ -93,10 +95,8 @@ def resume(weights: Mapping[str, float], options: _Options) -> Page[_Options]:
         raise BadInput("cursor", "is not a cursor; use the cursor of an answer unchanged")
     hits, made_for = _HEAD.unpack(packed[: _HEAD.size])
     if made_for != page.search or len(ids) != len(served) * _ID:
-        raise BadInput(
-            "cursor", "belongs to another search or index; send it with the query and options of the previous page"
-        )
-    most = _most(served)
+        reason = "belongs to another search or index; send it with the query and options of the previous page"
+        raise BadInput("cursor", reason)
     if hits >= most:
         raise BadInput("cursor", f"continues after {hits} hits, but this server returns only the first {most}")
     then = [ids[start : start + _ID].hex() for start in range(0, len(ids), _ID)]
@@ -109,10 +109,6 @@ def resume(weights: Mapping[str, float], options: _Options) -> Page[_Options]:
 
 def _text(packed: bytes) -> str:
     return urlsafe_b64encode(packed).decode().rstrip("=")
-
-
-def _most(served: Mapping[str, ServedIndex]) -> int:
-    return min(index.index.settings.search.max_k for index in served.values())
 
 
 @blueprint.get("/v1/indexes")
@@ -165,10 +161,19 @@ def _answer_search(
     page = resume({name: 1.0}, body)
     options, served = page.options, page.served[name]
     question = question_of(options, served.index, k_name)
-    wanted = _format_of(options)
+    # Most clients accept anything, which means JSON.
+    wanted = options.format or listings.JSON
+    if not options.format and request.environ.get("HTTP_ACCEPT", "*/*") not in ("*/*", JSON):
+        by_media = {listings.kind(each).media: each for each in listings.KINDS}
+        wanted = by_media.get(request.accept_mimetypes.best_match([JSON, *by_media], JSON) or JSON, listings.JSON)
+    if wanted != listings.JSON and (options.explain or options.passages or options.count or options.facets):
+        reason = "cannot contain explain, passages, count or facets; leave them out, or ask for json"
+        raise BadInput("format", f"{wanted} {reason}")
     result = answer(served.index, question)
     if wanted != listings.JSON:
-        return _listing(result, wanted, options.qid, served.name)
+        is_cited = wanted in listings.CITING and listings.is_example(name)
+        hits = [listings.example_hit(hit) for hit in result.hits] if is_cited else result.hits
+        return write_listing(hits, wanted, options.qid or "1", result.missing)
     query = query_text(question, result.parsed, result.text)
     fields: dict[str, Any] = {
         "request_id": g.request_id,
@@ -200,28 +205,15 @@ def _answer_search(
     return json_answer(schemas.SimpleAnswer(**fields, query=query, candidates=candidates))
 
 
-def _format_of(options: schemas.SearchRequest) -> str:
-    """Return the format of an answer: the one in the request, else the one that ``Accept`` prefers, else ``json``."""
-    name = options.format or listings.JSON
-    # Most clients accept anything, which means JSON.
-    if not options.format and request.environ.get("HTTP_ACCEPT", _ANYTHING) not in (_ANYTHING, JSON):
-        by_media = {listings.kind(each).media: each for each in listings.KINDS}
-        name = by_media.get(request.accept_mimetypes.best_match([JSON, *by_media], JSON) or JSON, listings.JSON)
-    if name != listings.JSON and (options.explain or options.passages or options.count or options.facets):
-        reason = "cannot contain explain, passages, count or facets; leave them out, or ask for json"
-        raise BadInput("format", f"{name} {reason}")
-    return name
-
-
-def _listing(result: Answer, name: str, qid: str | None, index: str) -> Response:
-    """Return the hits as a file; a header names rankings that were cut off, because a file cannot."""
-    kind, is_example = listings.kind(name), name in listings.CITING and listings.is_example(index)
+def write_listing(hits: Sequence[Evidence], name: str, qid: str, missing: Iterable[str]) -> Response:
+    """Return hits as a file; a header names rankings that were cut off, because a file cannot."""
+    kind = listings.kind(name)
     with query_errors_named("format"):
-        content = kind.write([listings.example_hit(hit) if is_example else hit for hit in result.hits], qid or "1")
+        content = kind.write(hits, qid)
     response = Response(content, mimetype=kind.media)
     response.headers["Content-Disposition"] = f'attachment; filename="evidence.{kind.suffix}"'
-    if result.missing:
-        response.headers["X-Cut-Off"] = ", ".join(dict.fromkeys(result.missing))
+    if missing:
+        response.headers["X-Cut-Off"] = ", ".join(dict.fromkeys(missing))
     return response
 
 
@@ -286,10 +278,16 @@ def search_batch(name: str) -> Response:
         run, failed = batch.run()
         return Response(run, mimetype=TEXT, headers={"X-Failed-Queries": str(failed)})
     if wanted == NDJSON:
-        return Response(ndjson_pieces(batch), mimetype=NDJSON)
+        return Response(batch.pieces(lambda _, answer: msgspec.json.encode(answer) + b"\n"), mimetype=NDJSON)
     retriever = served.index.resolve(batch.search).retriever
     head = {"request_id": g.request_id, "index": name, "manifest_id": served.manifest_id, "retriever": retriever}
-    return Response(json_pieces(head, batch), mimetype=JSON)
+
+    def pieces() -> Iterator[bytes]:
+        yield msgspec.json.encode(head)[:-1] + b',"results":['
+        yield from batch.pieces(lambda number, answer: b"," * bool(number) + msgspec.json.encode(answer))
+        yield b'],"took_ms":' + msgspec.json.encode(batch.took) + b"}"
+
+    return Response(pieces(), mimetype=JSON)
 
 
 @blueprint.get("/v1/<name>/documents/<docid:docid>")

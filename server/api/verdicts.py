@@ -38,7 +38,7 @@ def open_verdicts(config: Config, *, strict: bool = False) -> dict[str, ServedVe
     With ``strict``, a model must have been trained with an entailment model: other models are wrong too often.
     """
 
-    def load(name: str, path: str, config: Config) -> ServedVerdicts:
+    def load(name: str, path: str) -> ServedVerdicts:
         learned = training.load(Path(path), view(config, claims.Config))
         if strict and learned.manifest.entailment is None:
             what = "was trained without an entailment model, so the page cannot show its verdicts"

@@ -78,7 +78,14 @@ def add_page() -> tuple[str, int]:
         form = read_parameters(request.values, AddState, AddState.__struct_fields__)
         served = chosen_indexes(PageState(index=form.index[:1]))[0]
         if request.method == "POST":
-            _check_origin()
+            # A browser sends the stored key even with a form of another site.
+            site, origin = request.headers.get("Sec-Fetch-Site", ""), request.headers.get("Origin", "")
+            own = site in ("same-origin", "none") or (not site and origin and urlsplit(origin).netloc == request.host)
+            if not own:
+                reason = (
+                    "this form was not sent from this server's own page; open the page, and send the form from there"
+                )
+                raise RefusedError(reason, 403, "foreign-form")
             shown = _handle_post(form, writable(served.name))
     except (QueryError, RefusedError) as error:
         served = served or chosen_indexes(PageState())[0]
@@ -174,15 +181,6 @@ def _add_several(form: AddState, served: ServedIndex) -> Job:
             job = queue.job(job.id) or job
     registry().refresh(served.name)
     return job
-
-
-def _check_origin() -> None:
-    # A browser sends the stored key even with a form of another site.
-    site, origin = request.headers.get("Sec-Fetch-Site", ""), request.headers.get("Origin", "")
-    if site in ("same-origin", "none") or (not site and origin and urlsplit(origin).netloc == request.host):
-        return
-    reason = "this form was not sent from this server's own page; open the page, and send the form from there"
-    raise RefusedError(reason, 403, "foreign-form")
 
 
 def _extract(form: AddState, served: ServedIndex) -> None:

@@ -156,8 +156,7 @@ def check_page() -> tuple[str, int] | Response:
     form = CheckState()
     try:
         form = read_parameters(state_parameters(), CheckState, CheckState.__struct_fields__)
-        file = file_of("file")
-        if file:
+        if file := file_of("file"):
             content, name = file.read(), (file.filename or "")[:80]
             if not content.strip():
                 raise BadInput("file", f"{name} is empty")
@@ -166,8 +165,7 @@ def check_page() -> tuple[str, int] | Response:
             form.text = decode(content)
         if request.method == "POST" and not form.text:
             return _page(form, 400, problem=speech()(_NOTHING))
-        away = short_of(address_of("page.check_page", form))
-        if away:
+        if away := short_of(address_of("page.check_page", form)):
             return away
         return _page(form, ranking=_rank(form) if form.text else None)
     except UnknownRankerError:

@@ -19,7 +19,7 @@ from ..runtime import ServedIndex, index_named, registry
 from ..schemas import RequestFields
 from ..search import TimedOutError, limit_of
 from .i18n import AGAIN, LANGUAGES, request_values, speech
-from .rankings import shared_kinds
+from .rankings import kinds_of
 from .state import LONGEST_ADDRESS, PageState, address_of
 
 blueprint = Blueprint("page", __name__)
@@ -83,7 +83,7 @@ def box_of(state: PageState) -> dict[str, Any]:
         "state": state,
         "indexes": indexes,
         "chosen": [served.name for served in chosen],
-        "kinds": shared_kinds(chosen) if chosen else {},
+        "kinds": kinds_of(chosen) if chosen else {},
         "folding": any(served.index.info.published.has_signatures for served in chosen),
         "stage_choices": choices,
     }

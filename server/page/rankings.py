@@ -7,7 +7,7 @@ Facets next to the hits, and chips of active choices, link to the state with or 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,7 +23,7 @@ from ...retrieval.retrievers import RetrieverKind
 from ...retrieval.search.answer import Question, Took
 from ...retrieval.search.evidence import Evidence
 from ...retrieval.search.federated import INDEX, counts_of_many
-from ...retrieval.search.options import ResolvedSearch, Search
+from ...retrieval.search.options import Search
 from ...retrieval.search.query_syntax import QUERY, query_parts
 from ..errors import BadInput
 from ..runtime import ServedIndex
@@ -66,9 +66,9 @@ class Step(NamedTuple):
 class Reason(NamedTuple):
     """The reasons for a hit's rank: the query's words in its passage, with their weights in BM25.
 
-    ``rankings`` has, for each ranking, the rank and score of the hit and, in a fusion, the ``vote``: what the ranking
-    added to the fused score. ``missed`` lists the rankings without the hit. ``depth`` is the number of hits that each
-    ranking contributes to the fusion. ``steps`` lists the stages that changed the hit's rank or score.
+    ``rankings`` has its rank and score in each ranking and, in a fusion, the ``vote``: what the ranking added to the
+    score. ``missed`` lists the rankings that do not have it among their first ``depth`` hits, and ``steps`` the stages
+    that changed its rank or score.
     """
 
     words: list[tuple[str, float]]
@@ -118,40 +118,8 @@ def searches_of(served: Sequence[ServedIndex], state: PageState) -> list[IndexSe
     return searches
 
 
-def ranking(part: IndexSearch, retriever: str = "") -> ShownRanking:
-    """Return one ranking of an index, by its default retriever unless ``retriever`` is given."""
-    index, search = part.served.index, part.question.search
-    question = replace(part.question, search=search._replace(retriever=retriever or search.retriever))
-    result = answer(index, question)
-    why = reasons(index, result.text, result.search, result.ranked, limit_of())
-    return ShownRanking(
-        result.retriever,
-        result.hits,
-        why,
-        result.took,
-        result.more,
-        _note(part),
-        tuple(dict.fromkeys(result.missing)),
-        approximate=result.approximate,
-        bears=any(map(partial(_bears, index, result.text), result.hits, why)),
-    )
-
-
-def rankings(searches: Sequence[IndexSearch]) -> list[ShownRanking]:
-    """Return all rankings that the indexes share, with late ones marked; raise TimedOutError if none was ready."""
-    each = []
-    for name in shared_kinds([part.served for part in searches]):
-        try:
-            each.append(ranking(searches[0], name) if len(searches) == 1 else ranking_of_many(searches, name))
-        except TimedOutError:
-            each.append(ShownRanking(name, [], [], None, ready=False))
-    if not any(part.ready for part in each):
-        raise TimedOutError("no ranking was ready in time; try again")
-    return each
-
-
-def ranking_of_many(searches: Sequence[IndexSearch], retriever: str = "") -> ShownRanking:
-    """Return one ranking over several indexes; each index ranks by ``retriever`` or, without one, by its default.
+def ranking(searches: Sequence[IndexSearch], retriever: str = "") -> ShownRanking:
+    """Return one ranking over these indexes, each by ``retriever`` or, without one, by its default.
 
     Raises BadInput or TimedOutError.
     """
@@ -163,30 +131,60 @@ def ranking_of_many(searches: Sequence[IndexSearch], retriever: str = "") -> Sho
             )
             for part in searches
         ]
+    # The page itself makes the remark on dates.
+    notes = [part.served.index.note(part.text, part.search._replace(where=None)) for part in searches]
+    note = " ".join(dict.fromkeys(filter(None, notes)))
+    if len(searches) == 1:
+        index = searches[0].served.index
+        result = answer(index, searches[0].question)
+        why = reasons(index, result.text, result.search, result.ranked, limit_of())
+        return ShownRanking(
+            result.retriever,
+            result.hits,
+            why,
+            result.took,
+            result.more,
+            note,
+            tuple(dict.fromkeys(result.missing)),
+            approximate=result.approximate,
+            bears=any(map(partial(_bears, index, result.text), result.hits, why)),
+        )
     indexes = {part.served.name: part.served.index for part in searches}
-    result = answer_of_many(
-        indexes, {part.served.name: part.question for part in searches}, dict.fromkeys(indexes, 1.0)
-    )
-    limit, why, text_of = limit_of(), {}, {part.served.name: part.text for part in searches}
-    for part in searches:
-        own = [of for of in result.ranked if of.name == part.served.name]
-        alone, hits, ranks = part.search._replace(offset=0, sort=""), [of.hit for of in own], [of.rank for of in own]
-        why[part.served.name] = iter(reasons(part.served.index, part.text, alone, hits, limit, ranks=ranks))
-    in_order = [next(why[of.name]) for of in result.ranked]
+    questions = {part.served.name: part.question for part in searches}
+    merged = answer_of_many(indexes, questions, dict.fromkeys(indexes, 1.0))
+    limit, of_each = limit_of(), {}
+    for name, text, search in ((part.served.name, part.text, part.search) for part in searches):
+        own = [of for of in merged.ranked if of.name == name]
+        alone, hits, ranks = search._replace(offset=0, sort=""), [of.hit for of in own], [of.rank for of in own]
+        of_each[name] = iter(reasons(indexes[name], text, alone, hits, limit, ranks=ranks))
+    why, text_of = [next(of_each[of.name]) for of in merged.ranked], {part.served.name: part.text for part in searches}
     return ShownRanking(
         retriever or MANY,
-        result.hits,
-        in_order,
-        result.took,
-        result.more,
-        " ".join(dict.fromkeys(filter(None, map(_note, searches)))),
-        tuple(name for name, part in result.indexes.items() if part.missing),
-        approximate=any(part.resolved.approximate for part in result.indexes.values()),
+        merged.hits,
+        why,
+        merged.took,
+        merged.more,
+        note,
+        tuple(name for name, part in merged.indexes.items() if part.missing),
+        approximate=any(part.resolved.approximate for part in merged.indexes.values()),
         bears=any(
             _bears(indexes[of.name], text_of[of.name], hit, reason)
-            for of, hit, reason in zip(result.ranked, result.hits, in_order, strict=True)
+            for of, hit, reason in zip(merged.ranked, merged.hits, why, strict=True)
         ),
     )
+
+
+def rankings(searches: Sequence[IndexSearch]) -> list[ShownRanking]:
+    """Return all rankings that the indexes share, with late ones marked; raise TimedOutError if none was ready."""
+    each = []
+    for name in kinds_of([part.served for part in searches]):
+        try:
+            each.append(ranking(searches, name))
+        except TimedOutError:
+            each.append(ShownRanking(name, [], [], None, ready=False))
+    if not any(part.ready for part in each):
+        raise TimedOutError("no ranking was ready in time; try again")
+    return each
 
 
 def _bears(index: Index, text: str, hit: Evidence, reason: Reason) -> bool:
@@ -194,47 +192,39 @@ def _bears(index: Index, text: str, hit: Evidence, reason: Reason) -> bool:
     return index.bears(text, scores, [word for word, _ in reason.words])
 
 
-def _note(part: IndexSearch) -> str:
-    # The page itself makes the remark on dates.
-    return part.served.index.note(part.text, part.search._replace(where=None))
-
-
 def reasons(
     index: Index, query: str, search: Search, hits: Sequence[Hit], limit: Deadline, *, ranks: Sequence[int] = ()
 ) -> list[Reason]:
     """Return the reasons of each hit. Ranks begin after the offset; words are left out if there is no time for them."""
-    resolved = index.resolve(search)
+    resolved, of_stages = index.resolve(search), set(stages.names())
     none: list[dict[str, float]] = [{} for _ in hits]
     words = none if limit.is_over("reasons") else index.word_weights(query, hits, search)
-    places = ranks or count(search.offset + 1)
-    return [_reason(rank, hit, held, resolved) for rank, hit, held in zip(places, hits, words, strict=False)]
-
-
-def _reason(rank: int, hit: Hit, words: Mapping[str, float], resolved: ResolvedSearch) -> Reason:
-    parts = hit.parts or (Part(resolved.retriever, rank, hit.score, hit.score),)
-    names = set(stages.names()) if len(parts) > 1 else set()
-    ranked = [part for part in parts if part.retriever not in names]
-    staged = [part for part in parts if part.retriever in names]
-    having = {part.retriever for part in ranked}
-    steps = zip(staged, [*(part.rank for part in staged[1:]), rank], strict=bool(staged))
-    shown = []
-    for part in ranked:
-        label, help_ = labels_of(part.retriever)
-        vote = part.vote if resolved.fuses and hit.score >= 0 else None
-        head = {"name": part.retriever, "label": label, "help": help_}
-        shown.append({**head, "rank": part.rank, "score": part.score, "vote": vote})
-    return Reason(
-        words=sorted(words.items(), key=lambda pair: (-pair[1], pair[0]))[:_WORDS],
-        rankings=shown,
-        missed=[labels_of(name)[0] for name in resolved.rankings if resolved.fuses and name not in having],
-        depth=resolved.settings.search.fusion.depth,
-        steps=[
-            Step(part.retriever, stages.KINDS.load(part.retriever).LABEL, part.rank, after, part.vote or None)
-            for part, after in steps
-            if part.vote or part.rank != after
-        ],
-        fused=resolved.fuses,
-    )
+    found = []
+    for rank, hit, held in zip(ranks or count(search.offset + 1), hits, words, strict=False):
+        parts = hit.parts or (Part(resolved.retriever, rank, hit.score, hit.score),)
+        staged = [part for part in parts if part.retriever in of_stages] if len(parts) > 1 else []
+        ranked = [part for part in parts if part not in staged]
+        shown = []
+        for part in ranked:
+            label, help_ = labels_of(part.retriever)
+            vote = part.vote if resolved.fuses and hit.score >= 0 else None
+            head = {"name": part.retriever, "label": label, "help": help_}
+            shown.append({**head, "rank": part.rank, "score": part.score, "vote": vote})
+        missed = set(resolved.rankings) - {part.retriever for part in ranked} if resolved.fuses else ()
+        reason = Reason(
+            words=sorted(held.items(), key=lambda pair: (-pair[1], pair[0]))[:_WORDS],
+            rankings=shown,
+            missed=[labels_of(name)[0] for name in resolved.rankings if name in missed],
+            depth=resolved.settings.search.fusion.depth,
+            steps=[
+                Step(part.retriever, stages.KINDS.load(part.retriever).LABEL, part.rank, after, part.vote or None)
+                for part, after in zip(staged, [*(later.rank for later in staged[1:]), rank], strict=bool(staged))
+                if part.vote or part.rank != after
+            ],
+            fused=resolved.fuses,
+        )
+        found.append(reason)
+    return found
 
 
 def labels_of(retriever: str) -> tuple[str, str]:
@@ -246,14 +236,13 @@ def labels_of(retriever: str) -> tuple[str, str]:
     return kind.LABEL, kind.HELP
 
 
-def shared_kinds(served: Sequence[ServedIndex]) -> dict[str, RetrieverKind]:
-    """Return the rankings that all of these indexes have, in the order of their columns."""
-    return {name: kind for name, kind in kinds_of(served[0]).items() if all(name in one.retrievers for one in served)}
+def kinds_of(served: Sequence[ServedIndex]) -> dict[str, RetrieverKind]:
+    """Return the rankings that all of these indexes have, in the order of their columns.
 
-
-def kinds_of(served: ServedIndex) -> dict[str, RetrieverKind]:
-    """Return the rankings of an index in the order of their columns: a fused one after its first source."""
-    kinds = {name: retrievers.kind(name) for name in sorted(served.retrievers)}
+    A fused ranking comes after its first source.
+    """
+    names = sorted(set(served[0].retrievers).intersection(*(one.retrievers for one in served)))
+    kinds = {name: retrievers.kind(name) for name in names}
     fusing = [name for name in kinds if kinds[name].FUSES]
     sources = [name for name in kinds if name not in fusing]
     return {name: kinds[name] for name in (*sources[:1], *fusing, *sources[1:])}
@@ -299,7 +288,7 @@ def facets_of(each: Sequence[IndexSearch], state: PageState) -> tuple[Total, lis
     for part in each:
         index = indexes[part.served.name] = part.served.index
         by_each = [
-            part.search._replace(retriever=name, stages=(), collapse="", sort="") for name in kinds_of(part.served)
+            part.search._replace(retriever=name, stages=(), collapse="", sort="") for name in kinds_of([part.served])
         ]
         matching = (search for search in by_each if index.count(part.text, search).matching)
         searches[part.served.name] = next(matching, by_each[0])
@@ -324,13 +313,15 @@ def name_of(field: str, value: str) -> str:
 
 
 def _entry(field: str, value: str, count: int, state: PageState) -> dict[str, Any]:
-    """Return a value with its count, whether it is chosen, and the address of the opposite choice."""
+    pair, year = f"{field}={value}", _year_of(state)
     if field == INDEX:
         chosen, address = False, state.address(index=[value])
     elif field != YEAR:
-        chosen, address = f"{field}={value}" in state.filter, state.toggle(field, value)
+        others = _without(pair, state.filter)
+        chosen = pair in state.filter
+        address = state.address(filter=others if chosen else [*others, pair])
     else:
-        chosen = _year_of(state) == value
+        chosen = year == value
         address = state.address(since="", as_of="") if chosen else state.address(since=value, as_of=value, undated="")
     return {"name": name_of(field, value), "documents": count, "chosen": chosen, "address": address}
 

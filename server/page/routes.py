@@ -21,10 +21,11 @@ from ...retrieval.search.evidence import Evidence
 from ...retrieval.search.options import Search
 from ...retrieval.search.query_syntax import QUERY, parse_query
 from ...retrieval.text import web_link
+from ..api.routes import write_listing
 from ..errors import BadInput
 from ..memory import charged_document
 from ..runtime import ServedIndex, index_named, registry, suited_indexes
-from ..search import limit_of, query_errors_named
+from ..search import limit_of
 from .cards import LONGEST_EXCERPT, Mark, Review, blocks, excerpt, plain_citation, review_of, title_of
 from .i18n import direction_of
 from .layout import blueprint, chosen_indexes, page_of, reason_of, short_of, state_parameters
@@ -37,7 +38,6 @@ from .rankings import (
     labels_of,
     quotations_of,
     ranking,
-    ranking_of_many,
     rankings,
     searches_of,
 )
@@ -87,8 +87,7 @@ def search_page() -> tuple[str, int] | AnyResponse:
         state = read_state(state_parameters())
     except BadInput as error:
         return page_of("search.html", PageState(), 400, problem=error.unnamed)
-    away = short_of(state.address(offset=state.offset))
-    if away:
+    if away := short_of(state.address(offset=state.offset)):
         return away
     if not (state.query or state.like):
         examples = [example for example in EXAMPLES if example.index in registry().indexes]
@@ -101,7 +100,6 @@ def search_page() -> tuple[str, int] | AnyResponse:
 
 
 def _results(served: Sequence[ServedIndex], state: PageState) -> dict[str, Any]:
-    """Return the values to show for a search: its columns, the facets, the links to other pages."""
     state, searches, shown, quotations = _search_and_read_quotes(served, state)
     several, after = len(searches) > 1, state.offset + searches[0].size
     # An index answers only pages that end within its first ``max_k`` hits.
@@ -153,9 +151,7 @@ def _search_and_read_quotes(
 
 
 def _rank(searches: Sequence[IndexSearch], state: PageState) -> list[ShownRanking]:
-    if state.view == SIDE:
-        return rankings(searches)
-    return [ranking_of_many(searches) if len(searches) > 1 else ranking(searches[0])]
+    return rankings(searches) if state.view == SIDE else [ranking(searches)]
 
 
 def _correct_query(searches: Sequence[IndexSearch], state: PageState) -> str:
@@ -235,13 +231,12 @@ def _card(served: ServedIndex, hit: Evidence, state: PageState) -> dict[str, Any
         "plain": plain_citation(cited, source),
         "ris": listings.list_hits([cited], "ris").strip(),
         "cited": source,
-        "like": state.more_like(served.name, hit.docid),
+        "like": state.address(query="", like=hit.docid, index=[served.name], profile=""),
         "copies": copies,
     }
 
 
 def _about(served: ServedIndex, docid: str) -> tuple[str, str, str]:
-    """Return the title for people, the source and the date of a document."""
     document = charged_document(served.index, docid)
     return title_of(document.title, document.text, docid), document.source, document.date
 
@@ -267,19 +262,13 @@ def export() -> Response:
     hits = [
         listings.example_hit(hit) if listings.is_example(hit.index or served[0].name) else hit for hit in ranked.hits
     ]
-    content: str | bytes
-    if format == listings.JSON:
-        media, suffix = "application/json", "json"
-        content = msgspec.json.encode({"query": {"text": state.query}, "hits": hits})
-    else:
-        kind = listings.kind(format)
-        media, suffix = kind.media, kind.suffix
-        with query_errors_named("format"):
-            content = kind.write(hits, "1")
-    headers = {"Content-Disposition": f'attachment; filename="evidence.{suffix}"'}
+    if format != listings.JSON:
+        return write_listing(hits, format, "1", ranked.late)
+    content = msgspec.json.encode({"query": {"text": state.query}, "hits": hits})
+    headers = {"Content-Disposition": 'attachment; filename="evidence.json"'}
     if ranked.late:
         headers["X-Cut-Off"] = ", ".join(ranked.late)
-    return Response(content, mimetype=media, headers=headers)
+    return Response(content, mimetype="application/json", headers=headers)
 
 
 def _json_address(state: PageState, served: Sequence[ServedIndex]) -> str:

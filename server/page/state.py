@@ -16,6 +16,7 @@ from msgspec import Meta
 from werkzeug.datastructures import MultiDict
 
 from ...retrieval.config import Count
+from ...retrieval.records.validation import mismatch
 from ...retrieval.search.query_syntax import PLAIN, QUERY
 from ..errors import BadInput
 from ..schemas import RequestFields, SearchOptions, explain_mismatch
@@ -78,10 +79,6 @@ class PageState(RequestFields):
         """Return the address of a document, with this state to come back to."""
         return url_for("page.document_page", name=index, docid=docid, **{**self.parameters(), "passage": passage})
 
-    def more_like(self, index: str, docid: str) -> str:
-        """Return the address of documents that are similar to the document ``docid`` of ``index``."""
-        return self.address(query="", like=docid, index=[index], profile="")
-
     def export(self, format: str) -> str:
         """Return the address of the hits as a download."""
         return url_for("page.export", format=format, **self.with_changes(view="", hits=0).parameters())
@@ -89,12 +86,6 @@ class PageState(RequestFields):
     def parameters(self) -> dict[str, Any]:
         """Return the parameters of the state's address."""
         return {name: value for name, value in msgspec.structs.asdict(self).items() if value}
-
-    def toggle(self, field: str, value: str) -> str:
-        """Return the address with a value of a field chosen, or removed if it is chosen."""
-        pair = f"{field}={value}"
-        others = [chosen for chosen in self.filter if chosen != pair]
-        return self.address(filter=others if pair in self.filter else [*others, pair])
 
     def options(self, index: Index) -> SearchOptions:
         """Return the options of a search of ``index``; group near-duplicates if the index and state allow."""
@@ -145,7 +136,8 @@ def read_state(parameters: MultiDict[str, str], known: Sequence[str] = SEARCHED)
     if sum(lengths.values()) > LONGEST_CHOICES:
         longest = max(lengths, key=lengths.__getitem__)
         reason = f"fills {lengths[longest]:,} characters of the address, but all options together may fill only"
-        raise _make_bad_input(longest, f"{reason} {LONGEST_CHOICES:,}; leave some out")
+        reason = f"{reason} {LONGEST_CHOICES:,}; leave some out"
+        raise BadInput(longest, reason, f"{longest}: {reason}")
     return state
 
 
@@ -165,9 +157,5 @@ def read_parameters(parameters: MultiDict[str, str], kind: type[_Fields], known:
     try:
         return msgspec.convert(values, kind, strict=False)
     except msgspec.ValidationError as error:
-        wrong = explain_mismatch(error)
-        raise _make_bad_input(wrong.field, wrong.unnamed) from None
-
-
-def _make_bad_input(field: str, reason: str) -> BadInput:
-    return BadInput(field, reason, f"{field}: {reason}")  # the page has no label for it
+        wrong = explain_mismatch(mismatch(error))
+        raise BadInput(wrong.field, wrong.unnamed, str(wrong)) from None  # the page has no label for the field

@@ -8,7 +8,7 @@ import msgspec
 from werkzeug.wrappers import Response
 
 from ...claims.evidence.sentences import EvidenceSentence, Finder, stance_of, states_finding
-from ...claims.verdicts.verdict import Verdict, Verifier
+from ...claims.verdicts.verdict import Verifier
 from ...retrieval.domain import Claim, Filter
 from ...retrieval.errors import QueryError
 from ...retrieval.filters import parse_filter
@@ -51,39 +51,28 @@ class VerifyState(RequestFields):
 @blueprint.route("/verify", methods=["GET", "POST"])
 def verify_page() -> tuple[str, int] | Response:
     """Show the sentences that are relevant to a claim and, if a verdict model is served, its verdict."""
-    form = VerifyState()
+    form, status, shown = VerifyState(), 200, dict[str, Any]()
     try:
         form = read_parameters(state_parameters(), VerifyState, VerifyState.__struct_fields__)
-        away = short_of(address_of("page.verify_page", form))
-        if away:
+        if away := short_of(address_of("page.verify_page", form)):
             return away
         served = chosen_indexes(PageState(index=form.index[:1]))[0]
         where = parse_filter([], as_of=form.as_of) if form.as_of else None
         judge = judge_of(served.index, registry().config, where)
-        shown: dict[str, Any] = {}
         if form.claim:
             claim = Claim("claim", tweet(form.claim))
             if not served.index.resolve().has_words(claim.text):
                 raise BadInput("claim", "the claim contains no words to search for")
             shown = _judge(claim, *judge, served, form) if judge else _find_sentences(claim, where, served, form)
+        shown |= {"served": served, "judge": judge, "example_data": listings.is_example(served.name)}
+        shown["example"] = _EXAMPLES.get(served.index.info.language, "")
     except (QueryError, RefusedError) as error:
-        status = getattr(error, "status", 400)
-        return page_of("verify.html", PageState(lang=form.lang), status, form=form, problem=reason_of(error))
-    return page_of(
-        "verify.html",
-        PageState(index=form.index, lang=form.lang),
-        form=form,
-        served=served,
-        judge=judge,
-        stance_of=stance_of,
-        example_data=listings.is_example(served.name),
-        example=_EXAMPLES.get(served.index.info.language, ""),
-        **shown,
-    )
+        status, shown = getattr(error, "status", 400), {"problem": reason_of(error)}
+    state = PageState(index=form.index, lang=form.lang)
+    return page_of("verify.html", state, status, form=form, stance_of=stance_of, **shown)
 
 
 def _find_sentences(claim: Claim, where: Filter | None, served: ServedIndex, form: VerifyState) -> dict[str, Any]:
-    """Return the sentences that are relevant to a claim, best first; people must judge them themselves."""
     limit, search = limit_of(), Search(k=_JUDGED, where=where)
     with query_errors_named("claim"):
         (evidence,) = Finder(served.index, registry().config.verdict, where, limit).find([claim.text])
@@ -104,10 +93,9 @@ def _find_sentences(claim: Claim, where: Filter | None, served: ServedIndex, for
 def _judge(
     claim: Claim, model: ServedVerdicts, verifier: Verifier, served: ServedIndex, form: VerifyState
 ) -> dict[str, Any]:
-    """Return the verdict on a claim, the quality of the model, and the sentences by their stance on the claim."""
     with query_errors_named("claim"):
         verdict = next(iter(verifier.verify([claim])))
-    manifest = model.learned.manifest
+    manifest, likely = model.learned.manifest, verdict.probabilities.get(verdict.label, 0) > _MORE_LIKELY_THAN_NOT
     learned = sum(sum(source.labels.values()) for source in manifest.sources)
     stances: dict[str, list[dict[str, Any]]] = {"for": [], "against": [], "neither": []}
     for sentence, each in zip(verdict.evidence.sentences, verifier.by_each(verdict), strict=True):
@@ -117,7 +105,7 @@ def _judge(
         stances[stance_of(label) if sure else "neither"].append(shown)
     return {
         "verdict": verdict,
-        "conclusion": _conclusion(verdict),
+        "conclusion": "none" if verdict.abstained else stance_of(verdict.label) if likely else "unsure",
         "stances": [pair for pair in stances.items() if pair[1]],
         "probabilities": sorted(verdict.probabilities.items(), key=lambda pair: -pair[1]),
         "worth": manifest.figures.get(manifest.model) if manifest.figures else None,
@@ -141,10 +129,3 @@ def _show_sentence(
         "share": share,
         "review": review_of(served.index.document(sentence.docid).metadata),
     }
-
-
-def _conclusion(verdict: Verdict) -> str:
-    """Return the conclusion: ``none`` if the model abstained, ``unsure`` if no label is more likely than not."""
-    if verdict.abstained:
-        return "none"
-    return stance_of(verdict.label) if verdict.probabilities[verdict.label] > _MORE_LIKELY_THAN_NOT else "unsure"

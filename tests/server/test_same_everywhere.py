@@ -77,7 +77,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Places]:
     with (
         Index(folder) as index,
         factseek.open_index(shards) as parts,
-        mcp.open_server(config, None, create_app) as (server, _),
+        mcp.open_server(config, None) as (server, _),
         asyncio.Runner() as runner,
     ):
 

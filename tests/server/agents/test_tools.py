@@ -18,7 +18,6 @@ from mcp.client.streamable_http import streamable_http_client
 
 from factseek import commands
 from factseek.server import mcp as serving
-from factseek.server.app import create_app
 from factseek.server.auth import digest, new_key
 from factseek.server.mcp import NO_MODEL, WARNING
 from factseek.settings import Config
@@ -33,7 +32,7 @@ def asked(config: Config, ask: Callable[[Any], Awaitable[Any]], verdicts: Path |
         async with Client(server) as client:
             return await ask(client)
 
-    with serving.open_server(config, verdicts, create_app) as (server, _):
+    with serving.open_server(config, verdicts) as (server, _):
         return asyncio.run(run(server))
 
 
