@@ -48,6 +48,7 @@ TITLES = {
     "too-many-requests": "Too many requests",
     "unauthorized": "A key is needed",
     "writes-off": "This server is read-only",
+    "has-shards": "This index is read-only",
     "unavailable": "The resource is unavailable at the moment",
     "unknown-document": "No such document",
     "unknown-index": "No such index",

@@ -30,8 +30,9 @@ PROTECTION = {
     ),
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
-    # The address of a search contains the query, which other sites must not see when a user follows a link.
-    "Referrer-Policy": "no-referrer",
+    # The address of a search contains the query, which other sites must not see when a user follows a link. With
+    # "no-referrer", browsers send "Origin: null" with the page's own forms over plain HTTP.
+    "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",

@@ -38,6 +38,7 @@ from ..retrieval.domain import Claim
 from ..retrieval.errors import ConfigError, QueryError
 from ..retrieval.filters import parse_filter
 from ..retrieval.search.index import open_index
+from ..retrieval.search.listings import EXAMPLE_SOURCE, is_example
 from ..retrieval.terminal import say
 from .api import rankers
 from .app import create_app
@@ -155,6 +156,7 @@ class RankedText(BaseModel):
     text: str
     score: float
     probability: float | None
+    note: str = ""
 
 
 class RankedTexts(BaseModel):
@@ -188,7 +190,9 @@ class AgentTools:
         hits = []
         for number, hit in enumerate(answer["hits"], 1):
             text, rating = hit["passage"]["text"], hit["metadata"].get("rating", "")
-            where = ", ".join(part for part in (hit["source"], hit["date"], hit["url"] or hit["docid"]) if part)
+            example = is_example(name, hit["metadata"])
+            source, link = (EXAMPLE_SOURCE, hit["docid"]) if example else (hit["source"], hit["url"] or hit["docid"])
+            where = ", ".join(filter(None, (source, hit["date"], link)))
             shown = {
                 **hit,
                 "citation": f"[{number}] {hit['title'] or hit['docid']} ({where})",

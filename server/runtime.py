@@ -109,9 +109,13 @@ class IndexRegistry:
         self._served[name] = served
 
     def refresh(self, name: str) -> None:
-        """Wait until the newest state of this index is served or could not be opened."""
-        if self.reloader is not None:
-            self.reloader.refresh(name)
+        """Wait until the newest state of this index is served, under each of its names, or could not be opened."""
+        if self.reloader is None or name not in self.indexes:
+            return
+        folder = self.indexes[name].index.info.place.resolve()
+        for other, served in list(self.indexes.items()):
+            if served.index.info.place.resolve() == folder:
+                self.reloader.refresh(other)
 
     def states(self) -> dict[str, str]:
         """Return the state of each index. If the state of an index is unknown, try a search to find it out."""

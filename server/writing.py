@@ -23,7 +23,7 @@ from ..indexer.queue import Change, Job, Mode, Queue, Result, has_queue
 from ..retrieval.domain import Document
 from ..retrieval.errors import NotFoundError, UserError
 from ..retrieval.store.documents import checksum
-from ..retrieval.store.manifest import Manifest
+from ..retrieval.store.manifest import SHARDS, Manifest
 from . import schemas
 from .api.routes import document_state
 from .auth import check_key
@@ -62,7 +62,11 @@ def writable(name: str) -> ServedIndex:
         reason = "this server is read-only; start it with --allow-writes, or set server.writes: true"
         raise RefusedError(reason, 403, "writes-off")
     check_key()
-    return index_named(name)
+    served = index_named(name)
+    if (folder_of(served) / SHARDS).is_file():
+        reason = f"the index {name} has shards and accepts no changes over HTTP"
+        raise RefusedError(f"{reason}; change it with factseek index --update or factseek delete", 403, "has-shards")
+    return served
 
 
 def folder_of(served: ServedIndex) -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -55,25 +55,25 @@ class Citation(NamedTuple):
     passage: str
 
 
-def is_example(index: str) -> bool:
-    """Return whether an index is one of the bundled examples; ``index`` is its name on the server."""
-    return index.startswith("example-")
+EXAMPLE_SOURCE = "example data of factseek"
 
 
-def example_hit(hit: Evidence) -> Evidence:
-    """Return a hit of a bundled example for citation: without a journal, a DOI or an address."""
+def is_example(index: str, metadata: Mapping[str, Any]) -> bool:
+    """Return whether a document is one of the bundled examples, by the name of its index or by its metadata."""
+    return index.startswith("example-") or metadata.get("source_x") == "Example"
+
+
+def cited_hit(hit: Evidence, index: str = "") -> Evidence:
+    """Return a hit as it should be cited: a bundled example imitates a paper, but has no journal, DOI or address."""
+    if not is_example(index, hit.metadata):
+        return hit
     metadata = {name: value for name, value in hit.metadata.items() if name not in _OF_PAPERS}
-    return msgspec.structs.replace(hit, source="example data of factseek", url="", kind="", metadata=metadata)
-
-
-def _as_cited(hit: Evidence) -> Evidence:
-    """Return a hit as it should be cited: a bundled example imitates a paper, but is not one."""
-    return example_hit(hit) if hit.metadata.get("source_x") == "Example" else hit
+    return msgspec.structs.replace(hit, source=EXAMPLE_SOURCE, url="", kind="", metadata=metadata)
 
 
 def citation(hit: Evidence) -> Citation:
     """Return the citation of a hit; without a title, the first sentence of its passage is the title."""
-    hit = _as_cited(hit)
+    hit = cited_hit(hit)
     passage = _line(hit.passage.text)
     first = next(sentences(passage), None)
     return Citation(
@@ -168,7 +168,7 @@ def _bibtex(hits: Sequence[Evidence], _: str) -> str:
 
 def _jsonld(hits: Sequence[Evidence], _: str) -> str:
     """Return one ``ItemList`` of schema.org, safe in a page's script; a review of a claim becomes a ``ClaimReview``."""
-    items = [{"@type": "ListItem", "position": hit.rank, "item": _item(_as_cited(hit))} for hit in hits]
+    items = [{"@type": "ListItem", "position": hit.rank, "item": _item(cited_hit(hit))} for hit in hits]
     listed = {"@context": "https://schema.org", "@type": "ItemList", "itemListElement": items}
     return script_safe(listed) + "\n"
 
@@ -205,7 +205,7 @@ class ListingKind(NamedTuple):
 
 
 CITING = frozenset({"bibtex", "jsonld", "ris"})
-"""The formats for citations; for them, :func:`example_hit` replaces a hit of a bundled example."""
+"""The formats for citations; for them, `cited_hit` replaces a hit of a bundled example."""
 KINDS = MappingProxyType(
     {
         "bibtex": ListingKind("application/x-bibtex", "bib", _bibtex),

@@ -139,6 +139,7 @@ def ranked_claims(body: RankRequest) -> RankAnswer:
     manifest, languages = served.learned.manifest, served.learned.manifest.languages
     if not 1 <= len(body.claims) <= settings.max_claims:
         raise BadInput("claims", f"1 to {settings.max_claims} claims can be ranked at once, not {len(body.claims)}")
+    _check_ids(body.claims)
     statements = [
         _statement(number, claim, languages, settings.max_claim_chars) for number, claim in enumerate(body.claims)
     ]
@@ -171,6 +172,14 @@ def ranked_claims(body: RankRequest) -> RankAnswer:
         note=note,
         claims=[_answer(claim, languages, body.claims) for claim in ranked],
     )
+
+
+def _check_ids(claims: Sequence[ClaimRequest]) -> None:
+    seen = set[str]()
+    for number, claim in enumerate(claims):
+        if claim.id in seen:
+            raise BadInput(f"claims[{number}].id", "another claim has the same id")
+        seen.add(claim.id)
 
 
 def _statement(number: int, body: ClaimRequest, languages: Sequence[str], most: int) -> Statement:

@@ -171,8 +171,8 @@ def _answer_search(
         raise BadInput("format", f"{wanted} {reason}")
     result = answer(served.index, question)
     if wanted != listings.JSON:
-        is_cited = wanted in listings.CITING and listings.is_example(name)
-        hits = [listings.example_hit(hit) for hit in result.hits] if is_cited else result.hits
+        is_cited = wanted in listings.CITING
+        hits = [listings.cited_hit(hit, name) for hit in result.hits] if is_cited else result.hits
         return write_listing(hits, wanted, options.qid or "1", result.missing)
     query = query_text(question, result.parsed, result.text)
     fields: dict[str, Any] = {

@@ -38,6 +38,8 @@ _SEVERAL = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", *SHEETS, PDF)
 _LOOK_EVERY = 0.1
 _UNSAFE, _LONGEST_NAME = re.compile(r"[^\w. -]"), 60
 _UNFIT = re.compile(r"[\W_]+")
+_OF_ONE = ("docid", "title", "url", "date", "source", "topic")
+"""The fields of the form that a file of one document takes; several documents take the last two."""
 _FIELDS = ("title", "text", "url", "date", "source", "language", "topic")
 
 
@@ -145,13 +147,17 @@ def _read_several(file: FileStorage, form: AddState, served: ServedIndex) -> tup
             # The remedy is an option of the command line.
             reason = SourceError(error.what, place=error.place).line
             raise BadInput("file", reason.removeprefix(f"{folder}/")) from None
+    documents, notes = _with_typed_fields(documents, form)
     settings = registry().config.server
     form.rows = f"[{','.join(map(export_document, documents))}]"
     if not documents or len(documents) > settings.max_bulk or len(form.rows) > settings.max_body_bytes:
         reason = "is too large for a form; index it with factseek index" if documents else "contains nothing to add"
         form.rows = ""
         raise BadInput("file", f"{name[:80]} {reason}")
-    notes = [note.removeprefix(f"{folder}/").partition("; ")[0] for note in options.notes]
+    notes += [note.removeprefix(f"{folder}/").partition("; ")[0] for note in options.notes]
+    for reason, count in options.skipped.items():
+        first = next((left.place for left in options.left_out if left.reason == reason), name)
+        notes.append(f"left out: {count} {reason}, the first at {first.removeprefix(f'{folder}/')}")
     dates = options.unread_dates
     if dates.count:
         notes.append(f"dates that are not understood: {dates.count}, such as {dates.example.partition(' (')[0]}")
@@ -159,6 +165,22 @@ def _read_several(file: FileStorage, form: AddState, served: ServedIndex) -> tup
     if looks_like := other_language([document.text for document in documents[:20]], language):
         notes.append(f"the texts look like {looks_like}, but the index is for {language}")
     return documents, notes
+
+
+def _with_typed_fields(documents: list[Document], form: AddState) -> tuple[list[Document], list[str]]:
+    """Return the documents of a file with what the user typed beside it, and a note on what does not fit a file."""
+    if len(documents) == 1:
+        typed = {name: getattr(form, name) for name in _OF_ONE if getattr(form, name)}
+        documents = [documents[0]._replace(**typed)]
+        if unread_date(documents[0]):
+            raise BadInput("date", f"{form.date[:40]!r} is not a date; write it as 2020-03-01, 2020-03 or 2020")
+    else:
+        documents = [
+            document._replace(source=document.source or form.source, topic=document.topic or form.topic)
+            for document in documents
+        ]
+    unused = [name for name in ("text", *(() if len(documents) == 1 else _OF_ONE[:4])) if getattr(form, name)]
+    return documents, [f"not used, because a file was chosen: {', '.join(unused)}"] if unused else []
 
 
 def _is_table(file: FileStorage) -> bool:

@@ -16,7 +16,7 @@ from werkzeug.wrappers import Response
 from ...indexer.collections._pages import binary_kind, decode
 from ...retrieval.errors import QueryError
 from ...retrieval.languages import written_in
-from ...retrieval.records.table_shape import column_at, column_name
+from ...retrieval.records.table_shape import column_at, column_name, is_separator_line
 from ...retrieval.sentences import sentences
 from ..api.rankers import ranked_claims
 from ..errors import BadInput, RefusedError, UnknownRankerError
@@ -37,7 +37,9 @@ _SUBTITLE = re.compile(r"[\d:.,]++\s*+-->")
 _STAMP = re.compile(r"^\s*[\[(]?\d{1,2}:\d{2}(:\d{2})?([.,]\d+)?[\])]?\s*")
 _LONGEST_TWEET, _FEW = 280, 4
 """The maximum number of characters of a tweet, and twice the minimum number of lines with a speaker or a time."""
-_SPEAKER = re.compile(r"^(?P<speaker>[^\W\d_][^:.!?؟]{0,60}):\s+(?P<said>\S.*)$")
+_SPEAKER = re.compile(r"^(?P<speaker>(?:[^\W\d_]{2,4}\. )?[^\W\d_][^:：.!?؟。]{0,60})(?::\s+|：\s*)(?P<said>\S.*)$")
+_VOICE, _TAG = re.compile(r"<v(?:\.\S*)?\s+([^>]+)>"), re.compile(r"</?[a-zA-Z][^>]*>")
+"""The tag of a speaker in WebVTT, and any other tag of subtitles."""
 
 
 def kind_of(text: str) -> str:
@@ -79,7 +81,7 @@ def _tweets(text: str) -> Iterator[str]:
         yield from (line.strip() for line in text.splitlines() if line.strip())
         return
     delimiter, at = column
-    lines = io.StringIO(text.strip(), newline=None)
+    lines = io.StringIO(_without_separator_line(text), newline=None)
     quoted = csv.reader(lines, delimiter=delimiter)
     rows = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE) if delimiter == "\t" else quoted
     try:
@@ -90,24 +92,38 @@ def _tweets(text: str) -> Iterator[str]:
 
 
 def _column_of_tweets(text: str) -> tuple[str, int] | None:
-    header = next((line for line in text.splitlines() if line.strip()), "")
+    header = next((line for line in _without_separator_line(text).splitlines() if line.strip()), "")
     for delimiter in _DELIMITERS:
         columns = [column_name(cell.strip('" ')) for cell in header.split(delimiter)]
         at = column_at(columns, _TEXTS)
         if at is not None and len(columns) > 1:
             return delimiter, at
-    return None
+    return (",", 0) if column_name(header.strip('" ')) in _TEXTS[:2] else None
+
+
+def _without_separator_line(text: str) -> str:
+    """Return the text of a table without the line ``sep=;`` that tells Excel the separator."""
+    text = text.strip()
+    first = next(iter(text.splitlines()), "")
+    return text[len(first) :].strip() if is_separator_line(first) else text
 
 
 def _split_by_speaker(text: str) -> Iterator[tuple[str, str]]:
     """Yield each sentence of a transcript with its speaker; a speaker continues until another is named."""
-    speaker = ""
+    speaker, parts = "", list[tuple[str, str]]()
+    has_times = any(_SUBTITLE.match(line.strip()) for line in text.splitlines())
     for line in text.splitlines():
         if _TIMED.fullmatch(line.strip()):
             continue
-        spoken = _STAMP.sub("", line).strip()
-        if named := _SPEAKER.match(spoken):
+        spoken = _STAMP.sub("", _TAG.sub("", _VOICE.sub(r"\1: ", line)) if has_times else line).strip()
+        named = _SPEAKER.match(spoken)
+        if named:
             speaker, spoken = named["speaker"].strip(), named["said"]
+        if has_times and parts and not named:  # a sentence goes on in the next line of the subtitles
+            parts[-1] = speaker, f"{parts[-1][1]} {spoken}"
+        else:
+            parts.append((speaker, spoken))
+    for speaker, spoken in parts:
         yield from ((speaker, spoken[span.start : span.end].strip()) for span in sentences(spoken))
 
 

@@ -140,6 +140,7 @@ def _around() -> dict[str, Any]:
     return {
         "t": spoken,
         "speech": spoken,
+        "lang": values.get("lang") if values.get("lang") in LANGUAGES else None,
         "languages": LANGUAGES,
         "tabs": {label: (view, {**shared, field: claim} if claim else shared) for label, (view, field) in TABS.items()},
         "in_language": _in_language,

@@ -208,8 +208,8 @@ def _card(served: ServedIndex, hit: Evidence, state: PageState) -> dict[str, Any
     """
     address = state.document(served.name, hit.docid, hit.passage.number)
     own = url_for("page.document_page", name=served.name, docid=hit.docid, _external=True)
-    link, example = web_link(hit.url), listings.is_example(served.name)
-    source, cited = own if example else link or own, listings.example_hit(hit) if example else hit
+    link, example = web_link(hit.url), listings.is_example(served.name, hit.metadata)
+    source, cited = own if example else link or own, listings.cited_hit(hit, served.name)
     copies = []
     for docid in hit.copies.docids[:_COPIES] if hit.copies else ():
         try:
@@ -259,9 +259,7 @@ def export() -> Response:
         served, state.with_changes(view=LIST, hits=hits_wanted, offset=state.offset)
     )
     (ranked,) = shown
-    hits = [
-        listings.example_hit(hit) if listings.is_example(hit.index or served[0].name) else hit for hit in ranked.hits
-    ]
+    hits = [listings.cited_hit(hit, hit.index or served[0].name) for hit in ranked.hits]
     if format != listings.JSON:
         return write_listing(hits, format, "1", ranked.late)
     content = msgspec.json.encode({"query": {"text": state.query}, "hits": hits})
@@ -322,7 +320,7 @@ def document_page(name: str, docid: str) -> tuple[str, int]:
     if state.query:
         text = served.index.resolve(Search(profile=state.profile or None)).text(_wanted_words(state))
         mark = in_time(highlighter(text, served.index.terms), partial(limit_of().is_over, HIGHLIGHTS))
-    shown, example = blocks(document, passages, chosen, mark), listings.is_example(name)
+    shown, example = blocks(document, passages, chosen, mark), listings.is_example(name, document.metadata)
     back = state.index or [served.name]
     return page_of(
         "document.html",

@@ -64,7 +64,7 @@ def verify_page() -> tuple[str, int] | Response:
             if not served.index.resolve().has_words(claim.text):
                 raise BadInput("claim", "the claim contains no words to search for")
             shown = _judge(claim, *judge, served, form) if judge else _find_sentences(claim, where, served, form)
-        shown |= {"served": served, "judge": judge, "example_data": listings.is_example(served.name)}
+        shown |= {"served": served, "judge": judge, "example_data": listings.is_example(served.name, {})}
         shown["example"] = _EXAMPLES.get(served.index.info.language, "")
     except (QueryError, RefusedError) as error:
         status, shown = getattr(error, "status", 400), {"problem": reason_of(error)}

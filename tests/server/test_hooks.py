@@ -32,7 +32,7 @@ def test_every_answer_is_protected(client: FlaskClient, address: str) -> None:
     }
     assert headers["X-Content-Type-Options"] == "nosniff"
     assert headers["X-Frame-Options"] == "DENY"
-    assert headers["Referrer-Policy"] == "no-referrer"
+    assert headers["Referrer-Policy"] == "same-origin"
 
 
 @pytest.mark.parametrize("given", ["", "x" * 65, "a b", "a;b", "é", "a\tb", "<b>", "a,b", "a%0d%0aSet-Cookie:x"])
