@@ -20,7 +20,9 @@ from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import IndexState
 from factseek.retrieval.search.snapshot import IndexEncoders, Snapshot
 from factseek.server.app import create_app
+from factseek.server.auth import digest
 from factseek.settings import Config
+from tests.server.conftest import KEY
 
 TEXTS = [f"the ice of the sea {number} melts" for number in range(30)]
 CONFIG = Config()
@@ -62,6 +64,17 @@ def test_a_search_names_the_shard(client: FlaskClient) -> None:
     assert answer["coverage"] == {"bm25": "complete", "shard-01": "cut off"}
     there = {f"d{number}" for number in range(30) if layout.owner(f"d{number}", 3) != 1}
     assert {hit["docid"] for hit in answer["hits"]} == there
+
+
+def test_changes_are_refused_for_good(index: Index) -> None:
+    server = msgspec.structs.replace(CONFIG.server, writes=True, keys={"tests": digest(KEY)})
+    client = create_app(msgspec.structs.replace(CONFIG, server=server), {"facts": index}).test_client()
+    answer = client.put("/v1/facts/documents/a", json={"text": "b"}, headers={"Authorization": f"Bearer {KEY}"})
+    assert (answer.status_code, answer.json["error"]) == (403, "has-shards")
+    assert answer.json["detail"] == (
+        "the index facts has shards and accepts no changes over HTTP; "
+        "change it with factseek index --update or factseek delete"
+    )
 
 
 @pytest.mark.parametrize(

@@ -237,6 +237,8 @@ def test_a_job_names_the_index_not_its_alias(live: Path) -> None:
         client = served.client()
         answer = client.post("/v1/own/documents", json=[{"docid": "d", "text": "A quokka."}])
         assert ended(client, answer.headers["Location"])["index"] == "own"
+        assert put(client, "through-the-alias", "A numbat.").status_code == 201
+        assert client.get("/v1/own/documents/through-the-alias").status_code == 200
 
 
 def test_a_bulk_may_only_append(client: FlaskClient) -> None:

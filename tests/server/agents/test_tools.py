@@ -92,6 +92,8 @@ def test_indexes_and_ranked_claims(config: Config) -> None:
     assert ranked["ranker"] == "tweets"
     assert sorted(entry["text"] for entry in ranked["claims"]) == sorted(texts)
     assert [entry["rank"] for entry in ranked["claims"]] == [1, 2]
+    (arabic,) = called(config, "rank_claims", texts=["البطالة انخفضت"])["claims"]
+    assert arabic["note"] == "the text is in Arabic, but the ranker learned from en"
 
 
 def test_a_claim_without_a_model_has_evidence_and_no_verdict(config: Config) -> None:

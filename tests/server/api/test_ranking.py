@@ -74,6 +74,11 @@ BAD: list[tuple[Any, str, str]] = [
         "claims[1].text: has 301 characters, but at most 300 are allowed",
     ),
     (
+        {"claims": [{"id": "1", "text": "a"}, {"id": "1", "text": "b"}]},
+        "claims[1].id",
+        "claims[1].id: another claim has the same id",
+    ),
+    (
         {"claims": [{"id": "1", "text": "a", "language": "tr"}]},
         "claims[0].language",
         "claims[0].language: 'tr' is not a language of the ranker, which knows en",

@@ -266,6 +266,14 @@ def test_a_page_is_looked_at_added_and_found(live: Path, root: Path) -> None:
             assert '<input type="checkbox" name="replace" value="yes">' in shown.text
             fields = dict(_fields(shown.text)) | replace
             assert counted in client.post("/add", data={**fields, "act": "add"}, headers=HERE).text
+        table = io.BytesIO(b"docid,text,date\nrow,A table.,2020\nnone,,2020\n")
+        typed = {"source": "WHO", "text": "typed", "act": "preview", "lang": "en"}
+        shown = client.post("/add", data={"file": (table, "t.csv"), **typed}, headers=HERE).text
+        assert "2020 · WHO" in shown
+        assert "left out: 1 no text, the first at t.csv:3" in shown
+        assert "not used, because a file was chosen: text" in shown
+        own_form = client.post("/add", data={"text": "a", "act": "preview"}, headers={"Origin": "http://localhost"})
+        assert own_form.status_code == 200
         _refusals(serving)
 
 
