@@ -130,11 +130,8 @@ def check_ids(
     strangers = [key for key in lines if key not in known]
     folded = {_fold_key(key): key for key in known} if strangers else {}
     if len(strangers) == len(lines):
-        first = strangers[0]
-        hint = (
-            _near_hint(folded, first)
-            or f"; {source} has {quote_value(next(iter(expected)))}, the file {quote_value(first)}"
-        )
+        examples = f"; {source} has {quote_value(next(iter(expected)))}, the file {quote_value(strangers[0])}"
+        hint = _near_hint(folded, strangers[0]) or examples
         report.error(0, f"no {name} in common with {source}: the file may be for other data{hint}")
         return
     for key in strangers:
@@ -164,10 +161,8 @@ def _near_hint(folded: Mapping[str, str], key: str) -> str:
     spaces = any(a.replace(c, "", 1) != b.replace(d, "", 1) for (a, b), (c, d) in zip(parts, bare, strict=True))
     case = any(a.lstrip("0") != b.lstrip("0") for a, b in bare)
     zeros = any(a.casefold() != b.casefold() for a, b in bare)
-    difference = " and ".join(["white space"] * spaces + ["case"] * case + ["a leading zero"] * zeros)
-    return (
-        f"; {quote_value(meant)} and {quote_value(key)} differ by {difference} alone: ids are compared letter by letter"
-    )
+    differ = " and ".join(["white space"] * spaces + ["case"] * case + ["a leading zero"] * zeros)
+    return f"; {quote_value(meant)} and {quote_value(key)} differ by {differ} alone: ids are compared letter by letter"
 
 
 def pair_files(
@@ -180,9 +175,8 @@ def pair_files(
     if len(gold) == len(runs) == 1 and gold[0].is_dir() and runs[0].is_dir():
         right, answers = _by_stem(gold[0]), _by_stem(runs[0])
         for here, there, folder in ((right, answers, runs[0]), (answers, right, gold[0])):
-            missing = next((name for name in here if name not in there), None)
-            if missing is not None:
-                raise QueryError(f"has no file for {here[missing]}", place=folder, remedy="add a file of the same name")
+            for name in [name for name in here if name not in there]:
+                raise QueryError(f"has no file for {here[name]}", place=folder, remedy="add a file of the same name")
         return [(right[name], answers[name]) for name in right]
     gold, runs = files_in(gold), files_in(runs)
     if len(gold) != len(runs):

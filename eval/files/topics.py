@@ -64,6 +64,7 @@ _BROKEN_TAG = re.compile(
 """A broken tag of a topic or a field, in the text between the tags."""
 _LANGUAGE = re.compile(r"^[a-z]{2}-(?=[a-z])")  # the prefix of the names of fields in CLEF's topics
 _LABEL = re.compile(r"^\s*(?:number|topic|title|description)\s*:\s*", re.I)
+_LINE_START = re.compile(r"(?:\A|\n[^\S\n]*)\Z")  # what is before a tag that is the first on its line
 
 
 class _Draft(NamedTuple):
@@ -137,10 +138,9 @@ def _of_objects(filled: Numbered, faults: Strict) -> Iterator[_Draft]:
         return
     for line, text in filled:
         try:
-            row = json.loads(text)
+            yield _of_object(line, json.loads(text), faults, "")
         except (ValueError, RecursionError):
             faults.error(line, find_unended_json(text) or "is not a JSON object")
-        yield _of_object(line, row, faults, "")
 
 
 def _of_object(line: int, row: object, faults: Strict, item: str) -> _Draft:
@@ -182,9 +182,8 @@ def _of_table(
         names = f"its first row is {quote_value(filled[0][1])}"
         faults.error(filled[0][0], f"{shape.sentence} and {names}: a table needs a header; {_NAMED}")
     if all(text.count("\t") == 5 for _, text in filled):
-        faults.error(
-            filled[0][0], "has 6 columns, but a query has two (qid TAB text); six columns are a run, not queries"
-        )
+        two = "a query has two (qid TAB text)"
+        faults.error(filled[0][0], f"has 6 columns, but {two}; six columns are a run, not queries")
     for line, written in filled:
         qid, tab, rest = written.partition("\t")
         if not tab:
@@ -261,11 +260,8 @@ def _pieces(content: str, line: int, faults: Strict) -> Iterator[_Piece]:
         before = content[position : match.start() if match else None]
         if broken := _BROKEN_TAG.search(before):
             at = line + before.count("\n", 0, broken.start())
-            written = before[broken.start() :].partition("\n")[0]
-            faults.error(
-                at,
-                f'{quote_value(written)} cannot be read as a tag; close it, and write each attribute as name="value"',
-            )
+            written = quote_value(before[broken.start() :].partition("\n")[0])
+            faults.error(at, f'{written} cannot be read as a tag; close it, and write each attribute as name="value"')
         if before:
             yield _Piece(line, unescape(before))
         if match is None:
@@ -279,9 +275,8 @@ def _pieces(content: str, line: int, faults: Strict) -> Iterator[_Piece]:
         elif match["cdata"]:
             yield _Piece(line, match["cdata"])
         elif match[0].startswith("<!--") and ("<!--" in match[0][4:] or not match[0].endswith("-->")):
-            faults.error(
-                line, "a comment does not end before the next comment or the end of the file; close it with -->"
-            )
+            ends = "a comment does not end before the next comment or the end of the file"
+            faults.error(line, f"{ends}; close it with -->")
         line += match[0].count("\n")
         position = match.end()
 
@@ -322,7 +317,7 @@ def _fields(pieces: Sequence[_Piece]) -> dict[str, str]:
         elif closed or piece.name in _MARKUP:
             texts.append(" " if piece.name in ("br", "li", "p") else "")
             following = ""
-        elif ends[piece.name] > 0 or piece.name in _KNOWN or _begins_line(texts):
+        elif ends[piece.name] > 0 or piece.name in _KNOWN or _LINE_START.search("".join(texts[-1:])):
             following = piece.name
         else:
             texts.append(piece.text)
@@ -333,9 +328,3 @@ def _fields(pieces: Sequence[_Piece]) -> dict[str, str]:
                 fields.setdefault(name, text)
             name, closed, texts = following, not piece.end and ends[piece.name] > 0, []
     return fields
-
-
-def _begins_line(texts: Sequence[str]) -> bool:
-    """Return whether a tag after these texts is the first on its line, as TREC's fields are."""
-    before = "".join(texts[-1:])
-    return not before or (before.rpartition("\n")[1] == "\n" and not before.rpartition("\n")[2].strip())

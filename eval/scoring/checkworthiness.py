@@ -54,10 +54,7 @@ class Ties(NamedTuple):
 
 def ties(items: Sequence[LabelledScore], positives: int) -> Ties | None:
     """Return the figures for other orders of equal scores; ``None`` if no tie can change anything."""
-    labels_of: dict[float, set[int]] = {}
-    for item in items:
-        labels_of.setdefault(item.score, set()).add(item.label)
-    if all(len(labels) == 1 for labels in labels_of.values()):
+    if len({(item.score, item.label) for item in items}) == len({item.score for item in items}):
         return None
     by_name = sorted(items, key=lambda item: item.name, reverse=True)
     worst = sorted(items, key=lambda item: item.label)
