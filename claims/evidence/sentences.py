@@ -1,9 +1,8 @@
 """Evidence for a claim: the most relevant sentences of an index, best first.
 
 The search ranks single passages. The score of a passage rises if its page holds other good passages, because the
-evidence for a claim is seldom in one passage alone. If a passage has several sentences, the sentence most similar to
-the claim is used. The score of such a passage says little about the sentence, so these sentences are ordered by their
-similarity to the claim.
+evidence for a claim is seldom in one passage alone. Of a passage with several sentences, the one most similar to the
+claim is used, and these are ordered by that similarity: the passage's score says little about the sentence.
 """
 
 from __future__ import annotations

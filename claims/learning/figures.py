@@ -89,7 +89,5 @@ def needed_confidence(curve: Sequence[RiskPoint], max_risk: float) -> float:
     If no point of the curve is that good, return the probability of the point with the fewest verdicts. Without a
     curve, return 0, which admits all verdicts.
     """
-    if not curve:
-        return 0.0
-    good = [point for point in curve if point.wrong <= max_risk]
-    return (good[-1] if good else curve[0]).confidence
+    good = [point.confidence for point in curve if point.wrong <= max_risk]
+    return good[-1] if good else curve[0].confidence if curve else 0.0

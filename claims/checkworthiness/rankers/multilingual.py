@@ -94,13 +94,10 @@ class MultilingualRanker:
     explains = True
 
     def __init__(self, reader: Reader, networks: Sequence[Network], slope: float, bias: float) -> None:
-        self._reader = reader
-        self._networks = networks
-        self._slope = slope
-        self._bias = bias
+        self._reader, self._networks, self._slope, self._bias = reader, networks, slope, bias
 
     def score(self, statements: Sequence[Statement]) -> NDArray[np.float64]:
-        rows = _rows(self._reader, statements)
+        rows = self._reader.encode_document([statement.text for statement in statements])
         return np.asarray(np.mean([network.score(rows) for network in self._networks], axis=0))
 
     def probability(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -116,10 +113,6 @@ class MultilingualRanker:
             tensors[_RARITY] = self._reader.rarity
         settings = {"networks": len(self._networks), "slope": self._slope, "bias": self._bias}
         return State(settings | {"encoder": self._reader.name, "revision": self._reader.revision}, tensors)
-
-
-def _rows(reader: Reader, statements: Sequence[Statement]) -> Any:
-    return reader.encode_document([statement.text for statement in statements])
 
 
 class Examples(NamedTuple):
@@ -182,11 +175,8 @@ def restore(state: State, config: Config) -> MultilingualRanker:
     else:
         reader = _same_encoder(str(settings["encoder"]), config)
     if reader.revision != settings["revision"]:
-        raise MachineError(
-            f"the model was trained with encoder {settings['encoder']} ({settings['revision']}), but on this "
-            f"machine its revision is {reader.revision}",
-            remedy="train again",
-        )
+        trained = f"the model was trained with encoder {settings['encoder']} ({settings['revision']})"
+        raise MachineError(f"{trained}, but on this machine its revision is {reader.revision}", remedy="train again")
     tensors: dict[str, dict[str, NDArray[np.float32]]] = defaultdict(dict)
     for name in state.tensors.keys() - {_RARITY}:
         place, _, layer = name.partition("/")
@@ -212,9 +202,8 @@ def _same_encoder(name: str, config: Config) -> OnnxEncoder:
     try:
         return _encoder(settings, config)
     except MachineError as error:
-        raise MachineError(
-            f"{error}", remedy="if you trained the encoder yourself, set claims.multilingual.encoder to its folder"
-        ) from None
+        remedy = "if you trained the encoder yourself, set claims.multilingual.encoder to its folder"
+        raise MachineError(f"{error}", remedy=remedy) from None
 
 
 def _train_network(examples: Examples, settings: MultilingualSettings, languages: int, seed: int) -> Network:
@@ -317,11 +306,8 @@ def tune(statements: Sequence[Statement], config: Config, target: Path) -> None:
     """
     settings = config.claims.multilingual
     if settings.encoder == CHARACTERS:
-        raise QueryError(
-            "the encoder 'characters' cannot be trained without its heads",
-            place="claims.multilingual.encoder",
-            remedy="give a sentence encoder",
-        )
+        problem = "the encoder 'characters' cannot be trained without its heads"
+        raise QueryError(problem, place="claims.multilingual.encoder", remedy="give a sentence encoder")
     if target.exists():
         raise QueryError("already exists", place=target, remedy="give a new folder")
     if not target.parent.is_dir():
@@ -364,10 +350,8 @@ def _whole_network(encoder: Any, settings: MultilingualSettings, languages: int,
             self.heads = _heads(int(width()), settings, languages)
 
         def forward(self, texts: Sequence[str]) -> Any:
-            inputs = {
-                name: value.to(encoder.device) if hasattr(value, "to") else value
-                for name, value in read(list(texts)).items()
-            }
-            return self.heads(self.encoder(inputs)["sentence_embedding"])
+            inputs = read(list(texts)).items()
+            moved = {name: value.to(encoder.device) if hasattr(value, "to") else value for name, value in inputs}
+            return self.heads(self.encoder(moved)["sentence_embedding"])
 
     return Whole()
