@@ -79,7 +79,6 @@ def _as_list(value: Any) -> list[Any]:
 
 
 def _write_part(source: str, part: Part, folder: str) -> Path:
-    """Write a part of a dataset into ``folder``: JSON lines, or judgements in TREC's form; return the file."""
     _, ending, unit = _PARTS[part]
     path = Path(folder, source.replace("/", "-") + ending)
     with os_errors_reported(path), path.open("wb") as file, closing(bar(f"reading {source}", unit)) as progress:
@@ -90,7 +89,6 @@ def _write_part(source: str, part: Part, folder: str) -> Path:
 
 
 def _lines(source: str, part: Part) -> Iterator[bytes]:
-    """Yield the lines of a part of a dataset; reading may begin with a download."""
     dataset = _dataset(source, part)
     try:
         if part == "docs":
@@ -109,7 +107,6 @@ def _lines(source: str, part: Part) -> Iterator[bytes]:
 
 
 def _dataset(source: str, part: Part) -> Any:
-    """Return the dataset that ``source`` names; raise SourceError if the dataset lacks the part."""
     try:
         import ir_datasets
     except ModuleNotFoundError as error:
@@ -129,10 +126,9 @@ def _dataset(source: str, part: Part) -> Any:
 
 
 def _document(document: Any, language: str) -> dict[str, Any]:
-    """Return a document of a dataset with the keys of factseek's JSON lines.
+    """Return a document with the keys of factseek's JSON lines; other texts and numbers become metadata.
 
-    A title stays a separate field. Without a title, the text is the dataset's default text. Other fields that are texts
-    or numbers become metadata.
+    Without a title, the text is the dataset's default text.
     """
     fields = document._asdict()
     docid, title = str(fields.pop("doc_id")), fields.pop("title", None)

@@ -91,13 +91,8 @@ class FactseekRetriever:
             raise ValueError(f"top_k must be greater than or equal to 0, but got {top_k}")
         if top_k == 0:
             return {"documents": []}
-        search = choices_of(filters if filters is not None else self.filters)._replace(
-            k=top_k or self.top_k,
-            retriever=self.retriever,
-            profile=self.profile,
-            stages=self.stages,
-            collapse=self.collapse,
-        )
+        own = {name: getattr(self, name) for name in ("retriever", "profile", "stages", "collapse")}
+        search = choices_of(filters if filters is not None else self.filters)._replace(k=top_k or self.top_k, **own)
         try:
             (ranked,) = self._source.passages([query], search)
         except QueryError as error:
@@ -144,7 +139,6 @@ def choices_of(filters: Mapping[str, Any] | None) -> SearchChoices:
 
 
 def _comparisons(filters: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
-    """Yield field, operator and value of the comparisons of a filter, all of which must hold."""
     if not filters:
         return
     operator = str(filters.get("operator", ""))
