@@ -133,13 +133,11 @@ def _document(document: Any, language: str) -> dict[str, Any]:
     fields = document._asdict()
     docid, title = str(fields.pop("doc_id")), fields.pop("title", None)
     text_name = next((name for name in _TEXTS if isinstance(fields.get(name), str)), "")
+    text = fields.pop(text_name, None)
     if isinstance(title, str) and title and text_name:
-        row = {"docid": docid, "title": title, "text": fields.pop(text_name), "language": language}
+        row = {"docid": docid, "title": title, "text": text, "language": language}
     else:
         row = {"docid": docid, "text": document.default_text(), "language": language}
-        fields.pop(text_name, None)
-    for name, own in _FIELDS.items():
-        if isinstance(fields.get(name), str):
-            row[own] = fields.pop(name)
+    row |= {own: fields.pop(name) for name, own in _FIELDS.items() if isinstance(fields.get(name), str)}
     further = {name: value for name, value in fields.items() if isinstance(value, str | int | float) and value != ""}
     return {**row, "metadata": further} if further else row

@@ -48,15 +48,9 @@ class FactseekRetriever:
         FilterError if the index cannot express ``filters``.
         """
         choices_of(filters)
-        self.index = index
-        self.filters = filters
-        self.top_k = top_k
-        self.retriever = retriever
-        self.profile = profile
-        self.stages = stages
-        self.collapse = collapse
-        self.api_key = api_key
-        self.timeout = timeout
+        self.index, self.filters, self.top_k = index, filters, top_k
+        self.retriever, self.profile, self.stages, self.collapse = retriever, profile, stages, collapse
+        self.api_key, self.timeout = api_key, timeout
         key = (api_key.resolve_value() if api_key else "") or ""
         with errors_as(ValueError):
             parse_choices(top_k, {})

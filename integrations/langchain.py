@@ -60,6 +60,7 @@ class FactseekRetriever(Choices, BaseRetriever, extra="forbid"):
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, verbose: bool = False, **given: Any
     ) -> list[Document]:
+        # LangChain gives ``verbose``, which has no effect here.
         own = {name: getattr(self, name) for name in SearchChoices._fields}
         choices = SearchChoices(**dict(Choices.model_validate(own | given)))
         with errors_as(LangChainException):

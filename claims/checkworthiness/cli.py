@@ -129,7 +129,6 @@ def tune_encoder(args: argparse.Namespace, formats: StatementTasks) -> int:
 
 
 def _load_or_train(args: argparse.Namespace, format_: StatementTask) -> TrainedRanker:
-    """Load the ranker, or train it and, with ``--save``, save it."""
     config = config_of(args, Config)
     if args.load:
         learned = ranking.load(args.load, args.task, config)
@@ -142,9 +141,9 @@ def _load_or_train(args: argparse.Namespace, format_: StatementTask) -> TrainedR
     learned = ranking.train(args.task, model, sources, config, bar)
     if args.save:
         model_file.save(args.save, learned.manifest, learned.ranker.state())
-        statements = [statement for _, labelled in sources for statement in labelled]
-        positives = sum(bool(statement.label) for statement in statements)
-        say(f"{args.save}: {model}, learned from {len(statements):,} statements, {positives:,} of them worth checking")
+        labels = [statement.label for _, labelled in sources for statement in labelled]
+        positives = sum(map(bool, labels))
+        say(f"{args.save}: {model}, learned from {len(labels):,} statements, {positives:,} of them worth checking")
     return learned
 
 
@@ -162,7 +161,6 @@ def _in_language(args: argparse.Namespace, format_: StatementTask, statements: S
 
 
 def _coming(args: argparse.Namespace, format_: StatementTask, learned: TrainedRanker) -> Iterator[Statement]:
-    """Yield the statements of the inputs as they arrive, each with its language."""
     languages = learned.manifest.languages
 
     def add_languages(statements: Iterable[Statement]) -> Iterator[Statement]:
@@ -187,10 +185,9 @@ def outputs_of(args: argparse.Namespace) -> list[Path]:
     """
     _refuse_contradictions(args)
     named = [Path(name) for name in args.input if name != STANDARD_INPUT]
-    read, folder = [*args.train, *named, *([args.load] if args.load else [])], args.output
-    if args.save:
-        writable(args.save, read)
-    saved = [args.save] if args.save else []
+    read, saved, folder = [*args.train, *named, *filter(None, [args.load])], [*filter(None, [args.save])], args.output
+    for path in saved:
+        writable(path, read)
     if folder is None:
         return []
     if len(args.input) == 1 and not folder.is_dir():
@@ -236,14 +233,9 @@ def _refuse_contradictions(args: argparse.Namespace) -> None:
 
 def json_line(ranked: Ranked) -> str:
     """Return a ranked statement as one line of JSON."""
-    record: dict[str, Any] = {
-        "rank": ranked.rank,
-        "score": ranked.score,
-        "probability": ranked.probability,
-        "id": ranked.statement.qid,
-        "topic": ranked.statement.topic,
-        "text": ranked.statement.text,
-    }
+    statement = ranked.statement
+    record: dict[str, Any] = {"rank": ranked.rank, "score": ranked.score, "probability": ranked.probability}
+    record |= {"id": statement.qid, "topic": statement.topic, "text": statement.text}
     if ranked.words:
         record["words"] = [weight._asdict() for weight in ranked.words]
     return json.dumps(record, ensure_ascii=False) + "\n"

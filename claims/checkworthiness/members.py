@@ -40,8 +40,7 @@ class Model(Protocol):
 class Member(Protocol):
     """One way to read statements; ``strengths`` are the values of its hyperparameter that cross-validation tries.
 
-    ``forwards`` says that what the member learns becomes less valid over time. Its held-out scores are then those of
-    statements later than the training statements.
+    A ``forwards`` member is tested on statements later than those it learned from, because what it learns gets stale.
     """
 
     strengths: tuple[float, ...]

@@ -63,20 +63,17 @@ def train(
         task=task,
         model=model,
         languages=tuple(sorted({statement.language for statement in statements} - {""})),
-        sources=tuple(
-            TrainingFile(
-                name=storable(path.name),
-                sha256=sha256(path),
-                statements=len(labelled),
-                positives=sum(bool(statement.label) for statement in labelled),
-            )
-            for path, labelled in sources
-        ),
+        sources=tuple(_describe_file(path, labelled) for path, labelled in sources),
         settings=msgspec.json.decode(msgspec.json.encode(config.claims)),
         versions={"factseek": __version__} | {name: metadata.version(name) for name in _VERSIONED},
         figures=trained.figures,
     )
     return TrainedRanker(trained.ranker, manifest)
+
+
+def _describe_file(path: Path, statements: Sequence[Statement]) -> TrainingFile:
+    positives = sum(bool(statement.label) for statement in statements)
+    return TrainingFile(name=storable(path.name), sha256=sha256(path), statements=len(statements), positives=positives)
 
 
 def load(path: Path, task: str | None, config: Config) -> TrainedRanker:

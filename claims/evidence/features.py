@@ -184,7 +184,6 @@ class EntailmentExtractor:
         return features
 
     def _judge(self, text: str, claim: str) -> tuple[float, float]:
-        """Return the log-odds that a text entails a claim, and that it contradicts the claim."""
         judged = self._model.judge(text, claim)
         return _log_odds(judged.entails), _log_odds(judged.contradicts)
 
@@ -213,8 +212,8 @@ NO_EXTRACTORS = FeatureExtractors()
 def open_contrast(config: Config, language: str) -> ContrastExtractor | None:
     """Open the extractor of ``verdict.contrast``; None if it is not set, or the language has no lists of opposites.
 
-    ``auto`` is the multilingual encoder, which was trained on entailment, or None if it is not on this machine.
-    Raises MachineError if a named encoder is not on this machine.
+    ``auto`` is the multilingual encoder, which was trained on entailment, if it is on this machine. Raises MachineError
+    if a named encoder is not.
     """
     name = config.verdict.contrast
     if not name or language not in OPPOSING:

@@ -34,9 +34,8 @@ def check_enough(statements: Sequence[Statement], language: str) -> None:
 def folds(statements: Sequence[Statement], number: int, seed: int) -> NDArray[np.int64]:
     """Return the fold of each statement, 0 to ``number`` - 1, with about the same share worth checking in each.
 
-    Sentences of a debate, which name a speaker, stay together. Tweets of one topic stay together if there are enough
-    topics; otherwise near-duplicates do. If a class has fewer statements than folds, there are fewer folds. If there
-    are too few groups, statements are split one by one.
+    Debates, whose sentences name a speaker, stay together; so do topics of tweets or, if they are too few,
+    near-duplicates. With too few statements of a class, there are fewer folds; with too few groups, none stay together.
     """
     from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 

@@ -1,7 +1,4 @@
-"""The words of claims, tweets and sentences: tokens, n-grams as sparse vectors, hashed buckets, near-duplicates.
-
-This module needs only numpy and scipy.
-"""
+"""The words of claims, tweets and sentences: tokens, n-grams as sparse vectors, hashed buckets, near-duplicates."""
 
 from __future__ import annotations
 

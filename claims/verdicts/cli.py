@@ -180,9 +180,8 @@ def _refuse(args: argparse.Namespace) -> None:
         raise QueryError("there is nothing to do: give --input and --output to judge claims, or --save")
     if args.model and not kind(args.model).READS_EVIDENCE and args.entailment:
         raise QueryError(f"--entailment {args.entailment}: the model {args.model} reads no evidence")
-    read = [*args.train, *([args.input] if args.input else []), *([args.load] if args.load else [])]
-    results = [args.output, _beside(args.output)] if args.output else []
-    results += [args.save] if args.save else []
+    read = [*args.train, *filter(None, (args.input, args.load))]
+    results = [*([args.output, _beside(args.output)] if args.output else []), *filter(None, [args.save])]
     for path in results:
         writable(path, read)
     check_distinct(results)

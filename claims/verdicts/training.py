@@ -73,8 +73,7 @@ def train(
 ) -> TrainedVerdicts:
     """Train the model ``name`` on evidence that is retrieved for the claims, as in its later use.
 
-    Raises SourceError if the files hold claims of fewer than two labels, QueryError if a claim is longer than a query
-    may be.
+    Raises SourceError if there are fewer than two labels, QueryError if a claim is longer than a query may be.
     """
     claims = [claim for _, labelled in lesson.sources for claim in labelled]
     counts = Counter(claim.label for claim in claims)
@@ -122,10 +121,9 @@ def _describe_file(path: Path, claims: Sequence[Claim]) -> ClaimsFile:
 def load(path: Path, config: Config, task: str = "") -> TrainedVerdicts:
     """Load a saved model, for one task or, without ``task``, for any.
 
-    Also opens the models whose features it was trained on; ``config`` names the folders of exported models.
-
-    Raises SourceError if the file is not such a model, or one of those models has changed. Raises QueryError if it was
-    trained for another task, MachineError if one of those models is not on this machine.
+    Also opens the models whose features it was trained on; ``config`` names the folders of exported models. Raises
+    SourceError if the file is not such a model, or one of those models has changed. Raises QueryError if it was trained
+    for another task, MachineError if one of those models is not on this machine.
     """
     manifest, state = load_for(path, VerdictManifest, task, models.names())
     with restored_from(path):

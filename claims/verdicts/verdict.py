@@ -151,7 +151,6 @@ class Verifier:
             yield Verdict(claim, manifest.undecided if reason else label, each, reason, of_claim)
 
     def _lack_of_evidence(self, claim: Claim, evidence: ClaimEvidence, label: str) -> str:
-        """Return why there is too little evidence for a label, else ``""``."""
         if not evidence.sentences:
             return "no evidence was found"
         supports = stance_of(label) == "for"

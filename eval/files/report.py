@@ -66,9 +66,7 @@ class CheckReport:
         """A message for each kept fault, then the numbers of further errors and warnings."""
         texts = [f"{place(self.path, p.line)}: {p.severity}: {p.reason}" for p in self.problems]
         more = {severity: count - len(self._kept[severity]) for severity, count in self._counts.items()}
-        return texts + [
-            f"{self.path}: and {format_count(n, f'more {severity}')}" for severity, n in more.items() if n > 0
-        ]
+        return texts + [f"{self.path}: and {format_count(n, f'more {kind}')}" for kind, n in more.items() if n > 0]
 
     @property
     def notes(self) -> list[str]:
@@ -86,18 +84,13 @@ class CheckReport:
         if self.errors:
             first = next(problem for problem in self.problems if problem.severity == "error")
             more = f"; and {format_count(self.errors - 1, 'more error')}" if self.errors > 1 else ""
-            raise CheckFailed(
-                f"{first.reason}{more}", place=place(self.path, first.line), remedy="the file is not scored"
-            )
+            where = place(self.path, first.line)
+            raise CheckFailed(f"{first.reason}{more}", place=where, remedy="the file is not scored")
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as ``check --json`` prints it."""
-        return {
-            "file": str(self.path),
-            "errors": self.errors,
-            "warnings": self.warnings,
-            "problems": [problem._asdict() for problem in self.problems],
-        }
+        problems = [problem._asdict() for problem in self.problems]
+        return {"file": str(self.path), "errors": self.errors, "warnings": self.warnings, "problems": problems}
 
 
 T = TypeVar("T")
@@ -186,7 +179,6 @@ def pair_files(
 
 
 def _by_stem(folder: Path) -> dict[str, Path]:
-    """Return the files of a folder by their names without endings; raise QueryError if two have the same name."""
     files: dict[str, Path] = {}
     for path in files_in([folder]):
         name = path.name.removesuffix(".gz")

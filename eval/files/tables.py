@@ -1,7 +1,7 @@
 """Lines and tables of a task's files, each row with the number of its line.
 
-The files are columns between tabs without a header, JSON lines, or tables with a header. A table separates cells by
-tabs, commas or semicolons, with or without quotes. Errors go to ``faults``, which collects or raises them.
+The files are columns between tabs without a header, JSON lines, or tables with a header and tabs, commas or semicolons.
+Errors go to ``faults``, which collects or raises them.
 """
 
 from __future__ import annotations
@@ -53,9 +53,8 @@ def rows(
 ) -> Iterator[tuple[int, list[str]]]:
     """Yield the number and the columns of each line of a file without header; single tabs separate its columns.
 
-    These lines are reported as errors and left out: blank lines, lines with another number of columns, and lines with a
-    column that is empty or has outer white space. An empty file is an error. With ``one_run``, a change in the last
-    column is also an error.
+    Lines that are blank, or whose columns are too few, too many, empty or padded, are errors and left out. An empty
+    file is an error and, with ``one_run``, a change in the last column.
     """
     number = 0
     run_id = ""
@@ -76,7 +75,6 @@ def rows(
 
 
 def _misfit(line: str, fields: list[str], layout: Sequence[str]) -> str:
-    """Return why a line does not have the columns of a layout; ``""`` if it has them."""
     if line.split() == fields and len(fields) == len(layout):
         return ""
     if not line.strip():

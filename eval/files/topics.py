@@ -1,11 +1,7 @@
-"""Queries in the usual file formats.
+"""Queries: lines of ``qid TAB text``, tables with a header, JSON lines, a list of JSON objects, topics of TREC or XML.
 
-The formats are ``qid TAB text`` without a header, a table with a header, JSON lines, a list of JSON objects, and topics
-of TREC or XML. A table has tabs, commas or semicolons between its columns. Columns and keys are found by their usual
-names. A header with unknown names is an error, so that it never becomes a query.
-
-Topics between tags have their own parser. Old topics are not valid XML, and an XML parser would follow the declarations
-of a file.
+Columns and keys are found by their usual names. A header with unknown names is an error, so that it never becomes a
+query. Topics have their own parser: old ones are not valid XML, and an XML parser would follow declarations of a file.
 """
 
 from __future__ import annotations
@@ -84,9 +80,8 @@ def read_topics(path: Path) -> list[Query]:
 def read_queries(path: Path, *, quoting: bool = False) -> list[TaskQuery]:
     """Return queries in their order, with their dates if the file has them.
 
-    With ``quoting``, cells may be in quotes in a table that has tabs and a header.
-
-    Raises SourceError at the first line that is not a query or repeats a qid.
+    With ``quoting``, cells may be in quotes in a table that has tabs and a header. Raises SourceError at the first line
+    that is not a query or repeats a qid.
     """
     faults = Strict(path)
     first_lines: dict[str, int] = {}
@@ -128,7 +123,6 @@ def _drafts(path: Path, faults: Strict, *, quoting: bool) -> Iterator[_Draft]:
 
 
 def _of_objects(filled: Numbered, faults: Strict) -> Iterator[_Draft]:
-    """Yield the queries of a JSON list of objects, or of one JSON object a line."""
     if filled[0][1].lstrip().startswith("["):
         try:
             rows = json.loads("\n".join(text for _, text in filled))
@@ -232,9 +226,8 @@ class _Piece(NamedTuple):
 def _marked_topics(content: str, first_line: int, faults: Strict) -> Iterator[_Draft]:
     """Yield the topics between tags: TREC's ``<top>`` blocks, whose fields need no end tag, and XML topics.
 
-    A block ends at its end tag, at the next block, or at the end of the file. If several fields have the same name, the
-    first counts, whatever its language. Every opened block is a topic. A block without an id or a text is a fault, and
-    so is a field of an id outside of blocks, except ``<id>``.
+    A block ends at its end tag, at the next block, or at the end of the file; without an id or a text, it is a fault.
+    Of fields with the same name, the first counts. A field of an id outside of blocks is a fault, except ``<id>``.
     """
     pieces = list(_pieces(content, first_line, faults))
     names = {piece.name for piece in pieces if not piece.end}
@@ -300,9 +293,8 @@ def _topic(pieces: Sequence[_Piece], faults: Strict) -> _Draft:
 def _fields(pieces: Sequence[_Piece]) -> dict[str, str]:
     """Return the texts of a block's fields by name; text outside of fields has the name ``text``.
 
-    A field with an end tag reaches to that tag, and every tag in it is markup. A field without an end tag ends where
-    another field begins. Another field begins at a tag that is closed later, has a known name, or is the first on its
-    line.
+    A field with an end tag reaches to that tag, and every tag in it is markup. Any other ends where another field
+    begins: at a tag that is closed later, has a known name, or is the first on its line.
     """
     fields: dict[str, str] = {}
     ends = Counter(piece.name for piece in pieces if piece.end)

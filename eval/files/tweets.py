@@ -44,7 +44,6 @@ def read_tweets(path: Path) -> list[Tweet]:
     """Read tweets in their order.
 
     In a table with tabs, quotes are ordinary characters if the rows then fit the header, so that stray quotes stay.
-
     Raises SourceError, naming the line, if a row has other columns than the header, or a tweet has no id or no text.
     """
     rereadable(path)

@@ -174,7 +174,6 @@ def judged_files(args: argparse.Namespace) -> JudgedFiles:
 
 
 def _read_judged(args: argparse.Namespace, index: Index) -> Judged:
-    """Read a sample of the judged queries, and print the notes on them."""
     judged = read_judged(judged_files(args), index, sample=args.sample, seed=args.seed)
     for note in judged.notes:
         say(f"note: {note}")
@@ -217,7 +216,6 @@ def train_combiner(args: argparse.Namespace) -> int:
 
 
 def _checked_measure(args: argparse.Namespace) -> str:
-    """Return the measure; raise QueryError if an option has an invalid value."""
     if args.seed < 0:
         raise QueryError(f"--seed {args.seed}: give 0 or more")
     if args.sample < 2:

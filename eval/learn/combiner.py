@@ -78,9 +78,8 @@ class Pool:
 def fit_linear(pools: Sequence[Pool], penalty: float) -> WeightedSum:
     """Learn a linear ranker from the pools that teach; a larger ``penalty`` makes the weights smaller.
 
-    ListNet's loss (Cao et al., ICML 2007) of a list is the cross-entropy between two distributions: the documents'
-    shares of the gain, and the softmax of their scores. The loss is convex, so the result depends neither on chance nor
-    on the starting point of the search.
+    ListNet's loss (Cao et al., ICML 2007) is the cross-entropy between the documents' shares of the gain and the
+    softmax of their scores. It is convex: the result depends neither on chance nor on the starting point.
     """
     from scipy.optimize import minimize
     from threadpoolctl import threadpool_limits

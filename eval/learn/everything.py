@@ -132,7 +132,6 @@ class Steps:
 
 
 def _add_vectors(source: Path, target: Path, model: Path, config: Config) -> None:
-    """Write a copy of an index that also has the vectors of ``model``."""
     partial = target.with_name(f".{target.name}.new")
     shutil.rmtree(partial, ignore_errors=True)
     snapshot(source, partial)

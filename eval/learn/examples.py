@@ -32,11 +32,9 @@ _SHORTEST = 20  # the minimum number of characters of a title or a sentence that
 def of_documents(index: Index, sample: int, seed: int) -> Judged:
     """Return queries made of at most ``sample`` documents, drawn with ``seed``.
 
-    A query is a document's title, and the document's text is the relevant passage. A document without a title gives
-    one sentence of its beginning as the query, and the rest of its beginning as the passage. The model reads no titles,
-    because a title would repeat the query.
-
-    Raises QueryError if no document has a title or a second sentence.
+    A query is a document's title, and the document's text is the relevant passage. A document without a title gives one
+    sentence of its beginning as the query, and the rest of its beginning as the passage. The model reads no titles,
+    because a title would repeat the query. Raises QueryError if no document has a title or a second sentence.
     """
     chance = np.random.default_rng((seed, 5))
     longest = index.settings.search.max_query_chars
@@ -208,10 +206,8 @@ def split(candidates: Sequence[Candidates], qrels: Qrels, seed: int) -> Splits:
     """Split at random the queries that have a relevant document; raise QueryError if there are fewer than ten."""
     teaching = [candidate for candidate in candidates if candidate.relevant]
     if len(teaching) < FOLDS:
-        raise QueryError(
-            f"queries with a relevant document in the index: {len(teaching)}, but training needs {FOLDS}: "
-            "to learn from, to decide when to stop, and to measure the result"
-        )
+        needed = f"{FOLDS}: to learn from, to decide when to stop, and to measure the result"
+        raise QueryError(f"queries with a relevant document in the index: {len(teaching)}, but training needs {needed}")
     folds, grouped = grouped_folds({candidate.qid: qrels[candidate.qid] for candidate in teaching}, FOLDS, seed)
     stopping, first, second, *learned = ([teaching[row] for row in fold.tolist()] for fold in folds)
     return Splits([query for fold in learned for query in fold], stopping, first + second, grouped)

@@ -133,19 +133,13 @@ class EncoderTraining:
 
 
 def _measure(run: Mapping[str, Mapping[str, float]], qrels: Qrels, request: TrainingRequest) -> Values:
-    """Return the measure of each query of a run."""
     return values_of({qid: qrels[qid] for qid in run}, run, request.settings.measure)
 
 
 def _pool(candidates: Sequence[Candidates]) -> dict[str, str]:
     """Return the documents of all queries: a relevant one has its own text, any other has the text of its first hit."""
-    pool: dict[str, str] = {}
-    for candidate in candidates:
-        for docid, text in candidate.hits.items():
-            pool.setdefault(docid, text)
-    for candidate in candidates:
-        pool |= candidate.relevant
-    return pool
+    hits = {docid: text for candidate in reversed(candidates) for docid, text in candidate.hits.items()}
+    return hits | {docid: text for candidate in candidates for docid, text in candidate.relevant.items()}
 
 
 WEIGHTS = tuple(tenth / 10 for tenth in range(1, 11))  # the weights to try: the model's share of the new score

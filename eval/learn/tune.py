@@ -90,7 +90,6 @@ class FusedEvaluator:
         return run
 
     def _worth(self, kind: str, rrf_k: int) -> dict[str, NDArray[np.float64]]:
-        """Return the score that each hit of each ranking contributes, before weighting."""
         if (kind, rrf_k) not in self._worths:
             scorer = scorer_of(kind, rrf_k)
             self._worths[kind, rrf_k] = {

@@ -160,7 +160,6 @@ def compare(
 def _find_moved(
     qrels: Qrels, runs: Mapping[str, ScoreTable], figures: Mapping[str, Figures], a: str, b: str
 ) -> list[Moved]:
-    """Return the queries whose values differ most, with their relevant documents whose rank differs most."""
     before, after = figures[a].values[:, 0].tolist(), figures[b].values[:, 0].tolist()
     order = sorted(range(len(before)), key=lambda at: (-abs(after[at] - before[at]), at))
     moved = []
@@ -189,7 +188,7 @@ def as_text(comparison: Comparison) -> str:
     """Return a comparison as tables for the terminal."""
     parts = [
         table(_MEANS, _mean_rows(comparison), left=2),
-        table(_PAIRS, [_pair_row(pair) for pair in comparison.pairs], left=3),
+        table(_PAIRS, [pair_row(pair) for pair in comparison.pairs], left=3),
         _how(comparison) + "\n",
     ]
     if comparison.moved:
@@ -205,7 +204,7 @@ def as_html(comparison: Comparison) -> str:
     body = (
         f"<p>{escape(runs)}; {comparison.queries:,} queries.</p>\n{notes}"
         f"<h2>Means</h2>\n{_plot(comparison)}\n{html_table(_MEANS, _mean_rows(comparison))}"
-        f"<h2>Differences</h2>\n{html_table(_PAIRS, [_pair_row(pair) for pair in comparison.pairs])}"
+        f"<h2>Differences</h2>\n{html_table(_PAIRS, [pair_row(pair) for pair in comparison.pairs])}"
         f"<p>{escape(_how(comparison))}</p>\n"
         f"<h2>Most moved queries, by {escape(next(iter(comparison.means)))}</h2>\n"
         f"{html_table(_MOVED, [_moved_row(moved) for moved in comparison.moved])}"
@@ -228,7 +227,8 @@ def _mean_rows(comparison: Comparison) -> list[tuple[str, ...]]:
     ]
 
 
-def _pair_row(pair: Pair) -> tuple[str, ...]:
+def pair_row(pair: Pair) -> tuple[str, ...]:
+    """Return a pair in the columns of a table of differences."""
     test, change = pair.test, pair.test.difference
     chances = (test.p_randomisation, pair.holm_randomisation, test.p_t, pair.holm_t)
     cells = [pair.measure, pair.first, pair.second, f"{change.mean:+.4f}", f"{change.low:+.4f} to {change.high:+.4f}"]

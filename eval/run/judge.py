@@ -98,11 +98,8 @@ def check(args: argparse.Namespace) -> int:
         reports = [chosen.check(path, source) for source, path in pairs]
     else:
         reports = [chosen.check(path) for path in files_in(args.files)]
-    if args.json:
-        write(_json([report.as_json() for report in reports]))
-    else:
-        for report in reports:
-            write("".join(f"{line}\n" for line in [*report.messages, report.verdict]))
+    lines = [f"{line}\n" for report in reports for line in [*report.messages, report.verdict]]
+    write(_json([report.as_json() for report in reports]) if args.json else "".join(lines))
     return BAD_FILE if any(report.errors for report in reports) else DONE
 
 

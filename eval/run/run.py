@@ -153,7 +153,6 @@ def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunRe
 
 
 def _answer_queries(request: RunRequest, index: Index, filtered: Sequence[SearchQuery]) -> Iterator[_Lines]:
-    """Search for the queries in chunks; yield, in order, the lines and the documents of each chunk."""
     of_task = RANKING.load(request.task)
 
     def format_lines(done: Sequence[SearchedQuery[ScoredDocids]]) -> _Lines:

@@ -1,7 +1,6 @@
 """The organisers' measures of one ranked list, for both check-worthiness tasks of CheckThat! 2021.
 
-The official scorer sorts by descending score with a stable sort, so that equal scores keep the order of the file. It
-differs from trec_eval in this, and in how it counts an id that occurs more than once.
+Unlike trec_eval, the official scorer keeps equal scores in the order of the file, and counts a repeated id each time.
 """
 
 from __future__ import annotations

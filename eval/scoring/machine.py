@@ -46,7 +46,6 @@ def _kilobytes(path: Path, name: str) -> int:
 
 
 def _value(path: Path, name: str) -> str:
-    """Return the first value of ``name`` in a file of ``name: value`` lines, or ``""``."""
     try:
         with path.open(encoding="utf-8") as lines:
             return next((line.partition(":")[2].strip() for line in lines if line.startswith(name)), "")

@@ -1,7 +1,6 @@
 """Scoring of a ranking by trec_eval's rules, and bounds on its figures over every order of its equal scores.
 
-A measure depends only on the relevance at each rank. Queries whose rankings have the same relevances, in the worst and
-in the best order, are therefore computed once for the bounds.
+A measure depends only on the relevance at each rank, so the bounds are computed once for all queries of one pattern.
 """
 
 from __future__ import annotations
@@ -153,8 +152,7 @@ _Pattern = tuple[bytes, bytes, tuple[int, ...]]
 def tie_bounds(qrels: Qrels, run: Table, figures: Figures) -> dict[str, Bounds]:
     """Return the bounds over all orders of equal scores, for each measure of ``figures`` that ties change.
 
-    Only ties between documents of different relevance count. A measure has bounds only if it never falls when a more
-    relevant document gets a better rank.
+    A measure has bounds only if it never falls when a more relevant document gets a better rank.
     """
     names = [name for name in figures.names if follows_relevance(name)]
     found = [_pattern(qrels[qid], run.get(qid, {})) for qid in figures.qids]

@@ -57,10 +57,7 @@ class QueryColumns(Settings, frozen=True, kw_only=True):
 
 
 class GoldColumns(Settings, frozen=True, kw_only=True):
-    """The columns of the judgements.
-
-    A query has one judged document or, with ``several``, any number of them. Without ``relevance``, every grade is 1.
-    """
+    """The columns of the judgements: one document a query or, with ``several``, more; the default grade is 1."""
 
     id: Column
     docid: Column
@@ -106,10 +103,7 @@ class Predictions(NamedTuple):
 
 
 def described_task(path: Path) -> DescribedTask:
-    """Return the task that a file describes.
-
-    Raises ConfigError, naming file and key, if the file cannot be read or does not describe a task.
-    """
+    """Return the task that a file describes; raise ConfigError, naming file and key, if it describes none."""
     try:
         return DescribedTask(msgspec.convert(read_yaml(path), TaskDescription))
     except msgspec.ValidationError as error:
@@ -204,7 +198,6 @@ class DescribedTask:
         )
 
     def _notes(self, right: Qrels, predictions: dict[str, Predictions], *, deep: bool) -> list[str]:
-        """Return the notes on the figures; ``deep`` adds a note on a cutoff beyond the longest list of docids."""
         unit = self._description.unit
         missing = sum(qid not in predictions for qid in right)
         notes = [f"{missing:,} of {len(right):,} {plural(unit)} are missing and count 0"] * bool(missing)

@@ -168,9 +168,8 @@ def _read(path: Path, faults: Faults) -> tuple[ScoreTable, dict[str, int]]:
         _take_rank(line, rank, claim, faults)
         before = claim.lines.setdefault(snippet, line)
         if before != line:
-            faults.error(
-                line, f"snippet {quote_value(snippet)} of claim {quote_value(qid)} is already on line {before}"
-            )
+            which = f"snippet {quote_value(snippet)} of claim {quote_value(qid)}"
+            faults.error(line, f"{which} is already on line {before}")
         known = _SNIPPET.fullmatch(snippet)
         if known and known["topic"] != topic:
             faults.error(line, f"snippet {quote_value(snippet)} does not belong to topic {quote_value(topic)}")

@@ -170,7 +170,6 @@ def _read(path: Path, faults: Faults) -> list[ScoredTweet]:
 
 
 def _check_tweets(report: CheckReport, submitted: Sequence[ScoredTweet], tweets: Sequence[Tweet], source: str) -> None:
-    """Report ids that are missing, unknown, or repeated more or less often than in the input, and wrong topics."""
     allowed = Counter(tweet.tweet_id for tweet in tweets)
     lines: dict[str, list[int]] = {}
     for row in submitted:

@@ -108,10 +108,9 @@ def read_claims(path: Path, *, labelled: bool) -> list[Claim]:
     labelled_claims = []
     for claim, truth in zip(claims, read_gold([path]), strict=True):
         # A claim without evidence has a group that names no sentence; this group is left out.
-        named = (
-            tuple((page, at) for page, at in group if page is not None and at is not None) for group in truth.groups
-        )
-        labelled_claims.append(claim._replace(label=truth.label, groups=tuple(group for group in named if group)))
+        named = [[(page, at) for page, at in group if page is not None and at is not None] for group in truth.groups]
+        groups = tuple(tuple(group) for group in named if group)
+        labelled_claims.append(claim._replace(label=truth.label, groups=groups))
     return labelled_claims
 
 
@@ -234,7 +233,6 @@ def _truth(line: int, row: Mapping[str, Any], faults: Strict) -> Truth:
 
 
 def _id(line: int, row: Mapping[str, Any], faults: Faults) -> str:
-    """Return a claim's id; for a claim without one, a name with its line number."""
     value = row.get("id", f"{NUMBERED}{line}")
     if isinstance(value, bool) or not isinstance(value, int | str) or value == "":
         faults.error(line, f"id {quote_value(str(value))} is neither a number nor a text")

@@ -1,14 +1,11 @@
 """A network for many languages: a claim head and a language head over a sentence encoder or character n-grams.
 
-For each fold of the training statements, a network is trained on the other folds. The ranker averages the scores of all
-networks. Each network also scores the fold that it did not learn from, which gives the cross-validated figures.
+The ranker averages networks, one for each fold, that learned from the other folds; the scores of the left out fold give
+the cross-validated figures. The design is that of UPV at CheckThat! 2021 ("Mitigating Cultural Differences for
+Identifying Multi-lingual Check-worthy Claims"): the loss of the language head is added, its gradient is not reversed.
+Torch trains the networks, and numpy runs them.
 
-Each head has a loss; ``claim_weight`` weights the two. The design is that of UPV at CheckThat! 2021 ("Mitigating
-Cultural Differences for Identifying Multi-lingual Check-worthy Claims"): the language head adds to the loss, and its
-gradient is not reversed. Torch trains the networks, and numpy runs them.
-
-:func:`tune` trains a whole sentence encoder with the two heads. A tuned encoder is a model like its base:
-``claims.multilingual.encoder`` or ``encoder.model`` may name it. The heads are not kept.
+:func:`tune` trains a whole sentence encoder with the two heads, which are not kept.
 """
 
 from __future__ import annotations
@@ -63,12 +60,11 @@ class Network:
             if buckets != width:
                 raise ValueError(f"grams.weight has {buckets} rows, not {width}")
             width = dimension
-        for layer in ("shared", "claim.0", "claim.2"):
-            if layer != "shared" or "shared.weight" in self.tensors:
-                weight, bias = self.tensors[f"{layer}.weight"], self.tensors[f"{layer}.bias"]
-                if weight.ndim != 2 or weight.shape[1] != width or bias.shape != weight.shape[:1]:
-                    raise ValueError(f"{layer} does not fit the layer before it")
-                width = int(weight.shape[0])
+        for layer in (*["shared"] * ("shared.weight" in self.tensors), "claim.0", "claim.2"):
+            weight, bias = self.tensors[f"{layer}.weight"], self.tensors[f"{layer}.bias"]
+            if weight.ndim != 2 or weight.shape[1] != width or bias.shape != weight.shape[:1]:
+                raise ValueError(f"{layer} does not fit the layer before it")
+            width = int(weight.shape[0])
         if width != 2:
             raise ValueError("the claim head does not have two outputs")
 
@@ -335,7 +331,6 @@ def tune(statements: Sequence[Statement], config: Config, target: Path) -> None:
 
 
 def _whole_network(encoder: Any, settings: MultilingualSettings, languages: int, seed: int) -> Any:
-    """Return the network from texts to the logits of both heads."""
     import torch
 
     torch.manual_seed(seed)

@@ -1,7 +1,7 @@
 """The model that reads claim and evidence: two logistic regressions on the features of both.
 
-One decides whether the evidence is relevant to the claim, the other what relevant evidence says. If no label
-is for undecided claims, as in CheckThat! 2020, or if there are only two labels, one regression is enough.
+One decides whether the evidence is relevant to the claim, the other what it says. For two labels, or without a label
+for undecided claims, as in CheckThat! 2020, one regression is enough.
 """
 
 from __future__ import annotations
