@@ -8,6 +8,6 @@ factseek imports the module. The module offers::
 
 and the class or function that the library expects. The module only translates: it asks an
 :class:`factseek.integrations._source.EvidenceSource`, which is a folder or a served index, and raises its library's
-errors. Any module of this shape in this folder is an integration; no list names integrations. The command line itself
-uses one module: if an argument is ``irds:NAME``, :mod:`factseek.integrations._stand_ins` reads that dataset.
+errors. Any module of this shape in this folder is an integration. If an argument of the command line is ``irds:NAME``,
+:mod:`factseek.integrations._stand_ins` reads that dataset.
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from http.client import HTTPException
-from typing import Any, NoReturn
+from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
@@ -20,9 +20,9 @@ from ._source import SearchChoices
 
 _ADDRESS = re.compile(r"https?://[^/?#\s]+(?:/[^/?#\s]+)*/v1/[^/?#\s]+/?")
 _KEY = re.compile(r"[!-~]*")
-_QUERIES_AT_ONCE = 100
-_HITS_AT_ONCE = 100_000
-"""The maximum numbers of queries and hits of one request: a tenth of a server's default limits."""
+_QUERIES_AT_ONCE, _HITS_AT_ONCE = 100, 100_000  # the limits of one request: a tenth of a server's default limits
+_KINDS: dict[int, type[FactseekError]] = {400: QueryError, 404: NotFoundError, 413: QueryError}
+"""The errors that an open index would raise, by the status of a server's answer; others are errors of the machine."""
 
 
 class _Stay(HTTPRedirectHandler):
@@ -54,7 +54,7 @@ class _ServedHit(Evidence, kw_only=True, forbid_unknown_fields=False):
 class _BatchResult(msgspec.Struct):
     """The answer to one query of a batch: its hits, or in ``detail`` the reason why there are none.
 
-    ``coverage`` says which parts of the answer are whole, if one of them is not.
+    ``coverage`` has the state of each part of the answer, if one is not complete.
     """
 
     qid: str
@@ -82,9 +82,8 @@ class ServedSource:
         Raises QueryError if ``address`` is not that of a served index, or if the key cannot be sent.
         """
         if not (address.isascii() and _ADDRESS.fullmatch(address)):
-            raise QueryError(
-                "is not the address of a served index", place=address, remedy="give http://HOST:PORT/v1/NAME"
-            )
+            remedy = "give http://HOST:PORT/v1/NAME"
+            raise QueryError("is not the address of a served index", place=address, remedy=remedy)
         if not _KEY.fullmatch(api_key):
             raise QueryError("the key contains a blank or a character that is not allowed in a header", place=address)
         self._address = address.rstrip("/")
@@ -135,7 +134,10 @@ class ServedSource:
         texts = (text.encode("utf-8", "replace").decode("utf-8") for text in queries)
         numbered = [{"qid": str(number), "text": text} for number, text in enumerate(texts)]
         headers = {"Content-Type": "application/json", "Accept": accept, **self._headers}
-        content = msgspec.json.encode({"queries": numbered, **_fields(choices)})
+        undated = "keep" if choices.undated else None
+        fields = {**choices._asdict(), "filter": list(choices.pairs()) or None, "undated": undated}
+        named = {name: value for name, value in fields.items() if value not in (None, "")}
+        content = msgspec.json.encode({"queries": numbered, **named})
         # The scheme of the address is http or https: see _ADDRESS.
         request = Request(f"{self._address}/search/batch", content, headers)  # noqa: S310
         try:
@@ -144,24 +146,13 @@ class ServedSource:
                 failed = answer.headers.get("X-Failed-Queries", "0")
         except HTTPError as error:
             with error:
-                _refuse(self._address, error)
+                raise _error_in(error, self._address) from None
         except (URLError, OSError, HTTPException) as error:
             reason = getattr(error, "reason", None) or error
             raise MachineError(f"cannot be reached: {reason or type(error).__name__}", place=self._address) from error
         if failed != "0":
             raise QueryError(f"{failed} of {len(queries)} queries could not be answered", place=self._address)
         return body
-
-
-def _fields(choices: SearchChoices) -> dict[str, Any]:
-    """Return the fields of a request, without those that are left to the server."""
-    fields = {
-        **choices._asdict(),
-        "filter": list(choices.pairs()) or None,
-        "undated": "keep" if choices.undated else None,
-        "stages": None if choices.stages is None else list(choices.stages),
-    }
-    return {name: value for name, value in fields.items() if value not in (None, "")}
 
 
 def _chunks(queries: Sequence[str], choices: SearchChoices) -> Iterator[Sequence[str]]:
@@ -172,14 +163,12 @@ def _chunks(queries: Sequence[str], choices: SearchChoices) -> Iterator[Sequence
     return (texts[start : start + size] for start in range(0, len(texts), size))
 
 
-def _refuse(address: str, error: HTTPError) -> NoReturn:
-    """Raise the error in a server's answer as an open index would raise it."""
+def _error_in(answer: HTTPError, address: str) -> FactseekError:
     try:
-        detail = msgspec.json.decode(error.read(), type=_Refusal).detail
+        detail = msgspec.json.decode(answer.read(), type=_Refusal).detail
     except (msgspec.DecodeError, OSError, HTTPException):
         detail = ""
-    detail = detail or f"answers {error.code} {error.reason}"
-    kinds: dict[int, type[FactseekError]] = {400: QueryError, 404: NotFoundError, 413: QueryError}
-    wait = error.headers.get("Retry-After", "")
+    wait = answer.headers.get("Retry-After", "")
     remedy = f"try again after {wait} s" if wait else ""
-    raise kinds.get(error.code, MachineError)(detail, place=address, remedy=remedy) from None
+    kind = _KINDS.get(answer.code, MachineError)
+    return kind(detail or f"answers {answer.code} {answer.reason}", place=address, remedy=remedy)

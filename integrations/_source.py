@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
@@ -11,7 +12,12 @@ import msgspec
 
 from ..retrieval.domain import ScoredDocids
 from ..retrieval.errors import FactseekError, QueryError
+from ..retrieval.filters import parse_filter
+from ..retrieval.lucene.jvm import java_thread
 from ..retrieval.search.evidence import Evidence
+from ..retrieval.search.index import Index, open_index
+from ..retrieval.search.options import Search
+from ..settings import load
 
 SCHEMES = ("http://", "https://")
 TEXT_FIELDS = ("title", "url", "date", "language", "source", "topic", "kind")
@@ -54,10 +60,8 @@ def parse_choices(k: int, named: Mapping[str, Any]) -> SearchChoices:
     if unknown:
         raise QueryError(f"there is no argument {unknown[0]!r}", remedy=f"use one of {', '.join(names)}")
     if not isinstance(named.get("filter", {}), Mapping) or isinstance(named.get("stages"), str):
-        raise QueryError(
-            "filter must be a mapping, and stages a list",
-            remedy='write filter={"kind": "cord19"}, stages=["rerank"]',
-        )
+        remedy = 'write filter={"kind": "cord19"}, stages=["rerank"]'
+        raise QueryError("filter must be a mapping, and stages a list", remedy=remedy)
     if k < 1:
         raise QueryError(f"k {k} is out of range", remedy="give a number, 1 or more")
     return SearchChoices(k=k, **named)
@@ -88,15 +92,12 @@ class EvidenceSource(Protocol):
         Raises QueryError if a query or a choice is invalid, NotFoundError if there is no such index on the server.
         Raises IndexStateError if the folder contains no index, MachineError if the server cannot be reached.
         """
-        ...
 
     def columns(self, queries: Sequence[str], choices: SearchChoices) -> list[ScoredDocids]:
         """Return the docids and scores (float32) of each query, best first; raise what :meth:`passages` raises."""
-        ...
 
     def close(self) -> None:
         """Close the index if it is open; the next search opens its newest state."""
-        ...
 
 
 @contextmanager
@@ -106,6 +107,69 @@ def errors_as(kind: type[Exception]) -> Iterator[None]:
         yield
     except FactseekError as error:
         raise kind(error.line) from error
+
+
+class LocalSource:
+    """The index in ``folder``, opened at the first search; later searches use the same state until :meth:`close`.
+
+    The configuration is that of the working directory or of ``$FACTSEEK_CONFIG``, as for a command.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._opening = threading.Lock()
+        self._index: Index | None = None
+
+    def passages(self, queries: Sequence[str], choices: SearchChoices) -> list[list[Evidence]]:
+        with self._use_index() as index:
+            search, texts = _search_of(index, queries, choices)
+            hits = index.search(texts, search) if texts else []
+            evidence = index.evidences(list(zip(texts, hits, strict=True)), search)
+            ranked = dict(zip(texts, evidence, strict=True))
+            return [ranked.get(query, []) for query in queries]
+
+    def columns(self, queries: Sequence[str], choices: SearchChoices) -> list[ScoredDocids]:
+        with self._use_index() as index:
+            search, texts = _search_of(index, queries, choices)
+            ranked = dict(zip(texts, index.columns(texts, search) if texts else [], strict=True))
+            return [ranked.get(query, ScoredDocids([], [])) for query in queries]
+
+    def close(self) -> None:
+        with self._opening:
+            if self._index is not None:
+                self._index.close()
+            self._index = None
+
+    @contextmanager
+    def _use_index(self) -> Iterator[Index]:
+        """Yield the open index. Afterwards, detach this thread from Java unless it is the main thread."""
+        is_main = threading.current_thread() is threading.main_thread()
+        with nullcontext() if is_main else java_thread():
+            with self._opening:
+                if self._index is None:
+                    self._index = open_index(self._folder, load())
+                index = self._index
+            yield index
+
+
+def _search_of(index: Index, queries: Sequence[str], choices: SearchChoices) -> tuple[Search, list[str]]:
+    where = parse_filter(
+        list(choices.pairs()),
+        as_of=choices.as_of,
+        since=choices.since,
+        undated=choices.undated,
+        declared=index.info.filter_fields,
+    )
+    search = Search(
+        k=choices.k,
+        retriever=choices.retriever,
+        where=where,
+        profile=choices.profile,
+        stages=None if choices.stages is None else tuple(choices.stages),
+        collapse=choices.collapse or "",
+    )
+    resolved = index.resolve(search)
+    return search, [query for query in dict.fromkeys(queries) if resolved.has_words(query)]
 
 
 def open_source(index: str, *, api_key: str = "", timeout: float = 30.0) -> EvidenceSource:
@@ -118,6 +182,4 @@ def open_source(index: str, *, api_key: str = "", timeout: float = 30.0) -> Evid
         from ._served import ServedSource
 
         return ServedSource(index, api_key=api_key, timeout=timeout)
-    from ._local import LocalSource
-
     return LocalSource(index)

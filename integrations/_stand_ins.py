@@ -79,7 +79,6 @@ def _as_list(value: Any) -> list[Any]:
 
 
 def _write_part(source: str, part: Part, folder: str) -> Path:
-    """Write a part of a dataset into ``folder``: JSON lines, or judgements in TREC's form; return the file."""
     _, ending, unit = _PARTS[part]
     path = Path(folder, source.replace("/", "-") + ending)
     with os_errors_reported(path), path.open("wb") as file, closing(bar(f"reading {source}", unit)) as progress:
@@ -90,7 +89,6 @@ def _write_part(source: str, part: Part, folder: str) -> Path:
 
 
 def _lines(source: str, part: Part) -> Iterator[bytes]:
-    """Yield the lines of a part of a dataset; reading may begin with a download."""
     dataset = _dataset(source, part)
     try:
         if part == "docs":
@@ -109,7 +107,6 @@ def _lines(source: str, part: Part) -> Iterator[bytes]:
 
 
 def _dataset(source: str, part: Part) -> Any:
-    """Return the dataset that ``source`` names; raise SourceError if the dataset lacks the part."""
     try:
         import ir_datasets
     except ModuleNotFoundError as error:
@@ -129,21 +126,18 @@ def _dataset(source: str, part: Part) -> Any:
 
 
 def _document(document: Any, language: str) -> dict[str, Any]:
-    """Return a document of a dataset with the keys of factseek's JSON lines.
+    """Return a document with the keys of factseek's JSON lines; other texts and numbers become metadata.
 
-    A title stays a separate field. Without a title, the text is the dataset's default text. Other fields that are texts
-    or numbers become metadata.
+    Without a title, the text is the dataset's default text.
     """
     fields = document._asdict()
     docid, title = str(fields.pop("doc_id")), fields.pop("title", None)
     text_name = next((name for name in _TEXTS if isinstance(fields.get(name), str)), "")
+    text = fields.pop(text_name, None)
     if isinstance(title, str) and title and text_name:
-        row = {"docid": docid, "title": title, "text": fields.pop(text_name), "language": language}
+        row = {"docid": docid, "title": title, "text": text, "language": language}
     else:
         row = {"docid": docid, "text": document.default_text(), "language": language}
-        fields.pop(text_name, None)
-    for name, own in _FIELDS.items():
-        if isinstance(fields.get(name), str):
-            row[own] = fields.pop(name)
+    row |= {own: fields.pop(name) for name, own in _FIELDS.items() if isinstance(fields.get(name), str)}
     further = {name: value for name, value in fields.items() if isinstance(value, str | int | float) and value != ""}
     return {**row, "metadata": further} if further else row

@@ -48,15 +48,9 @@ class FactseekRetriever:
         FilterError if the index cannot express ``filters``.
         """
         choices_of(filters)
-        self.index = index
-        self.filters = filters
-        self.top_k = top_k
-        self.retriever = retriever
-        self.profile = profile
-        self.stages = stages
-        self.collapse = collapse
-        self.api_key = api_key
-        self.timeout = timeout
+        self.index, self.filters, self.top_k = index, filters, top_k
+        self.retriever, self.profile, self.stages, self.collapse = retriever, profile, stages, collapse
+        self.api_key, self.timeout = api_key, timeout
         key = (api_key.resolve_value() if api_key else "") or ""
         with errors_as(ValueError):
             parse_choices(top_k, {})
@@ -91,13 +85,8 @@ class FactseekRetriever:
             raise ValueError(f"top_k must be greater than or equal to 0, but got {top_k}")
         if top_k == 0:
             return {"documents": []}
-        search = choices_of(filters if filters is not None else self.filters)._replace(
-            k=top_k or self.top_k,
-            retriever=self.retriever,
-            profile=self.profile,
-            stages=self.stages,
-            collapse=self.collapse,
-        )
+        own = {name: getattr(self, name) for name in ("retriever", "profile", "stages", "collapse")}
+        search = choices_of(filters if filters is not None else self.filters)._replace(k=top_k or self.top_k, **own)
         try:
             (ranked,) = self._source.passages([query], search)
         except QueryError as error:
@@ -144,7 +133,6 @@ def choices_of(filters: Mapping[str, Any] | None) -> SearchChoices:
 
 
 def _comparisons(filters: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
-    """Yield field, operator and value of the comparisons of a filter, all of which must hold."""
     if not filters:
         return
     operator = str(filters.get("operator", ""))

@@ -126,8 +126,6 @@ class _Documents:
 
 
 class _Queries(BaseQueries):
-    """Queries given as qids and texts."""
-
     def __init__(self, queries: Iterable[tuple[str, str]]) -> None:
         self._queries = [GenericQuery(qid, text) for qid, text in queries]
 
@@ -139,8 +137,6 @@ class _Queries(BaseQueries):
 
 
 class _Qrels(BaseQrels):
-    """Judgements in a file of TREC's or BEIR's form."""
-
     def __init__(self, path: Path) -> None:
         self._path = path
 
@@ -164,19 +160,13 @@ def dataset(
     ``queries`` are qids and texts, as ``factseek.read_queries`` reads them from a file; ``qrels`` is a file of
     judgements. Raises IndexStateError if the folder contains no index.
     """
-    opened = open_index(index) if isinstance(index, str | Path) else index
+    docs = FactseekDocs(open_index(index) if isinstance(index, str | Path) else index)
     topics = list(queries)
-    return ir_datasets.Dataset(
-        FactseekDocs(opened), _Queries(topics) if topics else None, _Qrels(Path(qrels)) if qrels else None
-    )
+    return ir_datasets.Dataset(docs, _Queries(topics) if topics else None, _Qrels(Path(qrels)) if qrels else None)
 
 
 def register(
-    name: str,
-    index: str | Path | Index,
-    *,
-    queries: Iterable[tuple[str, str]] = (),
-    qrels: str | Path | None = None,
+    name: str, index: str | Path | Index, *, queries: Iterable[tuple[str, str]] = (), qrels: str | Path | None = None
 ) -> ir_datasets.Dataset:
     """Register an index with ir_datasets under a name, in this process; return the dataset.
 
@@ -187,5 +177,4 @@ def register(
 
 
 def _doc(document: Document) -> FactseekDoc:
-    of = document
-    return FactseekDoc(of.docid, of.title, of.text, of.url, of.date, of.language, of.source, of.topic)
+    return FactseekDoc(document.docid, *(getattr(document, name) for name in FactseekDoc._fields[1:]))

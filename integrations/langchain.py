@@ -60,10 +60,7 @@ class FactseekRetriever(Choices, BaseRetriever, extra="forbid"):
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, verbose: bool = False, **given: Any
     ) -> list[Document]:
-        """Return the passages for a query; LangChain gives ``verbose``, which has no effect here.
-
-        Raises LangChainException if the search fails, ValidationError if a given choice is wrong or unknown.
-        """
+        # LangChain gives ``verbose``, which has no effect here.
         own = {name: getattr(self, name) for name in SearchChoices._fields}
         choices = SearchChoices(**dict(Choices.model_validate(own | given)))
         with errors_as(LangChainException):
@@ -73,8 +70,4 @@ class FactseekRetriever(Choices, BaseRetriever, extra="forbid"):
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **given: Any
     ) -> list[Document]:
-        """Return the passages for a query; the search runs in a thread.
-
-        Raises what :meth:`_get_relevant_documents` raises.
-        """
         return await asyncio.to_thread(self._get_relevant_documents, query, run_manager=run_manager.get_sync(), **given)

@@ -48,13 +48,11 @@ class FactseekRetriever(BaseRetriever):
         self._source.close()
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        """Return the passages for a query. Raises ValueError if the search fails."""
         with errors_as(ValueError):
             (ranked,) = self._source.passages([query_bundle.query_str], self._choices)
         return [_node(hit) for hit in ranked]
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        """Return the passages for a query; the search runs in a thread. Raises ValueError if the search fails."""
         return await asyncio.to_thread(self._retrieve, query_bundle)
 
 

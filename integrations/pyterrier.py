@@ -26,11 +26,10 @@ class FactseekTransformer(pt.Transformer):
     """Rank the documents of an index for each query of a frame (``qid``, ``query``).
 
     ``index`` is a folder, or the address of a served index (``http://HOST:PORT/v1/NAME``). ``choices`` are the other
-    fields of :class:`factseek.integrations._source.SearchChoices`, such as ``filter`` and ``as_of``. The output
-    has the documents of each query, best first. It adds ``docno``, ``score`` and ``rank`` (from 0) to the input's
-    columns, and the fields named in ``metadata``: ``text``, ``title``, ``url``, ``date``, ``source`` and so on.
-
-    Raises ValueError if a search fails, PyTerrier's InputValidationError if the frame has no queries.
+    fields of :class:`factseek.integrations._source.SearchChoices`, such as ``filter`` and ``as_of``. The output has the
+    documents of each query, best first. It adds ``docno``, ``score`` and ``rank`` (from 0) to the input's columns, and
+    the fields named in ``metadata``: ``text``, ``title``, ``url``, ``date``, ``source`` and so on. Raises ValueError if
+    a search fails, PyTerrier's InputValidationError if the frame has no queries.
     """
 
     def __init__(
@@ -97,11 +96,8 @@ class FactseekTransformer(pt.Transformer):
         if not queries:
             return []
         if not self.metadata:
-            columns = self._source.columns(queries, self.choices)
-            return [
-                [(docid, score, rank) for rank, (docid, score) in enumerate(zip(*ranking, strict=True))]
-                for ranking in columns
-            ]
+            ranked = self._source.columns(queries, self.choices)
+            return [[(*hit, rank) for rank, hit in enumerate(zip(*ranking, strict=True))] for ranking in ranked]
         passages = self._source.passages(queries, self.choices)
         return [[(hit.docid, hit.score, hit.rank - 1, *self._fields(hit)) for hit in hits] for hits in passages]
 

@@ -43,39 +43,23 @@ def language_of_task(format_: StatementTask) -> str:
 
 def register(commands: Subparsers, formats: StatementTasks) -> None:
     """Add ``rank`` and ``tune-encoder``; ``formats`` reads and writes the tasks' files."""
-    parser = commands.add_parser(
-        "rank",
-        help="rank tweets or debate sentences by check-worthiness",
-        description="Train or load a check-worthiness ranker, and rank tweets or sentences.",
-    )
+    description = "Train or load a check-worthiness ranker, and rank tweets or sentences."
+    summary = "rank tweets or debate sentences by check-worthiness"
+    parser = commands.add_parser("rank", help=summary, description=description)
     train = "labelled files to learn from, or folders of them"
     add_learning(parser, formats.names(), names(), train=train, what="ranker", model="claims.model")
     _add_language(parser)
-    parser.add_argument(
-        "--input",
-        nargs="+",
-        default=[],
-        metavar="FILE",
-        help="the files to rank, or folders of them; - is standard input (TSV or JSON lines)",
-    )
-    parser.add_argument(
-        "--output",
-        type=Path,
-        metavar="FILE|DIR",
-        help="the submission file; for several inputs, a folder with one file each",
-    )
+    ranked = "the files to rank, or folders of them; - is standard input (TSV or JSON lines)"
+    parser.add_argument("--input", nargs="+", default=[], metavar="FILE", help=ranked)
+    output = "the submission file; for several inputs, a folder with one file each"
+    parser.add_argument("--output", type=Path, metavar="FILE|DIR", help=output)
     parser.add_argument("--run-id", default="", metavar="ID", help="the run id (default: factseek-MODEL)")
-    parser.add_argument(
-        "--stream",
-        action="store_true",
-        help="rank each line of standard input or of the --input files as it arrives, as a JSON line",
-    )
-    parser.add_argument(
-        "--words", type=int, default=0, metavar="N", help="print each statement's N words with the largest weight"
-    )
-    parser.add_argument(
-        "--top", type=int, default=20, metavar="N", help="how many statements to print (default: 20; 0: all)"
-    )
+    stream = "rank each line of standard input or of the --input files as it arrives, as a JSON line"
+    parser.add_argument("--stream", action="store_true", help=stream)
+    words = "print each statement's N words with the largest weight"
+    parser.add_argument("--words", type=int, default=0, metavar="N", help=words)
+    top = "how many statements to print (default: 20; 0: all)"
+    parser.add_argument("--top", type=int, default=20, metavar="N", help=top)
     parser.add_argument("--json", action="store_true", help="print JSON lines instead of text")
     add_config(parser)
     parser.set_defaults(command=partial(run, formats=formats))
@@ -95,17 +79,15 @@ def register(commands: Subparsers, formats: StatementTasks) -> None:
 
 
 def _add_language(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--language",
-        default="",
-        metavar="CODE",
-        help="the language of all files, ISO 639-1 (default: the task's only language, else detected)",
-    )
+    language = "the language of all files, ISO 639-1 (default: the task's only language, else detected)"
+    parser.add_argument("--language", default="", metavar="CODE", help=language)
 
 
 def run(args: argparse.Namespace, formats: StatementTasks) -> int:
     """Train or load a ranker; rank the inputs; write submissions, or print the ranking."""
-    args = with_files_of_folders(args)
+    args.train = files_in(args.train)
+    inputs_of = ([name] if name == STANDARD_INPUT else map(str, files_in([Path(name)])) for name in args.input)
+    args.input = list(chain.from_iterable(inputs_of))
     outputs = outputs_of(args)
     format_ = formats.load(args.task)
     # Read the inputs first, so that an error in them appears before minutes of training.
@@ -147,7 +129,6 @@ def tune_encoder(args: argparse.Namespace, formats: StatementTasks) -> int:
 
 
 def _load_or_train(args: argparse.Namespace, format_: StatementTask) -> TrainedRanker:
-    """Load the ranker, or train it and, with ``--save``, save it."""
     config = config_of(args, Config)
     if args.load:
         learned = ranking.load(args.load, args.task, config)
@@ -160,19 +141,18 @@ def _load_or_train(args: argparse.Namespace, format_: StatementTask) -> TrainedR
     learned = ranking.train(args.task, model, sources, config, bar)
     if args.save:
         model_file.save(args.save, learned.manifest, learned.ranker.state())
-        statements = [statement for _, labelled in sources for statement in labelled]
-        positives = sum(bool(statement.label) for statement in statements)
-        say(f"{args.save}: {model}, learned from {len(statements):,} statements, {positives:,} of them worth checking")
+        labels = [statement.label for _, labelled in sources for statement in labelled]
+        positives = sum(map(bool, labels))
+        say(f"{args.save}: {model}, learned from {len(labels):,} statements, {positives:,} of them worth checking")
     return learned
 
 
 def _read(args: argparse.Namespace, format_: StatementTask, name: str) -> list[Statement]:
     if name != STANDARD_INPUT:
         return _in_language(args, format_, format_.read_statements(Path(name), labelled=False))
-    statements = list(format_.stream_statements(sys.stdin.buffer, _PIPED))
-    if not statements:
-        raise SourceError("contains nothing to rank", place=_PIPED)
-    return _in_language(args, format_, statements)
+    if statements := list(format_.stream_statements(sys.stdin.buffer, _PIPED)):
+        return _in_language(args, format_, statements)
+    raise SourceError("contains nothing to rank", place=_PIPED)
 
 
 def _in_language(args: argparse.Namespace, format_: StatementTask, statements: Sequence[Statement]) -> list[Statement]:
@@ -181,7 +161,6 @@ def _in_language(args: argparse.Namespace, format_: StatementTask, statements: S
 
 
 def _coming(args: argparse.Namespace, format_: StatementTask, learned: TrainedRanker) -> Iterator[Statement]:
-    """Yield the statements of the inputs as they arrive, each with its language."""
     languages = learned.manifest.languages
 
     def add_languages(statements: Iterable[Statement]) -> Iterator[Statement]:
@@ -199,12 +178,6 @@ def _coming(args: argparse.Namespace, format_: StatementTask, learned: TrainedRa
                 yield from add_languages(format_.stream_statements(file, name))
 
 
-def with_files_of_folders(args: argparse.Namespace) -> argparse.Namespace:
-    """Return the arguments of ``rank`` with each folder replaced by its files; raise QueryError if one is empty."""
-    inputs = [[name] if name == STANDARD_INPUT else map(str, files_in([Path(name)])) for name in args.input]
-    return argparse.Namespace(**{**vars(args), "train": files_in(args.train), "input": list(chain(*inputs))})
-
-
 def outputs_of(args: argparse.Namespace) -> list[Path]:
     """Return the path of each input's submission: ``--output``, or a file in the folder ``--output``; none without it.
 
@@ -212,10 +185,9 @@ def outputs_of(args: argparse.Namespace) -> list[Path]:
     """
     _refuse_contradictions(args)
     named = [Path(name) for name in args.input if name != STANDARD_INPUT]
-    read, folder = [*args.train, *named, *([args.load] if args.load else [])], args.output
-    if args.save:
-        writable(args.save, read)
-    saved = [args.save] if args.save else []
+    read, saved, folder = [*args.train, *named, *filter(None, [args.load])], [*filter(None, [args.save])], args.output
+    for path in saved:
+        writable(path, read)
     if folder is None:
         return []
     if len(args.input) == 1 and not folder.is_dir():
@@ -229,11 +201,8 @@ def outputs_of(args: argparse.Namespace) -> list[Path]:
     stems = ["standard-input" if name == STANDARD_INPUT else Path(name).stem for name in args.input]
     twice = next((stem for stem in stems if stems.count(stem) > 1), "")
     if twice:
-        raise QueryError(
-            f"{twice} is the name of two files",
-            place="--input",
-            remedy="rename one: their submissions would have the same name",
-        )
+        remedy = "rename one: their submissions would have the same name"
+        raise QueryError(f"{twice} is the name of two files", place="--input", remedy=remedy)
     outputs = [folder / f"{stem}.tsv" for stem in stems]
     for output in outputs if folder.is_dir() else ():
         writable(output, read)
@@ -264,14 +233,9 @@ def _refuse_contradictions(args: argparse.Namespace) -> None:
 
 def json_line(ranked: Ranked) -> str:
     """Return a ranked statement as one line of JSON."""
-    record: dict[str, Any] = {
-        "rank": ranked.rank,
-        "score": ranked.score,
-        "probability": ranked.probability,
-        "id": ranked.statement.qid,
-        "topic": ranked.statement.topic,
-        "text": ranked.statement.text,
-    }
+    statement = ranked.statement
+    record: dict[str, Any] = {"rank": ranked.rank, "score": ranked.score, "probability": ranked.probability}
+    record |= {"id": statement.qid, "topic": statement.topic, "text": statement.text}
     if ranked.words:
         record["words"] = [weight._asdict() for weight in ranked.words]
     return json.dumps(record, ensure_ascii=False) + "\n"

@@ -40,8 +40,7 @@ class Model(Protocol):
 class Member(Protocol):
     """One way to read statements; ``strengths`` are the values of its hyperparameter that cross-validation tries.
 
-    ``forwards`` says that what the member learns becomes less valid over time. Its held-out scores are then those of
-    statements later than the training statements.
+    A ``forwards`` member is tested on statements later than those it learned from, because what it learns gets stale.
     """
 
     strengths: tuple[float, ...]
@@ -99,11 +98,8 @@ def restore_member(name: str, member: State, model: State, config: Config) -> Me
 
 def _name_speakers(statements: Sequence[Statement]) -> list[str]:
     """Return the text of each statement; if it has a speaker, a word that names the speaker comes first."""
-    speakers = ("".join(char if char.isalnum() else "_" for char in one.speaker.lower()) for one in statements)
-    return [
-        f"speaker_{speaker} {statement.text}" if speaker else statement.text
-        for statement, speaker in zip(statements, speakers, strict=True)
-    ]
+    names = ("".join(char if char.isalnum() else "_" for char in one.speaker.lower()) for one in statements)
+    return [f"speaker_{name} {one.text}" if name else one.text for one, name in zip(statements, names, strict=True)]
 
 
 _TERMS: Mapping[str, tuple[Analyze, int]] = {"words": (words, 1), "characters": (characters, 2)}
@@ -158,9 +154,7 @@ class _Votes:
     """
 
     def __init__(self, rows: Any, labels: Labels, sharpness: float) -> None:
-        self._rows = rows
-        self._labels = labels
-        self._sharpness = sharpness
+        self._rows, self._labels, self._sharpness = rows, labels, sharpness
 
     def score(self, features: Any) -> Floats:
         shares = [np.empty(0)]
@@ -209,8 +203,7 @@ class _Signs(Member):
 
     def __init__(self, trees: int = 0, leaf: int = 1) -> None:
         self.strengths = (1.0,)
-        self._trees = trees
-        self._leaf = leaf
+        self._trees, self._leaf = trees, leaf
 
     @classmethod
     def make(cls, statements: Sequence[Statement], config: Config) -> Self:
@@ -232,11 +225,9 @@ _MOST = 5_000
 
 
 class _Vectors(Member):
-    """Reads the vectors of an encoder; a kernel machine compares them with the vectors of labelled statements.
+    """Reads the vectors of an encoder; a kernel machine or, for many statements, a linear model scores them.
 
-    A vector is the mean of the outputs of the encoder's last layers. The last layer represents the topic of a
-    statement; earlier layers represent more of its wording. For more than ``_MOST`` statements, a linear model replaces
-    the kernel machine.
+    A vector is the mean of the encoder's last layers: the last represents the topic, earlier ones more of the wording.
     """
 
     def __init__(self, encoder: OnnxEncoder, strengths: tuple[float, ...] = ()) -> None:
@@ -250,18 +241,14 @@ class _Vectors(Member):
     @classmethod
     def restore(cls, member: State, model: State, config: Config) -> MemberReader:
         """Raise MachineError if the model was trained with another encoder than the one on this machine."""
-        trained = member.settings["encoder"], member.settings["revision"]
-        encoder = open_encoder(_encoder_settings(config, str(trained[0])), layered=True)
-        if trained != (encoder.name, encoder.revision):
-            raise MachineError(
-                f"the model was trained with encoder {trained[0]} ({trained[1]}), but the configuration has "
-                f"{encoder.name} ({encoder.revision})",
-                remedy="set encoder.model, or train again",
-            )
-        curved = "vectors" in model.tensors
-        return MemberReader(
-            cls(encoder), models.restore_kernel(model, None) if curved else models.restore_linear(model, None)
-        )
+        name, revision = member.settings["encoder"], member.settings["revision"]
+        encoder = open_encoder(_encoder_settings(config, str(name)), layered=True)
+        if (name, revision) != (encoder.name, encoder.revision):
+            there = f"the configuration has {encoder.name} ({encoder.revision})"
+            reason = f"the model was trained with encoder {name} ({revision}), but {there}"
+            raise MachineError(reason, remedy="set encoder.model, or train again")
+        restore = models.restore_kernel if "vectors" in model.tensors else models.restore_linear
+        return MemberReader(cls(encoder), restore(model, None))
 
     @staticmethod
     def reads(statements: Sequence[Statement], config: Config) -> bool:
@@ -288,13 +275,13 @@ def _encoder_settings(config: Config, trained: str = "") -> EncoderSettings:
     """
     if config.encoder.model != AUTO:
         return config.encoder
-    if trained in (ENGLISH, MULTILINGUAL):
-        return choose_model(config.encoder, trained)
-    try:
-        find_model(MULTILINGUAL)
-    except MissingModelError:
-        return choose_model(config.encoder, ENGLISH)
-    return choose_model(config.encoder, MULTILINGUAL)
+    name = trained if trained in (ENGLISH, MULTILINGUAL) else MULTILINGUAL
+    if name != trained:
+        try:
+            find_model(name)
+        except MissingModelError:
+            name = ENGLISH
+    return choose_model(config.encoder, name)
 
 
 _DOUBT = 0.5
@@ -305,9 +292,7 @@ class Moments:
     """Scores a tweet by the mean label of tweets, as log-odds; a tweet ``span`` days away has half the weight."""
 
     def __init__(self, moments: Floats, labels: Labels, span: float) -> None:
-        self._moments = moments
-        self._labels = labels
-        self._span = span
+        self._moments, self._labels, self._span = moments, labels, span
 
     def score(self, features: Floats) -> Floats:
         """Return the log-odds for each row; a tweet without a known time gets those of the mean label."""

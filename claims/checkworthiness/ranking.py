@@ -56,29 +56,24 @@ def train(
     positives = sum(bool(statement.label) for statement in statements)
     if statements and positives in (0, len(statements)):
         named = ", ".join(str(path) for path, _ in sources)
-        raise SourceError(
-            f"{named}: every label is {int(positives > 0)}",
-            remedy="add statements with the other label: a ranker learns from both",
-        )
+        remedy = "add statements with the other label: a ranker learns from both"
+        raise SourceError(f"{named}: every label is {int(positives > 0)}", remedy=remedy)
     trained = kind(model).train(statements, config, progress)
     manifest = RankerManifest(
         task=task,
         model=model,
         languages=tuple(sorted({statement.language for statement in statements} - {""})),
-        sources=tuple(
-            TrainingFile(
-                name=storable(path.name),
-                sha256=sha256(path),
-                statements=len(labelled),
-                positives=sum(bool(statement.label) for statement in labelled),
-            )
-            for path, labelled in sources
-        ),
+        sources=tuple(_describe_file(path, labelled) for path, labelled in sources),
         settings=msgspec.json.decode(msgspec.json.encode(config.claims)),
         versions={"factseek": __version__} | {name: metadata.version(name) for name in _VERSIONED},
         figures=trained.figures,
     )
     return TrainedRanker(trained.ranker, manifest)
+
+
+def _describe_file(path: Path, statements: Sequence[Statement]) -> TrainingFile:
+    positives = sum(bool(statement.label) for statement in statements)
+    return TrainingFile(name=storable(path.name), sha256=sha256(path), statements=len(statements), positives=positives)
 
 
 def load(path: Path, task: str | None, config: Config) -> TrainedRanker:
@@ -129,15 +124,8 @@ def rank(ranker: Ranker, statements: Sequence[Statement]) -> list[Ranked]:
     scores = ranker.score(statements)
     probabilities = ranker.probability(scores)
     order = sorted(range(len(statements)), key=lambda row: -float(scores[row]))
-    return [
-        Ranked(
-            place,
-            float(scores[row]),
-            None if probabilities is None else float(probabilities[row]),
-            statements[row],
-        )
-        for place, row in enumerate(order, 1)
-    ]
+    likely = [None] * len(order) if probabilities is None else probabilities.tolist()
+    return [Ranked(at, float(scores[row]), likely[row], statements[row]) for at, row in enumerate(order, 1)]
 
 
 def rank_stream(ranker: Ranker, statements: Iterable[Statement], words: int = 0) -> Iterator[Ranked]:
@@ -153,19 +141,9 @@ def rank_stream(ranker: Ranker, statements: Iterable[Statement], words: int = 0)
         yield alone._replace(rank=above + 1, words=explain(ranker, statement, words))
 
 
-def words(text: str) -> list[str]:
-    """Return the distinct words of a text in the order of their first occurrence, including addresses and hashtags."""
-    return list(dict.fromkeys(_WORD.findall(text)))
-
-
 def without(text: str, word: str) -> str:
     """Return a text without any occurrence of a word."""
-    kept, end = [], 0
-    for match in _WORD.finditer(text):
-        if match[0] == word:
-            kept.append(text[end : match.start()])
-            end = match.end()
-    return "".join([*kept, text[end:]])
+    return _WORD.sub(lambda match: "" if match[0] == word else match[0], text)
 
 
 def explain(ranker: Ranker, statement: Statement, most: int) -> list[Weight]:
@@ -175,7 +153,7 @@ def explain(ranker: Ranker, statement: Statement, most: int) -> list[Weight]:
     """
     if not ranker.explains or not most:
         return []
-    tried = words(statement.text)[:_MOST]
+    tried = list(dict.fromkeys(_WORD.findall(statement.text)))[:_MOST]
     variants = [statement._replace(text=without(statement.text, word)) for word in tried]
     whole, *parts = ranker.score([statement, *variants])
     weights = [Weight(word, float(whole - part)) for word, part in zip(tried, parts, strict=True)]

@@ -4,10 +4,8 @@ The features of a sentence are its similarity to the claim, the claim's words th
 negation and direction (more or less) agree. Of each feature, a row has the value of the first sentence, the highest
 value and the mean. The features of the claim itself and of the search follow.
 
-Models can add features: an encoder's contrast, and entailment. Contrast says how much nearer a sentence is to the claim
-than to the claim's opposites. An encoder trained on inferences separates a sentence from its contradictions. For each
-sentence the smallest difference counts: the one to the nearest opposite. Entailment gives, for each sentence, the
-log-odds that it entails the claim and that it contradicts the claim.
+Models can add features. An encoder's contrast says how much nearer a sentence is to the claim than to the nearest of
+the claim's opposites. Entailment gives the log-odds that a sentence entails the claim and that it contradicts it.
 """
 
 from __future__ import annotations
@@ -61,8 +59,7 @@ class Reading(NamedTuple):
     polarity: Polarity
 
 
-def reading(text: str, analyzer: Analyzer, lists: Lexicon) -> Reading:
-    """Return the terms, quantities and polarity of a text."""
+def _read(text: str, analyzer: Analyzer, lists: Lexicon) -> Reading:
     return Reading(terms(text, analyzer), quantities(text), polarity(text, lists))
 
 
@@ -71,7 +68,7 @@ def matrix(
 ) -> NDArray[np.float64]:
     """Return the features, shape (len(claims), len(NAMES))."""
     pairs = zip(claims, evidence, strict=True)
-    rows = [_row(reading(claim, analyzer, lists), of_claim, analyzer, lists) for claim, of_claim in pairs]
+    rows = [_row(_read(claim, analyzer, lists), of_claim, analyzer, lists) for claim, of_claim in pairs]
     return np.array(rows, dtype=np.float64).reshape(-1, len(NAMES))
 
 
@@ -83,13 +80,12 @@ def compute_coverage(claim: str, evidence: ClaimEvidence, analyzer: Analyzer) ->
 
 def numbers_missing(claim: str, evidence: ClaimEvidence) -> list[Quantity]:
     """Return the quantities of a claim that no sentence of its evidence repeats."""
-    return find_unstated(
-        quantities(claim), [number for sentence in evidence.sentences for number in quantities(sentence.text)]
-    )
+    there = [number for sentence in evidence.sentences for number in quantities(sentence.text)]
+    return find_unstated(quantities(claim), there)
 
 
 def _row(claim: Reading, evidence: ClaimEvidence, analyzer: Analyzer, lists: Lexicon) -> list[float]:
-    read = [reading(sentence.text, analyzer, lists) for sentence in evidence.sentences]
+    read = [_read(sentence.text, analyzer, lists) for sentence in evidence.sentences]
     lacking = find_unstated(claim.quantities, [number for text in read for number in text.quantities])
     both = zip(evidence.sentences, read, strict=True)
     pairs = np.array([_pair(claim, sentence, text, lacking) for sentence, text in both])
@@ -188,7 +184,6 @@ class EntailmentExtractor:
         return features
 
     def _judge(self, text: str, claim: str) -> tuple[float, float]:
-        """Return the log-odds that a text entails a claim, and that it contradicts the claim."""
         judged = self._model.judge(text, claim)
         return _log_odds(judged.entails), _log_odds(judged.contradicts)
 
@@ -217,8 +212,8 @@ NO_EXTRACTORS = FeatureExtractors()
 def open_contrast(config: Config, language: str) -> ContrastExtractor | None:
     """Open the extractor of ``verdict.contrast``; None if it is not set, or the language has no lists of opposites.
 
-    ``auto`` is the multilingual encoder, which was trained on entailment, or None if it is not on this machine.
-    Raises MachineError if a named encoder is not on this machine.
+    ``auto`` is the multilingual encoder, which was trained on entailment, if it is on this machine. Raises MachineError
+    if a named encoder is not.
     """
     name = config.verdict.contrast
     if not name or language not in OPPOSING:
@@ -250,11 +245,8 @@ def reopen(
     """
 
     def differs(info: object, there: str) -> SourceError:
-        return SourceError(
-            f"the model was trained with {info}, but the model of this name here {there}",
-            place=place,
-            remedy="restore the earlier one, or train the model again",
-        )
+        reason = f"the model was trained with {info}, but the model of this name here {there}"
+        return SourceError(reason, place=place, remedy="restore the earlier one, or train the model again")
 
     contrasts = entailments = None
     if contrast:
@@ -282,9 +274,8 @@ def _learned_with(info: object, place: Path) -> Iterator[None]:
         yield
     except MachineError as error:
         why = f"{error.place}: {error.what}" if error.place else error.what
-        raise MachineError(
-            f"the model was trained with {info}, which cannot be used: {why}", place=place, remedy=error.remedy
-        ) from None
+        reason = f"the model was trained with {info}, which cannot be used: {why}"
+        raise MachineError(reason, place=place, remedy=error.remedy) from None
 
 
 @lru_cache(maxsize=2)

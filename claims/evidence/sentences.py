@@ -1,9 +1,8 @@
 """Evidence for a claim: the most relevant sentences of an index, best first.
 
 The search ranks single passages. The score of a passage rises if its page holds other good passages, because the
-evidence for a claim is seldom in one passage alone. If a passage has several sentences, the sentence most similar to
-the claim is used. The score of such a passage says little about the sentence, so these sentences are ordered by their
-similarity to the claim.
+evidence for a claim is seldom in one passage alone. Of a passage with several sentences, the one most similar to the
+claim is used, and these are ordered by that similarity: the passage's score says little about the sentence.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from time import monotonic
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -33,6 +32,7 @@ _STANCES: dict[str, Stance] = {"SUPPORTS": "for", "TRUE": "for", "REFUTES": "aga
 _AT_ONCE = 64
 _KEPT = 4096  # the number of sentences whose vectors are kept: claims of one topic share most of their evidence
 _STOP = re.compile(r"[.!?؟…。！？][\"'”’»)\]]*$")
+_COMMON = ("docid", "score", "title", "url", "date", "source")  # what a sentence and its hit have in common
 _MORE = 2  # the number of passages to read for each sentence, if passages are longer than sentences
 
 
@@ -49,8 +49,7 @@ _NO_FINDING = re.compile(
 class EvidenceSentence(NamedTuple):
     """A sentence of evidence with its location: document, passage, and start and end in the document's text.
 
-    ``score`` is the score of its passage. ``similarity`` is the cosine to the claim or, in an index without vectors,
-    the share of the claim's words that it holds.
+    ``similarity`` is the cosine to the claim or, in an index without vectors, the share of the claim's words.
     """
 
     docid: str
@@ -69,8 +68,7 @@ class EvidenceSentence(NamedTuple):
 class ClaimEvidence(NamedTuple):
     """The evidence for a claim: sentences, best first, and the highest score of each retriever.
 
-    ``spread`` is how far the scores fall from the first hit to hit number ``verdict.sentences``, or the last hit if
-    there are fewer, as a share of the first score.
+    ``spread`` is how far the scores fall from the first hit to hit ``verdict.sentences``, as a share of the first.
     """
 
     sentences: tuple[EvidenceSentence, ...]
@@ -106,8 +104,8 @@ class Finder:
     def find(self, claims: Sequence[str]) -> list[ClaimEvidence]:
         """Return the evidence for each claim, in the order of the claims; it is empty for a claim without words.
 
-        Raises QueryError if a claim is longer than a query may be. Raises CutOffError if a ranking took too long, and
-        PartMissingError if a shard did not answer, because each may hold evidence against a claim.
+        Raises QueryError if a claim is too long. Raises CutOffError if a ranking took too long, PartMissingError if a
+        shard did not answer: each may hold evidence against a claim.
         """
         evidence: list[ClaimEvidence] = []
         resolved = self.index.resolve(self._search)
@@ -124,10 +122,9 @@ class Finder:
     def with_annotated(
         self, claims: Sequence[str], groups: Sequence[Sequence[tuple[str, int]]], retrieved: Sequence[ClaimEvidence]
     ) -> list[ClaimEvidence]:
-        """Return the evidence with the annotated sentences instead of the retrieved ones.
+        """Return the evidence with the annotated sentences, given by docid and passage, instead of the retrieved ones.
 
-        A group lists its sentences by docid and number of the passage. The scores of the search do not change. A
-        claim with an empty group keeps its retrieved evidence. Raises NotFoundError if a document is not in the index.
+        A claim with an empty group keeps its retrieved evidence. Raises NotFoundError if there is no such document.
         """
         annotated = []
         for claim, group, evidence in zip(claims, groups, retrieved, strict=True):
@@ -156,13 +153,11 @@ class Finder:
         return ClaimEvidence(chosen, bm25=self._best(hits, "bm25"), dense=self._best(hits, "dense"), spread=spread)
 
     def _best(self, hits: Sequence[Hit], retriever: str) -> float:
-        """Return the highest score that a retriever gave one of the hits; 0 if it was not used."""
         if self.index.resolve(self._search).retriever == retriever:
             return max(hit.score for hit in hits)
         return max((part.score for hit in hits for part in hit.parts if part.retriever == retriever), default=0.0)
 
     def _compare(self, claim: str, shown: Sequence[Shown]) -> list[list[EvidenceSentence]]:
-        """Return the sentences of each passage with their similarity to the claim, in the order of the text."""
         cut = [list(_cut(passage_shown, whole=passage_shown.kind in self._whole)) for passage_shown in shown]
         flat = [sentence for passage in cut for sentence in passage]
         similarities = iter(self._similarities(claim, [sentence.text for sentence in flat]))
@@ -195,30 +190,19 @@ def raised_by_page(hits: Sequence[Hit], weight: float) -> list[Hit]:
 
 
 def _cut(shown: Shown, *, whole: bool) -> Iterator[EvidenceSentence]:
-    """Yield the sentences of a passage, or the ``whole`` passage if it is itself a sentence."""
     text = shown.passage.text
     stretches = [] if whole else [(sentence.start, sentence.end) for sentence in sentences(text)]
+    common: dict[str, Any] = {name: getattr(shown, name) for name in _COMMON} | {"number": shown.passage.number}
+    offset = shown.passage.start
     for start, end in stretches or [(0, len(text))]:
-        yield EvidenceSentence(
-            docid=shown.docid,
-            number=shown.passage.number,
-            text=text[start:end],
-            score=shown.score,
-            similarity=0.0,
-            start=shown.passage.start + start,
-            end=shown.passage.start + end,
-            title=shown.title,
-            url=shown.url,
-            date=shown.date,
-            source=shown.source,
-        )
+        place: dict[str, Any] = {"start": offset + start, "end": offset + end}
+        yield EvidenceSentence(**common, **place, text=text[start:end], similarity=0.0)
 
 
 def _nearest(passages: Sequence[Sequence[EvidenceSentence]]) -> tuple[EvidenceSentence, ...]:
     """Return the sentence of each passage that is most similar to the claim, without repeated texts.
 
-    Of equally similar sentences, the first is chosen. A sentence without a final stop, usually a heading, is chosen
-    only if there is no other.
+    A sentence without a final stop, usually a heading, is chosen only if there is no other.
     """
     chosen: dict[str, EvidenceSentence] = {}
     for passage in passages:

@@ -65,8 +65,8 @@ class RiskPoint(NamedTuple):
 def risk_curve(classes: NDArray[np.int64], probabilities: NDArray[np.float64]) -> list[RiskPoint]:
     """Return the error rate of the surest verdicts, for growing shares of the claims.
 
-    ``classes`` are the correct classes, counted from 0. ``probabilities``, shape (claims, classes), come from models
-    that did not learn from the claim. Claims whose highest probability is equal enter a share together.
+    ``classes`` are the correct ones; ``probabilities``, shape (claims, classes), come from models that did not learn
+    from the claim. Claims whose highest probability is equal enter a share together.
     """
     surest = probabilities.max(axis=1)
     order = np.argsort(-surest, kind="stable")
@@ -86,10 +86,7 @@ def risk_curve(classes: NDArray[np.int64], probabilities: NDArray[np.float64]) -
 def needed_confidence(curve: Sequence[RiskPoint], max_risk: float) -> float:
     """Return the lowest probability to require so that at most the share ``max_risk`` of the verdicts is wrong.
 
-    If no point of the curve is that good, return the probability of the point with the fewest verdicts. Without a
-    curve, return 0, which admits all verdicts.
+    If no point of the curve is that good, the point with the fewest verdicts counts; an empty curve admits all.
     """
-    if not curve:
-        return 0.0
-    good = [point for point in curve if point.wrong <= max_risk]
-    return (good[-1] if good else curve[0]).confidence
+    good = [point.confidence for point in curve if point.wrong <= max_risk]
+    return good[-1] if good else curve[0].confidence if curve else 0.0

@@ -7,7 +7,7 @@ combines the scores of several members by weights learned from held-out scores, 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,9 +34,8 @@ def check_enough(statements: Sequence[Statement], language: str) -> None:
 def folds(statements: Sequence[Statement], number: int, seed: int) -> NDArray[np.int64]:
     """Return the fold of each statement, 0 to ``number`` - 1, with about the same share worth checking in each.
 
-    Sentences of a debate, which name a speaker, stay together. Tweets of one topic stay together if there are enough
-    topics; otherwise near-duplicates do. If a class has fewer statements than folds, there are fewer folds. If there
-    are too few groups, statements are split one by one.
+    Debates, whose sentences name a speaker, stay together; so do topics of tweets or, if they are too few,
+    near-duplicates. With too few statements of a class, there are fewer folds; with too few groups, none stay together.
     """
     from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
@@ -47,11 +46,15 @@ def folds(statements: Sequence[Statement], number: int, seed: int) -> NDArray[np
     labels = np.array([statement.label for statement in statements])
     number = max(2, min(number, *np.bincount(labels, minlength=2).tolist()))
     options = {"shuffle": True, "random_state": seed}
+    numbers = np.zeros(len(labels), dtype=np.int64)
     if len(set(together.tolist())) >= number:
-        numbers = _number_folds(StratifiedGroupKFold(number, **options).split(labels, labels, together), len(labels))
+        for fold, (_, tested) in enumerate(StratifiedGroupKFold(number, **options).split(labels, labels, together)):
+            numbers[tested] = fold
         if all(len(set(labels[numbers != fold].tolist())) == 2 for fold in range(number)):
             return numbers
-    return _number_folds(StratifiedKFold(number, **options).split(labels, labels), len(labels))
+    for fold, (_, tested) in enumerate(StratifiedKFold(number, **options).split(labels, labels)):
+        numbers[tested] = fold
+    return numbers
 
 
 def forwards(statements: Sequence[Statement], number: int) -> NDArray[np.int64]:
@@ -62,13 +65,6 @@ def forwards(statements: Sequence[Statement], number: int) -> NDArray[np.int64]:
     order = dated[np.argsort(moments[dated], kind="stable")]
     blocks[order] = np.arange(len(order)) * number // max(len(order), 1)
     return blocks
-
-
-def _number_folds(splits: Iterable[tuple[Any, NDArray[np.intp]]], size: int) -> NDArray[np.int64]:
-    numbers = np.zeros(size, dtype=np.int64)
-    for fold, (_, tested) in enumerate(splits):
-        numbers[tested] = fold
-    return numbers
 
 
 def average_precision(labels: NDArray[np.int64], scores: NDArray[np.float64]) -> float:
@@ -112,11 +108,9 @@ class Stack(NamedTuple):
 def learn_stack(scores: Scores, labels: NDArray[np.int64]) -> Stack:
     """Return the weights of members, by logistic regression on scores of statements that they did not learn from.
 
-    The weights are kept small, and both classes count equally. Each weight then depends mainly on how well its member
-    predicts the labels. If several members give similar scores, their difference has little effect on the weights,
-    because few labels depend on it. A slope and a bias turn the sum into log-odds. A member with a negative weight is
-    left out. If none has a positive weight, or the sum does not predict the labels, the score is constant:
-    the stack then has one member, with weight 0.
+    The weights are kept small, so that each depends mainly on how well its member predicts the labels, not on how
+    similar members differ. A slope and a bias turn the sum into log-odds. A member with a negative weight is left out.
+    If none has a positive weight, or the sum does not predict the labels, the one member has weight 0.
     """
     from sklearn.linear_model import LogisticRegression
 

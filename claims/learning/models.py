@@ -1,7 +1,7 @@
 """Models that scikit-learn fits and numpy runs. Restoring a model checks every array of its state.
 
-Numpy runs them for three reasons. A server needs no scikit-learn. A file can hold neither code nor unchecked indices. A
-score depends neither on other rows nor on the number of threads.
+With numpy, a server needs no scikit-learn, a file can hold neither code nor unchecked indices, and a score depends
+neither on other rows nor on the number of threads.
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ class LinearModel:
     """A weight for each feature, learned by logistic regression."""
 
     def __init__(self, weights: Floats, bias: float) -> None:
-        self.weights = weights
-        self.bias = bias
+        self.weights, self.bias = weights, bias
 
     def score(self, features: Any) -> Floats:
         """Return the log-odds of each row."""
@@ -61,9 +60,7 @@ class KernelModel:
     """A support vector machine with an RBF kernel on rows shifted by ``centre`` and divided by ``scale``."""
 
     def __init__(self, tensors: dict[str, Floats], gamma: float, bias: float) -> None:
-        self._tensors = tensors
-        self._gamma = gamma
-        self._bias = bias
+        self._tensors, self._gamma, self._bias = tensors, gamma, bias
 
     def score(self, features: Floats) -> Floats:
         """Return the distance of each row from the decision border, positive on the side of label 1."""
@@ -122,10 +119,8 @@ def grow_forest(features: Floats, labels: Labels, weights: Floats, *, trees: int
     machine = ExtraTreesClassifier(trees, min_samples_leaf=leaf, random_state=seed)
     parts: list[Any] = [tree.tree_ for tree in machine.fit(features, labels, sample_weight=weights).estimators_]
     starts = np.cumsum([0, *(part.node_count for part in parts)])[:-1]
-    children = [
-        np.stack([part.children_left, part.children_right], axis=1) + start
-        for part, start in zip(parts, starts, strict=True)
-    ]
+    both = (np.stack([part.children_left, part.children_right], axis=1) for part in parts)
+    children = [of_tree + start for of_tree, start in zip(both, starts, strict=True)]
     counts = np.concatenate([part.value[:, 0, :] for part in parts])
     grown = Trees(
         features=np.maximum(np.concatenate([part.feature for part in parts]), -1).astype(np.int16),
@@ -158,10 +153,7 @@ class Logistic:
 
 
 def fit_logistic(features: Any, classes: NDArray[np.int64], strength: float, *, standardised: bool) -> Logistic:
-    """Fit the weights; all classes count equally, however rare. ``strength`` is the inverse of the penalty.
-
-    One thread keeps the order of additions, and therefore every bit, the same in each run.
-    """
+    """Fit the weights; all classes count equally, however rare. ``strength`` is the inverse of the penalty."""
     from sklearn.linear_model import LogisticRegression
     from threadpoolctl import threadpool_limits
 
@@ -169,7 +161,7 @@ def fit_logistic(features: Any, classes: NDArray[np.int64], strength: float, *, 
     if standardised:
         tensors = _fit_scale(features)
         features = (features - tensors["centre"]) / tensors["scale"]
-    with threadpool_limits(limits=1):
+    with threadpool_limits(limits=1):  # so that the order of additions, and every bit, is the same in each run
         learned = LogisticRegression(C=strength, class_weight="balanced", max_iter=5000).fit(features, classes)
     weights, bias = np.asarray(learned.coef_), np.asarray(learned.intercept_)
     if len(weights) == 1:  # for two classes, scikit-learn keeps only the weights of the second
@@ -218,13 +210,11 @@ def load_for(path: Path, kind: type[M], task: str | None, models: Sequence[str])
     """
     manifest, state = load(path, kind)
     if task and manifest.task != task:
-        raise QueryError(
-            f"was trained for {manifest.task}, not for {task}", place=path, remedy="load another or train one"
-        )
+        reason = f"was trained for {manifest.task}, not for {task}"
+        raise QueryError(reason, place=path, remedy="load another or train one")
     if manifest.model not in models:
-        raise SourceError(
-            f"is a model named {manifest.model}, which this factseek does not have", place=path, remedy="train it again"
-        )
+        reason = f"is a model named {manifest.model}, which this factseek does not have"
+        raise SourceError(reason, place=path, remedy="train it again")
     return manifest, state
 
 

@@ -38,23 +38,15 @@ def register(commands: Subparsers, formats: StatementTasks) -> None:
     )
     parser.add_argument("--input", type=Path, required=True, metavar="FILE", help="tweets, or a debate")
     parser.add_argument("--task", choices=formats.names(), default=formats.default(), help="the format of FILE")
-    parser.add_argument(
-        "--language",
-        default="",
-        metavar="CODE",
-        help="the language of FILE, ISO 639-1 (default: the task's only language, else detected)",
-    )
-    parser.add_argument(
-        "--ranker", type=Path, required=True, metavar="MODEL", help="a ranker that factseek rank --save wrote"
-    )
-    parser.add_argument(
-        "--verdicts", type=Path, required=True, metavar="MODEL", help="a model that factseek verdict --save wrote"
-    )
+    language = "the language of FILE, ISO 639-1 (default: the task's only language, else detected)"
+    parser.add_argument("--language", default="", metavar="CODE", help=language)
+    ranker, model = "a ranker that factseek rank --save wrote", "a model that factseek verdict --save wrote"
+    parser.add_argument("--ranker", type=Path, required=True, metavar="MODEL", help=ranker)
+    parser.add_argument("--verdicts", type=Path, required=True, metavar="MODEL", help=model)
     parser.add_argument("--top", type=int, default=10, metavar="N", help="how many claims to check (default: 10)")
     parser.add_argument("--output", type=Path, required=True, metavar="FILE", help="the JSON lines")
-    parser.add_argument(
-        "--html", type=Path, metavar="FILE", help="the HTML page (default: the output's name plus .html)"
-    )
+    html = "the HTML page (default: the output's name plus .html)"
+    parser.add_argument("--html", type=Path, metavar="FILE", help=html)
     parser.add_argument("--title", default="Claims to check", help="the title of the page (default: Claims to check)")
     add_index(parser)
     add_where(parser)

@@ -1,7 +1,7 @@
 """The whole pipeline: rank statements by check-worthiness, find evidence for the top ones, judge them, make a page.
 
-The page for an editor is one file that loads nothing else: no script, no picture or font. The contents of tweets and
-documents appear in it as text, never as markup, and links lead only to web addresses.
+The page is one file that loads nothing else. The contents of tweets and documents appear in it as text, never as
+markup, and links lead only to web addresses.
 """
 
 from __future__ import annotations

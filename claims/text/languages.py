@@ -40,9 +40,6 @@ def check_languages(statements: Sequence[Statement], languages: Sequence[str], s
     codes = (statement.language for statement in statements)
     foreign = next((code for code in codes if languages and code not in languages), "")
     if foreign:
-        learned = ", ".join(languages)
-        raise SourceError(
-            f"is in language {foreign!r}, but the model learned from {learned}",
-            place=source,
-            remedy="add a --train file in this language, or give the right language with --language",
-        )
+        reason = f"is in language {foreign!r}, but the model learned from {', '.join(languages)}"
+        remedy = "add a --train file in this language, or give the right language with --language"
+        raise SourceError(reason, place=source, remedy=remedy)

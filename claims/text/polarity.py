@@ -204,7 +204,6 @@ def opposites(text: str, language: str) -> list[str]:
 
 
 def _replace_words(text: str, words: Sequence[re.Match[str]], low: Sequence[str], lists: Opposing) -> Iterator[str]:
-    """Yield, for each word that has an opposite, the text with this word replaced by its opposite."""
     for word, key in zip(words, low, strict=True):
         if key in lists.turned:
             other = lists.turned[key]

@@ -65,22 +65,14 @@ def agreement(
     only these can be contradicted.
     """
     missing = find_unstated(claim, evidence)
-    contradicted = sum(bool(_of_same_unit(stated, evidence)) for stated in (missing if lacking is None else lacking))
+    units = {written.unit for written in evidence} - {""}
+    contradicted = sum(stated.unit in units for stated in (missing if lacking is None else lacking))
     return Agreement(len(claim), len(claim) - len(missing), contradicted)
 
 
 def find_unstated(claim: Sequence[Quantity], evidence: Sequence[Quantity]) -> list[Quantity]:
     """Return the quantities of a claim that evidence does not repeat, in their order."""
-    return [
-        stated
-        for stated in claim
-        if not any(_agrees(stated, written) for written in _of_same_unit(stated, evidence))
-        and not any(_equal(stated, written) for written in evidence)
-    ]
-
-
-def _of_same_unit(stated: Quantity, evidence: Sequence[Quantity]) -> list[Quantity]:
-    return [written for written in evidence if written.unit == stated.unit and stated.unit]
+    return [stated for stated in claim if not any(_repeats(stated, written) for written in evidence)]
 
 
 def _quantity(digits: str, word: str, after: str) -> Quantity:
@@ -97,16 +89,13 @@ def _quantity(digits: str, word: str, after: str) -> Quantity:
     return Quantity(value, "year" if whole_year else word)
 
 
-def _agrees(stated: Quantity, written: Quantity) -> bool:
-    """Return whether a quantity of the same unit is within the stated bound or, without a bound, about equal."""
-    if stated.kind == "least":
-        return written.value >= stated.value
-    if stated.kind == "most":
-        return written.value <= stated.value
-    return _equal(stated, written)
-
-
-def _equal(stated: Quantity, written: Quantity) -> bool:
+def _repeats(stated: Quantity, written: Quantity) -> bool:
+    """Return whether a quantity is about equal to the stated one or, if it has the same unit, within a stated bound."""
+    if stated.unit and stated.unit == written.unit:
+        if stated.kind == "least" and written.value >= stated.value:
+            return True
+        if stated.kind == "most" and written.value <= stated.value:
+            return True
     if "year" in (stated.unit, written.unit):
         return stated.value == written.value
     close = max(_CLOSE.get(stated.kind, 0.005), _CLOSE.get(written.kind, 0.005))

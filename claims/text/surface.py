@@ -64,13 +64,9 @@ def _features_of(text: str) -> list[float]:
         text.count("…") + text.count("..."),
         sum(ord(char) > 0x2190 and not char.isalnum() for char in text),
     ]
-    reply = text.lstrip().startswith("@")
-    retweet = text.lstrip().startswith("RT ")
+    begins = [float(text.lstrip().startswith(sign)) for sign in ("@", "RT ")]  # a reply, a retweet
     lengths = [len(words), len(bare), sum(map(len, words)) / max(1, len(words)), text.count("  ")]
-    return [
-        *map(math.log1p, counts), float(reply), float(retweet), *map(math.log1p, lengths),
-        float(text.rstrip().endswith("…")),
-    ]  # fmt: skip
+    return [*map(math.log1p, counts), *begins, *map(math.log1p, lengths), float(text.rstrip().endswith("…"))]
 
 
 def decode_time(statement: Statement) -> float:

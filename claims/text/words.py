@@ -1,7 +1,4 @@
-"""The words of claims, tweets and sentences: tokens, n-grams as sparse vectors, hashed buckets, near-duplicates.
-
-This module needs only numpy and scipy.
-"""
+"""The words of claims, tweets and sentences: tokens, n-grams as sparse vectors, hashed buckets, near-duplicates."""
 
 from __future__ import annotations
 
@@ -102,9 +99,8 @@ class NgramVocabulary:
 
     def vectors(self, texts: Sequence[str]) -> Any:
         """Return a scipy CSR matrix, float64, shape (len(texts), len(terms)), with ascending columns in each row."""
-        counted = (
-            Counter(row for term in self._analyze(text) if (row := self._rows.get(term)) is not None) for text in texts
-        )
+        rows = (map(self._rows.get, self._analyze(text)) for text in texts)
+        counted = (Counter(row for row in of_text if row is not None) for of_text in rows)
         return _weigh_terms(counted, self.weights, sublinear=self._sublinear)
 
 

@@ -29,7 +29,7 @@ from ...retrieval.terminal import (
     report,
     require_text,
     say,
-)
+)  # fmt: skip
 from ..evidence.features import open_contrast, open_entailment_of
 from ..evidence.sentences import Finder
 from ..formats import add_learning, check_model
@@ -61,13 +61,11 @@ def register(commands: Subparsers, formats: VerdictTasks) -> None:
     )
     train = "labelled claims to learn from"
     add_learning(parser, formats.names(), names(), train=train, what="model", model="evidence")
-    parser.add_argument(
-        "--entailment",
-        default="",
-        metavar="MODEL",
-        help="a CrossEncoder for entailment whose scores become features: a name or a folder "
-        "(default: verdict.entailment.model)",
+    entailment = (
+        "a CrossEncoder for entailment whose scores become features: a name or a folder "
+        "(default: verdict.entailment.model)"
     )
+    parser.add_argument("--entailment", default="", metavar="MODEL", help=entailment)
     parser.add_argument("--input", type=Path, metavar="FILE", help="the claims to judge")
     parser.add_argument("--output", type=Path, metavar="FILE", help="the submission")
     parser.add_argument("--run-id", default="", metavar="ID", help="the run id (default: factseek-MODEL)")
@@ -80,9 +78,8 @@ def register(commands: Subparsers, formats: VerdictTasks) -> None:
 def add_where(parser: argparse.ArgumentParser) -> None:
     """Add the options that limit which documents may be evidence."""
     add_filter(parser, "only evidence")
-    parser.add_argument(
-        "--as-of", type=require_text, metavar="DATE", help="no evidence newer than this day, month or year"
-    )
+    as_of = "no evidence newer than this day, month or year"
+    parser.add_argument("--as-of", type=require_text, metavar="DATE", help=as_of)
     undated = "what --as-of does with undated documents (default: drop)"
     parser.add_argument("--undated", choices=("drop", "keep"), default="drop", help=undated)
 
@@ -157,16 +154,11 @@ def _submit(
     counts = Counter(verdict.label for verdict in verdicts)
     each = ", ".join(f"{counts[label]:,} {label}" for label in format_.LABELS if counts[label])
     abstained = sum(bool(verdict.abstained) for verdict in verdicts)
-    facts = {
-        "output": str(args.output),
-        "evidence": str(shown),
-        "claims": len(verdicts),
-        "labels": dict(counts),
-        "abstained": abstained,
-    }
-    report(args, facts, f"{args.output}: {format_count(len(verdicts), 'claim')}: {each}\n{shown}: the evidence\n")
+    facts = {"output": str(args.output), "evidence": str(shown), "claims": len(verdicts), "labels": dict(counts)}
+    claims = format_count(len(verdicts), "claim")
+    report(args, {**facts, "abstained": abstained}, f"{args.output}: {claims}: {each}\n{shown}: the evidence\n")
     if abstained:
-        summary = f"the evidence allows no verdict on {abstained:,} of {format_count(len(verdicts), 'claim')}"
+        summary = f"the evidence allows no verdict on {abstained:,} of {claims}"
         say(f"note: {summary}. Their label is {learned.manifest.undecided}; see {shown} for the reasons")
 
 
@@ -188,9 +180,8 @@ def _refuse(args: argparse.Namespace) -> None:
         raise QueryError("there is nothing to do: give --input and --output to judge claims, or --save")
     if args.model and not kind(args.model).READS_EVIDENCE and args.entailment:
         raise QueryError(f"--entailment {args.entailment}: the model {args.model} reads no evidence")
-    read = [*args.train, *([args.input] if args.input else []), *([args.load] if args.load else [])]
-    results = [args.output, _beside(args.output)] if args.output else []
-    results += [args.save] if args.save else []
+    read = [*args.train, *filter(None, (args.input, args.load))]
+    results = [*([args.output, _beside(args.output)] if args.output else []), *filter(None, [args.save])]
     for path in results:
         writable(path, read)
     check_distinct(results)

@@ -45,7 +45,7 @@ from .verdict import (
     refuse_long,
     risk_of,
     setting_of,
-)
+)  # fmt: skip
 
 UNDECIDED = "NOT ENOUGH INFO"
 WITHOUT_ENTAILMENT = "evidence without entailment"
@@ -73,8 +73,7 @@ def train(
 ) -> TrainedVerdicts:
     """Train the model ``name`` on evidence that is retrieved for the claims, as in its later use.
 
-    Raises SourceError if the files hold claims of fewer than two labels, QueryError if a claim is longer than a query
-    may be.
+    Raises SourceError if there are fewer than two labels, QueryError if a claim is longer than a query may be.
     """
     claims = [claim for _, labelled in lesson.sources for claim in labelled]
     counts = Counter(claim.label for claim in claims)
@@ -90,10 +89,12 @@ def train(
     with closing(progress("finding evidence", "claim", len(claims))) as bar:
         for start in range(0, len(claims), AT_ONCE):
             chunk = claims[start : start + AT_ONCE]
-            parts.append(cases_of(chunk, finder.find([claim.text for claim in chunk]), finder, extractors))
+            found = finder.find([claim.text for claim in chunk])
+            parts.append(cases_of(chunk, found, finder, extractors).features)
             bar.update(len(chunk))
-    cases = Cases([text for part in parts for text in part.texts], np.vstack([part.features for part in parts]))
+    cases = Cases([claim.text for claim in claims], np.vstack(parts))
     model = models.kind(name).fit(cases, classes, labels, settings)
+    parted = split(labels, classes, groups(claims), settings)
     manifest = VerdictManifest(
         task=lesson.task,
         model=name,
@@ -102,32 +103,27 @@ def train(
         undecided=UNDECIDED if UNDECIDED in lesson.labels else max(labels, key=lambda label: counts[label]),
         **setting_of(finder),
         index=finder.index.info.id,
-        sources=tuple(
-            ClaimsFile(
-                name=storable(path.name),
-                sha256=sha256(path),
-                labels=dict(sorted(Counter(claim.label for claim in labelled).items())),
-            )
-            for path, labelled in lesson.sources
-        ),
+        sources=tuple(_describe_file(path, labelled) for path, labelled in lesson.sources),
         settings=msgspec.to_builtins(settings),
         versions={"factseek": __version__} | {name: metadata.version(name) for name in _VERSIONED},
-        figures=_figures(
-            name, cases, split(labels, classes, groups(claims), settings), settings, entailed=bool(entailment)
-        ),
+        figures=_figures(name, cases, parted, settings, entailed=bool(entailment)),
         contrast=contrast.info if contrast else None,
         entailment=entailment.info if entailment else None,
     )
     return TrainedVerdicts(model, manifest, extractors)
 
 
+def _describe_file(path: Path, claims: Sequence[Claim]) -> ClaimsFile:
+    labels = Counter(claim.label for claim in claims)
+    return ClaimsFile(name=storable(path.name), sha256=sha256(path), labels=dict(sorted(labels.items())))
+
+
 def load(path: Path, config: Config, task: str = "") -> TrainedVerdicts:
     """Load a saved model, for one task or, without ``task``, for any.
 
-    Also opens the models whose features it was trained on; ``config`` names the folders of exported models.
-
-    Raises SourceError if the file is not such a model, or one of those models has changed. Raises QueryError if it was
-    trained for another task, MachineError if one of those models is not on this machine.
+    Also opens the models whose features it was trained on; ``config`` names the folders of exported models. Raises
+    SourceError if the file is not such a model, or one of those models has changed. Raises QueryError if it was trained
+    for another task, MachineError if one of those models is not on this machine.
     """
     manifest, state = load_for(path, VerdictManifest, task, models.names())
     with restored_from(path):

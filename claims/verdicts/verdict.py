@@ -28,11 +28,10 @@ AT_ONCE = 64
 
 
 class Verdict(NamedTuple):
-    """The verdict on a claim, with its reasons.
+    """The verdict on a claim, with the evidence that was read.
 
-    ``abstained`` is the reason why the evidence does not allow a decision, or ``""``. In that case ``label`` is the
-    task's label for undecided claims, or the most frequent label if the task has none. ``evidence`` is the evidence
-    that was read.
+    ``abstained`` is the reason why the evidence does not allow a decision, or ``""``; ``label`` is then the task's
+    label for undecided claims, or the most frequent label if the task has none.
     """
 
     claim: Claim
@@ -56,9 +55,8 @@ class ClaimsFile(msgspec.Struct, frozen=True, kw_only=True):
 class VerdictManifest(ModelManifest, frozen=True, kw_only=True):
     """The description of a model of verdicts and of its training.
 
-    ``labels`` are its classes in order, ``undecided`` is its label when it abstains. ``retriever`` and ``encoder`` are
-    those of the training index, whose manifest id is ``index``. The model can only be used with an index that has the
-    same language, retriever and encoder. ``figures`` describe the model and the baselines. ``contrast`` and
+    ``labels`` are its classes in order, ``undecided`` is its label when it abstains. It needs an index with the
+    ``language``, ``retriever`` and ``encoder`` of the training index, whose manifest id is ``index``. ``contrast`` and
     ``entailment`` are the models that add features of the evidence.
     """
 
@@ -88,11 +86,9 @@ class TrainedVerdicts(NamedTuple):
     def verifier(self, finder: Finder, settings: VerdictSettings, *, for_people: bool = False) -> Verifier:
         """Return the verifier that judges by this model and the evidence of an index.
 
-        With ``for_people``, it gives a verdict only if its label is probable enough. In the model's cross-validation,
-        at most the share ``settings.max_risk`` of the verdicts that were at least as probable was wrong. Without it,
-        this limit does not apply, because files of a task need a label for every claim that has evidence.
-
-        Raises QueryError if the index is not of the kind that the model was trained with.
+        With ``for_people``, it gives a verdict only if its label is as probable as those of which, in the model's
+        cross-validation, at most the share ``settings.max_risk`` was wrong; files of a task need more labels. Raises
+        QueryError if the index is not of the kind that the model was trained with.
         """
         for name, there in setting_of(finder).items():
             value = getattr(self.manifest, name)
@@ -123,9 +119,7 @@ class Verifier:
     """Finds evidence for claims and judges them by a model."""
 
     def __init__(self, learned: TrainedVerdicts, finder: Finder, settings: VerdictSettings) -> None:
-        self._learned = learned
-        self._finder = finder
-        self._settings = settings
+        self._learned, self._finder, self._settings = learned, finder, settings
 
     def verify(self, claims: Sequence[Claim], progress: Bar | None = None) -> Iterator[Verdict]:
         """Yield the verdict on each claim, in their order; raise QueryError if one is longer than a query may be."""
@@ -157,7 +151,6 @@ class Verifier:
             yield Verdict(claim, manifest.undecided if reason else label, each, reason, of_claim)
 
     def _lack_of_evidence(self, claim: Claim, evidence: ClaimEvidence, label: str) -> str:
-        """Return why there is too little evidence for a label, else ``""``."""
         if not evidence.sentences:
             return "no evidence was found"
         supports = stance_of(label) == "for"
@@ -188,8 +181,7 @@ def cases_of(
 ) -> Cases:
     """Return the cases of claims, with their evidence; ``extractors`` add the features of their models."""
     texts = [claim.text for claim in claims]
-    lists = lexicon(finder.index.info.language)
-    features = matrix(texts, evidence, finder.index.terms, lists)
+    features = matrix(texts, evidence, finder.index.terms, lexicon(finder.index.info.language))
     return Cases(texts, np.hstack([features, extractors.matrix(texts, evidence)]))
 
 

@@ -25,7 +25,7 @@ from ...retrieval.search.index import Index
 from ...retrieval.store import manifest as manifests
 from ...retrieval.terminal import format_count
 from ..run.batch import DEPTH, Judged, chunks, columns, depth_of
-from ..run.compare import Comparison, compare
+from ..run.compare import Comparison, compare, pair_row
 from ..scoring.machine import Machine, this_machine
 from ..scoring.ranking import identical_notes, own_first
 from ..scoring.statistics import RESAMPLES
@@ -102,10 +102,9 @@ def bench(
     seed: int = 0,
     progress: Progress = silent,
 ) -> Bench:
-    """Measure each of the retrievers.
+    """Measure the quality of each retriever on all judged queries, and its latency on ``timed`` searches.
 
-    Quality uses all judged queries. Latency uses ``timed`` searches, with one caller and with eight; each retriever
-    runs in its own process. Raises QueryError if the index lacks what a retriever needs.
+    Raises QueryError if the index lacks what a retriever needs.
     """
     for retriever in retrievers:
         staged = search_of(retriever)
@@ -161,10 +160,7 @@ def bench(
 
 
 def choose_retrievers(text: str | None, index: Index) -> tuple[str, ...]:
-    """Split a list of retrievers (None: all of the index).
-
-    Raises QueryError if it is empty, or if the index lacks what a retriever needs.
-    """
+    """Split a list of retrievers (None: all of the index); raise QueryError if it is empty or one cannot be used."""
     if text is None:
         return tuple(sorted(index.info.retrievers))
     names = list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
@@ -223,12 +219,8 @@ def tables(bench: Bench) -> dict[str, Table]:
     header = ("retriever", *chain.from_iterable((measure, "95 % interval") for measure in bench.quality.means))
     found: dict[str, Table] = {"Quality": (header, quality, 1), "Speed and size": (_SPEED, speed, 1)}
     if bench.quality.pairs:
-        found["Differences"] = (_PAIRS, [], 3)
-    for pair in bench.quality.pairs:
-        test, change = pair.test, pair.test.difference
-        gained = f"{change.mean:+.4f}", f"{change.low:+.4f} to {change.high:+.4f}", figure(pair.holm_randomisation)
-        counts = str(test.wins), str(test.ties), str(test.losses)
-        found["Differences"][1].append((pair.measure, pair.first, pair.second, *gained, *counts))
+        rows = ((pair_row(pair), figure(pair.holm_randomisation)) for pair in bench.quality.pairs)
+        found["Differences"] = (_PAIRS, [[*row[:5], chance, *row[-3:]] for row, chance in rows], 3)
     return found
 
 
@@ -239,24 +231,17 @@ def plot(benches: Sequence[Bench]) -> bytes:
 
     drawn = io.BytesIO()
     with matplotlib.rc_context({"text.parse_math": False}):
-        _draw(benches, Figure).savefig(drawn, format="png", metadata={"Software": None})
+        canvas = Figure(figsize=(4.2 * len(benches), 3.6), layout="constrained", dpi=150)
+        for panel, bench in zip(canvas.subplots(1, len(benches), squeeze=False)[0], benches, strict=True):
+            measure, by_run = next(iter(bench.quality.means.items()))
+            for mark, measured in zip(_MARKS, bench.measured, strict=False):
+                value, latency = by_run[measured.retriever], measured.timings.latencies[0].p50
+                bars = [[max(0.0, value.mean - value.low)], [max(0.0, value.high - value.mean)]]
+                panel.errorbar([latency], [value.mean], yerr=bars, fmt=mark, capsize=3, label=measured.retriever)
+            labels = {"xlabel": "median latency, ms (one caller)", "ylabel": measure}
+            panel.set(title=bench.name, xscale="log", **labels)
+            panel.grid(alpha=0.3)
+            panel.margins(x=0.3)
+            panel.legend()
+        canvas.savefig(drawn, format="png", metadata={"Software": None})
     return drawn.getvalue()
-
-
-def _draw(benches: Sequence[Bench], figure: Any) -> Any:
-    canvas = figure(figsize=(4.2 * len(benches), 3.6), layout="constrained", dpi=150)
-    panels = canvas.subplots(1, len(benches), squeeze=False)[0]
-    for panel, bench in zip(panels, benches, strict=True):
-        measure, by_run = next(iter(bench.quality.means.items()))
-        for mark, measured in zip(_MARKS, bench.measured, strict=False):
-            value, latency = by_run[measured.retriever], measured.timings.latencies[0].p50
-            bars = [[max(0.0, value.mean - value.low)], [max(0.0, value.high - value.mean)]]
-            panel.errorbar([latency], [value.mean], yerr=bars, fmt=mark, capsize=3, label=measured.retriever)
-        panel.set_title(bench.name)
-        panel.set_xscale("log")
-        panel.set_xlabel("median latency, ms (one caller)")
-        panel.set_ylabel(measure)
-        panel.grid(alpha=0.3)
-        panel.margins(x=0.3)
-        panel.legend()
-    return canvas

@@ -34,17 +34,10 @@ def register(commands: Subparsers) -> None:
     add_index(parser)
     add_judged(parser)
     parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="the folder that gets the reports")
-    parser.add_argument(
-        "--retrievers",
-        metavar="LIST",
-        help="retrievers, each with its stages: bm25,hybrid+rerank (default: all of the index)",
-    )
-    parser.add_argument(
-        "--measures",
-        default=_MEASURES,
-        metavar="LIST",
-        help=f"measures by their names in ir-measures or trec_eval (default: {_MEASURES})",
-    )
+    retrievers = "retrievers, each with its stages: bm25,hybrid+rerank (default: all of the index)"
+    parser.add_argument("--retrievers", metavar="LIST", help=retrievers)
+    measures = f"measures by their names in ir-measures or trec_eval (default: {_MEASURES})"
+    parser.add_argument("--measures", default=_MEASURES, metavar="LIST", help=measures)
     add_option(parser, "timed", int, 500, "the number of searches to time, with one caller and with eight")
     parser.add_argument("--name", metavar="NAME", help="the name of the collection (default: the index's folder)")
     add_option(parser, "seed", int, 0, "the seed of the bootstrap intervals")

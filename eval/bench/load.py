@@ -1,7 +1,6 @@
-"""Measurement of a retriever under load: latency with one and with several callers, in a separate process.
+"""Measurement of a retriever under load, in a process of its own, so that the memory is that of the retriever alone.
 
-``python -m factseek.eval.bench.load`` reads a :class:`Load` as JSON and prints :class:`Timings`. It runs in its own
-process, so it measures the memory of the retriever alone.
+``python -m factseek.eval.bench.load`` reads a :class:`Load` as JSON and prints :class:`Timings`.
 """
 
 from __future__ import annotations
@@ -61,8 +60,8 @@ class Latency(msgspec.Struct, frozen=True, kw_only=True):
 class Timings(msgspec.Struct, frozen=True, kw_only=True):
     """The figures measured under a load.
 
-    ``first_answer`` is the seconds from opening the index to the first answer. ``encoding`` is the share of query
-    encoding in the latency with one caller, 0 if there is no encoder.
+    ``first_answer`` is the time from opening the index, in seconds. ``encoding`` is the share of query encoding in the
+    latency with one caller.
     """
 
     latencies: tuple[Latency, ...]
@@ -91,15 +90,12 @@ def measure(load: Load) -> Timings:
         child_command("eval.bench.load"), input=msgspec.json.encode(load), capture_output=True, check=False
     )
     if done.returncode:
-        error_lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise MachineError(
-            f"measuring {load.retriever} failed: {error_lines[-1] if error_lines else f'exit code {done.returncode}'}"
-        )
+        said = done.stderr.decode("utf-8", "replace").strip().splitlines() or [f"exit code {done.returncode}"]
+        raise MachineError(f"measuring {load.retriever} failed: {said[-1]}")
     return msgspec.json.decode(done.stdout, type=Timings)
 
 
-def put_load(load: Load) -> Timings:
-    """Run the load in this process and return its timings."""
+def _put_load(load: Load) -> Timings:
     search = search_of(load.retriever)._replace(k=load.k, profile=load.profile)
     began = perf_counter()
     with open_index(Path(load.index), convert(load.config, load.index, Config)) as index:
@@ -108,15 +104,17 @@ def put_load(load: Load) -> Timings:
         some = list(islice(cycle(load.queries), load.timed))
         for query in some:  # to warm up
             _search(index, query, search)
-        latencies = [_under(index, some, search, callers) for callers in load.callers]
-        encoding = _encoding_seconds(index, some, search) if index.resolve(search).encodes else 0.0
-    alone = latencies[0]
-    return Timings(
-        latencies=tuple(latencies),
-        first_answer=first_answer,
-        encoding=min(1.0, encoding * alone.per_second),  # seconds per query times queries per second: a share
-        peak_megabytes=peak_megabytes(),
-    )
+        latencies = tuple(_under(index, some, search, callers) for callers in load.callers)
+        encoding, resolved = 0.0, index.resolve(search)
+        if resolved.encodes:
+            texts = [resolved.text(query.text) for query in some]
+            began = perf_counter()
+            for text in texts:
+                index.encoder.encode_query([text])
+            # Seconds per query times queries per second: a share.
+            encoding = min(1.0, (perf_counter() - began) / len(texts) * latencies[0].per_second)
+    peak = peak_megabytes()
+    return Timings(latencies=latencies, first_answer=first_answer, encoding=encoding, peak_megabytes=peak)
 
 
 def _under(index: Index, queries: Sequence[SearchQuery], search: Search, callers: int) -> Latency:
@@ -140,15 +138,6 @@ def _under(index: Index, queries: Sequence[SearchQuery], search: Search, callers
     return Latency(callers=callers, p50=p50, p95=p95, p99=p99, per_second=len(taken) / wall)
 
 
-def _encoding_seconds(index: Index, queries: Sequence[SearchQuery], search: Search) -> float:
-    resolved = index.resolve(search)
-    texts = [resolved.text(query.text) for query in queries]
-    began = perf_counter()
-    for text in texts:
-        index.encoder.encode_query([text])
-    return (perf_counter() - began) / len(texts)
-
-
 def _search(index: Index, query: SearchQuery, search: Search) -> None:
     index.search([query.text], search._replace(where=query.where))
 
@@ -157,7 +146,7 @@ def main() -> int:
     """Read a load from standard input, measure it, and write its timings to standard output."""
     load = msgspec.json.decode(sys.stdin.buffer.read(), type=Load)
     try:
-        timings = put_load(load)
+        timings = _put_load(load)
     except FactseekError as error:
         sys.stderr.write(f"{error.line}\n")
         return 2

@@ -39,9 +39,8 @@ class TaskQuery(NamedTuple):
 class TaskDefaults(NamedTuple):
     """How to search for a task's queries if the request does not say otherwise.
 
-    ``k`` is the number of hits for each query, ``most`` the largest number that the task accepts, and ``profile`` the
-    query profile. With ``own_topic``, a search reads only documents of the query's own topic. ``unit`` is the task's
-    word for a query.
+    ``k`` is the number of hits for each query, ``most`` the largest number that the task accepts. With ``own_topic``, a
+    search reads only documents of the query's own topic. ``unit`` is the task's word for a query.
     """
 
     k: int
@@ -83,29 +82,33 @@ _ITEM = re.compile(_QUOTED)
 
 
 def docids_in(cell: str) -> list[str] | None:
-    """Return the docids of a cell that contains a Python or JSON list, best first; None if it contains no list."""
-    return [_docid_in(item) for item in _ITEM.findall(cell)] if _LIST.fullmatch(cell) else None
+    """Return the docids of a cell that contains a Python or JSON list, best first; None if it contains no list.
 
-
-def _docid_in(item: str) -> str:
-    """Return the text of a quoted item with JSON's or Python's escapes; unchanged if that text can be no docid."""
-    raw = text = item[1:-1]
-    if "\\" in raw:
-        with suppress(ValueError, SyntaxError), warnings.catch_warnings(action="ignore", category=SyntaxWarning):
-            try:
-                text = str(json.loads(item))
-            except ValueError:
-                text = str(ast.literal_eval(item))
-    return text if encodable(text) and "\0" not in text else raw
+    JSON's and Python's escapes are read, unless the text is then no docid.
+    """
+    if not _LIST.fullmatch(cell):
+        return None
+    docids = []
+    for item in _ITEM.findall(cell):
+        raw = text = item[1:-1]
+        if "\\" in raw:
+            with suppress(ValueError, SyntaxError), warnings.catch_warnings(action="ignore", category=SyntaxWarning):
+                try:
+                    text = str(json.loads(item))
+                except ValueError:
+                    text = str(ast.literal_eval(item))
+        docids.append(text if encodable(text) and "\0" not in text else raw)
+    return docids
 
 
 def prediction_line(qid: str, docids: Sequence[str]) -> str:
     """Return the line of a submission for a query; raise QueryError if an id cannot be written."""
-    unfit = "is empty or contains an unprintable character"
     for value in (qid, *docids):
-        if not value or not value.isprintable() or (value is qid and set(value) & set("'\"")):
-            reason = "contains a quote" if value and value.isprintable() else unfit
-            raise QueryError(f"{quote_value(value)} {reason}: it cannot be submitted")
+        if not value or not value.isprintable():
+            unfit = "is empty or contains an unprintable character"
+            raise QueryError(f"{quote_value(value)} {unfit}: it cannot be submitted")
+    if set(qid) & set("'\""):
+        raise QueryError(f"{quote_value(qid)} contains a quote: it cannot be submitted")
     return f"{qid}\t[{', '.join(map(repr, docids))}]\n"
 
 
@@ -133,11 +136,10 @@ class ScoreOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scores:
-    """The figures of one submission, each by its measure's name.
+    """The figures of one submission, each by its measure's name, the official one first.
 
-    ``values`` begins with the official measure. ``unit`` says what the keys of ``per_query`` are. ``topics`` has the
-    means over topics, if the task also reports them. ``ties`` has the least and the greatest value of each measure that
-    another order of equal scores would change. ``notes`` are what a reader of the figures must know, such as ties.
+    ``unit`` says what the keys of ``per_query`` are. ``topics`` has the means over topics, if the task reports them.
+    ``ties`` has the least and the greatest value of each measure that another order of equal scores would change.
     """
 
     official: str
@@ -149,14 +151,10 @@ class Scores:
     notes: tuple[str, ...] = ()
 
     def as_json(self, *, per_query: bool) -> dict[str, Any]:
-        """Return the figures as ``score --json`` prints them: values by measure, means over topics, ties and notes.
-
-        With ``per_query``, the values of each query follow.
-        """
-        figures: dict[str, Any] = dict(self.values)
-        figures.update({f"{name} over topics": value for name, value in self.topics.items()})
-        figures["ties"] = {name: list(bounds) for name, bounds in self.ties.items()}
-        figures["notes"] = list(self.notes)
+        """Return the figures as ``score --json`` prints them; with ``per_query``, the values of each query follow."""
+        topics = {f"{name} over topics": value for name, value in self.topics.items()}
+        ties = {name: list(bounds) for name, bounds in self.ties.items()}
+        figures: dict[str, Any] = {**self.values, **topics, "ties": ties, "notes": list(self.notes)}
         if per_query:
             figures["per_query"] = {key: dict(values) for key, values in self.per_query.items()}
         return figures

@@ -66,9 +66,7 @@ class CheckReport:
         """A message for each kept fault, then the numbers of further errors and warnings."""
         texts = [f"{place(self.path, p.line)}: {p.severity}: {p.reason}" for p in self.problems]
         more = {severity: count - len(self._kept[severity]) for severity, count in self._counts.items()}
-        return texts + [
-            f"{self.path}: and {format_count(n, f'more {severity}')}" for severity, n in more.items() if n > 0
-        ]
+        return texts + [f"{self.path}: and {format_count(n, f'more {kind}')}" for kind, n in more.items() if n > 0]
 
     @property
     def notes(self) -> list[str]:
@@ -86,18 +84,13 @@ class CheckReport:
         if self.errors:
             first = next(problem for problem in self.problems if problem.severity == "error")
             more = f"; and {format_count(self.errors - 1, 'more error')}" if self.errors > 1 else ""
-            raise CheckFailed(
-                f"{first.reason}{more}", place=place(self.path, first.line), remedy="the file is not scored"
-            )
+            where = place(self.path, first.line)
+            raise CheckFailed(f"{first.reason}{more}", place=where, remedy="the file is not scored")
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as ``check --json`` prints it."""
-        return {
-            "file": str(self.path),
-            "errors": self.errors,
-            "warnings": self.warnings,
-            "problems": [problem._asdict() for problem in self.problems],
-        }
+        problems = [problem._asdict() for problem in self.problems]
+        return {"file": str(self.path), "errors": self.errors, "warnings": self.warnings, "problems": problems}
 
 
 T = TypeVar("T")
@@ -130,11 +123,8 @@ def check_ids(
     strangers = [key for key in lines if key not in known]
     folded = {_fold_key(key): key for key in known} if strangers else {}
     if len(strangers) == len(lines):
-        first = strangers[0]
-        hint = (
-            _near_hint(folded, first)
-            or f"; {source} has {quote_value(next(iter(expected)))}, the file {quote_value(first)}"
-        )
+        examples = f"; {source} has {quote_value(next(iter(expected)))}, the file {quote_value(strangers[0])}"
+        hint = _near_hint(folded, strangers[0]) or examples
         report.error(0, f"no {name} in common with {source}: the file may be for other data{hint}")
         return
     for key in strangers:
@@ -164,10 +154,8 @@ def _near_hint(folded: Mapping[str, str], key: str) -> str:
     spaces = any(a.replace(c, "", 1) != b.replace(d, "", 1) for (a, b), (c, d) in zip(parts, bare, strict=True))
     case = any(a.lstrip("0") != b.lstrip("0") for a, b in bare)
     zeros = any(a.casefold() != b.casefold() for a, b in bare)
-    difference = " and ".join(["white space"] * spaces + ["case"] * case + ["a leading zero"] * zeros)
-    return (
-        f"; {quote_value(meant)} and {quote_value(key)} differ by {difference} alone: ids are compared letter by letter"
-    )
+    differ = " and ".join(["white space"] * spaces + ["case"] * case + ["a leading zero"] * zeros)
+    return f"; {quote_value(meant)} and {quote_value(key)} differ by {differ} alone: ids are compared letter by letter"
 
 
 def pair_files(
@@ -180,9 +168,8 @@ def pair_files(
     if len(gold) == len(runs) == 1 and gold[0].is_dir() and runs[0].is_dir():
         right, answers = _by_stem(gold[0]), _by_stem(runs[0])
         for here, there, folder in ((right, answers, runs[0]), (answers, right, gold[0])):
-            missing = next((name for name in here if name not in there), None)
-            if missing is not None:
-                raise QueryError(f"has no file for {here[missing]}", place=folder, remedy="add a file of the same name")
+            for name in [name for name in here if name not in there]:
+                raise QueryError(f"has no file for {here[name]}", place=folder, remedy="add a file of the same name")
         return [(right[name], answers[name]) for name in right]
     gold, runs = files_in(gold), files_in(runs)
     if len(gold) != len(runs):
@@ -192,7 +179,6 @@ def pair_files(
 
 
 def _by_stem(folder: Path) -> dict[str, Path]:
-    """Return the files of a folder by their names without endings; raise QueryError if two have the same name."""
     files: dict[str, Path] = {}
     for path in files_in([folder]):
         name = path.name.removesuffix(".gz")

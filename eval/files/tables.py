@@ -1,7 +1,7 @@
 """Lines and tables of a task's files, each row with the number of its line.
 
-The files are columns between tabs without a header, JSON lines, or tables with a header. A table separates cells by
-tabs, commas or semicolons, with or without quotes. Errors go to ``faults``, which collects or raises them.
+The files are columns between tabs without a header, JSON lines, or tables with a header and tabs, commas or semicolons.
+Errors go to ``faults``, which collects or raises them.
 """
 
 from __future__ import annotations
@@ -53,9 +53,8 @@ def rows(
 ) -> Iterator[tuple[int, list[str]]]:
     """Yield the number and the columns of each line of a file without header; single tabs separate its columns.
 
-    These lines are reported as errors and left out: blank lines, lines with another number of columns, and lines with a
-    column that is empty or has outer white space. An empty file is an error. With ``one_run``, a change in the last
-    column is also an error.
+    Lines that are blank, or whose columns are too few, too many, empty or padded, are errors and left out. An empty
+    file is an error and, with ``one_run``, a change in the last column.
     """
     number = 0
     run_id = ""
@@ -69,16 +68,13 @@ def rows(
         yield number, fields
         run_id = run_id or fields[-1]
         if one_run and fields[-1] != run_id:
-            message = (
-                f"run id {quote_value(fields[-1])} differs from {quote_value(run_id)} above: a file contains one run"
-            )
-            faults.error(number, message)
+            differs = f"run id {quote_value(fields[-1])} differs from {quote_value(run_id)} above"
+            faults.error(number, f"{differs}: a file contains one run")
     if not number:
         faults.error(0, "is empty")
 
 
 def _misfit(line: str, fields: list[str], layout: Sequence[str]) -> str:
-    """Return why a line does not have the columns of a layout; ``""`` if it has them."""
     if line.split() == fields and len(fields) == len(layout):
         return ""
     if not line.strip():
@@ -107,17 +103,16 @@ def json_objects(path: Path, faults: Faults) -> Iterator[tuple[int, dict[str, An
             blank = 0
         try:
             value = json.loads(line, parse_constant=_refuse_constant)
-        except json.JSONDecodeError as error:
-            reason = f"column {error.colno}: {error.msg[:1].lower()}{error.msg[1:]}"
-            faults.error(number, find_unended_json(line) or f"is not JSON ({reason})")
         except (ValueError, RecursionError) as error:
             reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+            if isinstance(error, json.JSONDecodeError):
+                reason = f"column {error.colno}: {error.msg[:1].lower()}{error.msg[1:]}"
             faults.error(number, find_unended_json(line) or f"is not JSON ({reason})")
+            continue
+        if isinstance(value, dict):
+            yield number, value
         else:
-            if isinstance(value, dict):
-                yield number, value
-            else:
-                faults.error(number, f"is not a JSON object{list_advice(value)}")
+            faults.error(number, f"is not a JSON object{list_advice(value)}")
     if not filled:
         faults.error(0, "is empty")
 
@@ -157,10 +152,8 @@ def rows_of(
             absent = [name for name in needed if name not in header]
             if absent:
                 by_commas = len(header) == 1 and set(needed) <= {name.strip(' "') for name in header[0].split(",")}
-                hint = "; this file separates them by commas, use tabs" if by_commas else ""
-                faults.error(
-                    line, f"the header has no {' and no '.join(absent)}: {quote_value(' '.join(fields))}{hint}"
-                )
+                written = quote_value(" ".join(fields)) + "; this file separates them by commas, use tabs" * by_commas
+                faults.error(line, f"the header has no {' and no '.join(absent)}: {written}")
                 return
         elif len(fields) != len(header):
             faults.error(line, f"has {len(fields)} columns, but the header has {len(header)}" if fields else "is blank")
@@ -182,30 +175,26 @@ def shape_of_lines(numbered: Numbered) -> TableShape:
 def rows_below(path: Path, numbered: Numbered, delimiter: str, *, quoting: bool = False) -> Rows:
     """Return the rows below the header, which is the first line.
 
-    Between tabs, a quote is usually an ordinary character. There are three exceptions: ``quoting`` is set; the header's
-    names are all in quotes; the rows have the header's columns only if quotes are read. The third case occurs, for
-    example, if a text contains a line break. Between commas or semicolons, a cell may always be in quotes. Raises
-    SourceError, naming the line, if a row does not have the header's columns either way.
+    Between tabs, a quote is an ordinary character unless ``quoting`` is set, the header's names are all in quotes, or
+    the rows have the header's columns only if quotes are read (a text may contain a line break). Between commas or
+    semicolons, a cell may always be in quotes. Raises SourceError, naming the line, if a row does not have the header's
+    columns either way.
     """
     names = numbered[0][1].split(delimiter)
     width = len(names)
-    if delimiter == "\t":
-        plain = split_lines(numbered[1:], delimiter)
-        in_quotes = all(len(name) > 1 and name[0] == name[-1] == '"' for name in names)
-        if not (quoting or in_quotes) and all(len(cells) == width for _, cells in plain):
-            return plain
-        found = _read_quoted(numbered, delimiter, width)
-        if found or all(len(cells) == width for _, cells in plain):
-            return found or plain
-    else:
+    if not (tabs := delimiter == "\t"):
         try:
             width = len(next(csv.reader([numbered[0][1]], delimiter=delimiter)))
         except csv.Error:
             message = "the header is not a row of a table: a cell contains a line end"
             raise SourceError(message, place=f"{path}:{numbered[0][0]}") from None
-        plain = split_lines(numbered[1:], delimiter)
-        if found := _read_quoted(numbered, delimiter, width):
-            return found
+    plain = split_lines(numbered[1:], delimiter)
+    fits = tabs and all(len(cells) == width for _, cells in plain)
+    if fits and not quoting and not all(len(name) > 1 and name[0] == name[-1] == '"' for name in names):
+        return plain
+    found = _read_quoted(numbered, delimiter, width)
+    if found or fits:
+        return found or plain
     odd = next(((line, cells) for line, cells in plain if len(cells) != width), None)
     if odd is not None:
         raise SourceError(f"has {len(odd[1])} columns, but the header has {width}", place=f"{path}:{odd[0]}")
@@ -239,11 +228,7 @@ def _read_quoted(numbered: Numbered, delimiter: str, width: int) -> Rows:
 
 
 def note_unended(paths: Iterable[Path]) -> list[str]:
-    """Return a note for each file whose last line has no line end.
-
-    A truncated line can look like a whole one, so a truncated file may show no other fault. A truncated gzip file
-    always shows one.
-    """
+    """Return a note for each file whose last line has no line end: it may be cut off, and show no other fault."""
     notes = []
     for path in paths:
         if path.is_file() and path.stat().st_size and not is_gzip(path):

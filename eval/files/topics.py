@@ -1,11 +1,7 @@
-"""Queries in the usual file formats.
+"""Queries: lines of ``qid TAB text``, tables with a header, JSON lines, a list of JSON objects, topics of TREC or XML.
 
-The formats are ``qid TAB text`` without a header, a table with a header, JSON lines, a list of JSON objects, and topics
-of TREC or XML. A table has tabs, commas or semicolons between its columns. Columns and keys are found by their usual
-names. A header with unknown names is an error, so that it never becomes a query.
-
-Topics between tags have their own parser. Old topics are not valid XML, and an XML parser would follow the declarations
-of a file.
+Columns and keys are found by their usual names. A header with unknown names is an error, so that it never becomes a
+query. Topics have their own parser: old ones are not valid XML, and an XML parser would follow declarations of a file.
 """
 
 from __future__ import annotations
@@ -64,6 +60,7 @@ _BROKEN_TAG = re.compile(
 """A broken tag of a topic or a field, in the text between the tags."""
 _LANGUAGE = re.compile(r"^[a-z]{2}-(?=[a-z])")  # the prefix of the names of fields in CLEF's topics
 _LABEL = re.compile(r"^\s*(?:number|topic|title|description)\s*:\s*", re.I)
+_LINE_START = re.compile(r"(?:\A|\n[^\S\n]*)\Z")  # what is before a tag that is the first on its line
 
 
 class _Draft(NamedTuple):
@@ -83,9 +80,8 @@ def read_topics(path: Path) -> list[Query]:
 def read_queries(path: Path, *, quoting: bool = False) -> list[TaskQuery]:
     """Return queries in their order, with their dates if the file has them.
 
-    With ``quoting``, cells may be in quotes in a table that has tabs and a header.
-
-    Raises SourceError at the first line that is not a query or repeats a qid.
+    With ``quoting``, cells may be in quotes in a table that has tabs and a header. Raises SourceError at the first line
+    that is not a query or repeats a qid.
     """
     faults = Strict(path)
     first_lines: dict[str, int] = {}
@@ -127,7 +123,6 @@ def _drafts(path: Path, faults: Strict, *, quoting: bool) -> Iterator[_Draft]:
 
 
 def _of_objects(filled: Numbered, faults: Strict) -> Iterator[_Draft]:
-    """Yield the queries of a JSON list of objects, or of one JSON object a line."""
     if filled[0][1].lstrip().startswith("["):
         try:
             rows = json.loads("\n".join(text for _, text in filled))
@@ -137,10 +132,9 @@ def _of_objects(filled: Numbered, faults: Strict) -> Iterator[_Draft]:
         return
     for line, text in filled:
         try:
-            row = json.loads(text)
+            yield _of_object(line, json.loads(text), faults, "")
         except (ValueError, RecursionError):
             faults.error(line, find_unended_json(text) or "is not a JSON object")
-        yield _of_object(line, row, faults, "")
 
 
 def _of_object(line: int, row: object, faults: Strict, item: str) -> _Draft:
@@ -182,9 +176,8 @@ def _of_table(
         names = f"its first row is {quote_value(filled[0][1])}"
         faults.error(filled[0][0], f"{shape.sentence} and {names}: a table needs a header; {_NAMED}")
     if all(text.count("\t") == 5 for _, text in filled):
-        faults.error(
-            filled[0][0], "has 6 columns, but a query has two (qid TAB text); six columns are a run, not queries"
-        )
+        two = "a query has two (qid TAB text)"
+        faults.error(filled[0][0], f"has 6 columns, but {two}; six columns are a run, not queries")
     for line, written in filled:
         qid, tab, rest = written.partition("\t")
         if not tab:
@@ -233,9 +226,8 @@ class _Piece(NamedTuple):
 def _marked_topics(content: str, first_line: int, faults: Strict) -> Iterator[_Draft]:
     """Yield the topics between tags: TREC's ``<top>`` blocks, whose fields need no end tag, and XML topics.
 
-    A block ends at its end tag, at the next block, or at the end of the file. If several fields have the same name, the
-    first counts, whatever its language. Every opened block is a topic. A block without an id or a text is a fault, and
-    so is a field of an id outside of blocks, except ``<id>``.
+    A block ends at its end tag, at the next block, or at the end of the file; without an id or a text, it is a fault.
+    Of fields with the same name, the first counts. A field of an id outside of blocks is a fault, except ``<id>``.
     """
     pieces = list(_pieces(content, first_line, faults))
     names = {piece.name for piece in pieces if not piece.end}
@@ -261,11 +253,8 @@ def _pieces(content: str, line: int, faults: Strict) -> Iterator[_Piece]:
         before = content[position : match.start() if match else None]
         if broken := _BROKEN_TAG.search(before):
             at = line + before.count("\n", 0, broken.start())
-            written = before[broken.start() :].partition("\n")[0]
-            faults.error(
-                at,
-                f'{quote_value(written)} cannot be read as a tag; close it, and write each attribute as name="value"',
-            )
+            written = quote_value(before[broken.start() :].partition("\n")[0])
+            faults.error(at, f'{written} cannot be read as a tag; close it, and write each attribute as name="value"')
         if before:
             yield _Piece(line, unescape(before))
         if match is None:
@@ -279,9 +268,8 @@ def _pieces(content: str, line: int, faults: Strict) -> Iterator[_Piece]:
         elif match["cdata"]:
             yield _Piece(line, match["cdata"])
         elif match[0].startswith("<!--") and ("<!--" in match[0][4:] or not match[0].endswith("-->")):
-            faults.error(
-                line, "a comment does not end before the next comment or the end of the file; close it with -->"
-            )
+            ends = "a comment does not end before the next comment or the end of the file"
+            faults.error(line, f"{ends}; close it with -->")
         line += match[0].count("\n")
         position = match.end()
 
@@ -305,9 +293,8 @@ def _topic(pieces: Sequence[_Piece], faults: Strict) -> _Draft:
 def _fields(pieces: Sequence[_Piece]) -> dict[str, str]:
     """Return the texts of a block's fields by name; text outside of fields has the name ``text``.
 
-    A field with an end tag reaches to that tag, and every tag in it is markup. A field without an end tag ends where
-    another field begins. Another field begins at a tag that is closed later, has a known name, or is the first on its
-    line.
+    A field with an end tag reaches to that tag, and every tag in it is markup. Any other ends where another field
+    begins: at a tag that is closed later, has a known name, or is the first on its line.
     """
     fields: dict[str, str] = {}
     ends = Counter(piece.name for piece in pieces if piece.end)
@@ -322,7 +309,7 @@ def _fields(pieces: Sequence[_Piece]) -> dict[str, str]:
         elif closed or piece.name in _MARKUP:
             texts.append(" " if piece.name in ("br", "li", "p") else "")
             following = ""
-        elif ends[piece.name] > 0 or piece.name in _KNOWN or _begins_line(texts):
+        elif ends[piece.name] > 0 or piece.name in _KNOWN or _LINE_START.search("".join(texts[-1:])):
             following = piece.name
         else:
             texts.append(piece.text)
@@ -333,9 +320,3 @@ def _fields(pieces: Sequence[_Piece]) -> dict[str, str]:
                 fields.setdefault(name, text)
             name, closed, texts = following, not piece.end and ends[piece.name] > 0, []
     return fields
-
-
-def _begins_line(texts: Sequence[str]) -> bool:
-    """Return whether a tag after these texts is the first on its line, as TREC's fields are."""
-    before = "".join(texts[-1:])
-    return not before or (before.rpartition("\n")[1] == "\n" and not before.rpartition("\n")[2].strip())

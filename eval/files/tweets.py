@@ -44,7 +44,6 @@ def read_tweets(path: Path) -> list[Tweet]:
     """Read tweets in their order.
 
     In a table with tabs, quotes are ordinary characters if the rows then fit the header, so that stray quotes stay.
-
     Raises SourceError, naming the line, if a row has other columns than the header, or a tweet has no id or no text.
     """
     rereadable(path)
@@ -61,13 +60,11 @@ def read_tweets(path: Path) -> list[Tweet]:
         delimiter = _delimiter(numbered[0][1], numbered)
         header = columns(numbered[0][1], delimiter)
         if not has_id(header):
-            raise SourceError(
-                f"the header has no tweet_id: it begins with {quote_value(numbered[0][1])}", place=f"{path}:1"
-            )
+            faults.error(1, f"the header has no tweet_id: it begins with {quote_value(numbered[0][1])}")
         for line, cells in rows_below(path, numbered, delimiter):
             tweets.append(tweet_of(path, line, dict(zip(header, cells, strict=True))))
     if not tweets:
-        raise SourceError("contains no tweets", place=path)
+        faults.error(0, "contains no tweets")
     return tweets
 
 
@@ -133,10 +130,8 @@ def read_claims(path: Path) -> list[Tweet]:
 
 def read_claim_queries(path: Path) -> list[TaskQuery]:
     """Return claims as queries with the qid ``topic/tweet``; the file is a TSV file with a header or JSON lines."""
-    return [
-        TaskQuery(claim_key(claim.topic, claim.tweet_id), claim.text, claim.topic, claim.date)
-        for claim in read_claims(path)
-    ]
+    claims = read_claims(path)
+    return [TaskQuery(claim_key(one.topic, one.tweet_id), one.text, one.topic, one.date) for one in claims]
 
 
 def read_label(line: int, text: str, faults: Faults) -> int:
@@ -158,9 +153,8 @@ def with_labels(path: Path, statements: Sequence[Statement], labels: Sequence[tu
 
 def no_labels(path: Path, names: Sequence[str], wanted: Sequence[str]) -> SourceError:
     """Return the error for a file without labels; it names the columns of the file and the expected ones."""
-    return SourceError(
-        f"has no labels: its columns are {', '.join(names)}; expected {', '.join(wanted)}", place=f"{path}:1"
-    )
+    problem = f"has no labels: its columns are {', '.join(names)}; expected {', '.join(wanted)}"
+    return SourceError(problem, place=f"{path}:1")
 
 
 def statement_of(path: Path, tweet: Tweet) -> Statement:
@@ -183,15 +177,12 @@ def stream(lines: Iterable[bytes], source: str, take: Callable[[int, str], State
         if not text.strip():
             continue
         if not text.lstrip().startswith("{"):
-            statement = take(number, text)
-            if statement is not None:
+            if (statement := take(number, text)) is not None:
                 yield statement
             continue
         try:
             row = json.loads(text)
         except (ValueError, RecursionError):
             raise SourceError(f"is not JSON: {quote_value(text.strip())}", place=place) from None
-        if not isinstance(row, dict):
-            raise SourceError("is not a JSON object", place=place)
         cells = {"id": str(number), **fields_of(row)}
         yield statement_of(path, tweet_of(path, number, cells))._replace(speaker=cells.get("speaker", ""))

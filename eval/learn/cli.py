@@ -68,71 +68,50 @@ _MODEL_OPTIONS: tuple[tuple[str, type, str], ...] = (
 def register(commands: Subparsers) -> None:
     """Add ``tune`` and ``train`` to the command line."""
     register_tune(commands)
-    train = commands.add_parser(
-        "train",
-        help="learn to rank from your own judgements",
-        description="Train a ranking model on judged queries, and measure its gain.",
-    )
+    description = "Train a ranking model on judged queries, and measure its gain."
+    train = commands.add_parser("train", help="learn to rank from your own judgements", description=description)
     kinds = train.add_subparsers(dest="what", metavar="WHAT", required=True)
-    combiner = _parser(
-        kinds,
-        "combiner",
-        "a learned combination of rankings",
+    description = (
         "Learn a combination of the ranks and scores of a hit, and of the words, numbers and names that it shares"
-        " with the query.",
-        _COMBINER_EPILOG,
-        output=("MODEL", "the model file to write"),
+        " with the query."
     )
+    combiner = _parser(kinds, "combiner", "a learned combination of rankings", description, _COMBINER_EPILOG)
+    _add_output(combiner, "MODEL", "the model file to write")
     add_option(combiner, "measure", str, "nDCG@10", "the measure to optimise")
     add_option(combiner, "folds", int, 5, "the number of folds of the cross-validation")
-    combiner.add_argument(
-        "--remember",
-        action="store_true",
-        help="also learn to which judged queries each document was relevant; queries that share a relevant document "
-        "may then be in different folds",
+    remember = (
+        "also learn to which judged queries each document was relevant; queries that share a relevant document "
+        "may then be in different folds"
     )
+    combiner.add_argument("--remember", action="store_true", help=remember)
     add_option(combiner, "sample", int, 2000, "learn from at most N judged queries")
     add_option(combiner, "seed", int, 0, "the seed of folds, sample and trees")
     add_json(combiner)
     combiner.set_defaults(command=train_combiner, interrupted="interrupted; an incomplete model is never written")
-    output = ("DIR", "the new folder of the model")
+    from_documents = "learn from titles and sentences of the documents, without judgements"
+    teacher = "a re-ranker; the encoder also learns its margins"
     for what, noun in _MODELS.items():
         model = _parser(kinds, what, noun, f"Train {noun}.", _MODEL_EPILOG, judged=False)
-        model.add_argument(
-            "--from-documents",
-            action="store_true",
-            help="learn from titles and sentences of the documents, without judgements",
-        )
-        _add_model_options(model, output)
+        model.add_argument("--from-documents", action="store_true", help=from_documents)
+        _add_model_options(model, "the new folder of the model", ALONE)
         if what == "encoder":
-            model.add_argument(
-                "--teacher", default="", metavar="MODEL", help="a re-ranker; the encoder also learns its margins"
-            )
+            model.add_argument("--teacher", default="", metavar="MODEL", help=teacher)
         model.set_defaults(command=partial(train_model, what=what), interrupted=INTERRUPTED)
-    everything = _parser(
-        kinds,
-        "all",
-        "an encoder, an index with its vectors, and a combination",
-        "Train an encoder, add its vectors to a copy of the index, and train a combination of all rankings.",
-        _ALL_EPILOG,
-    )
-    _add_model_options(everything, ("DIR", "the folder of all results"), ADDED)
+    noun = "an encoder, an index with its vectors, and a combination"
+    description = "Train an encoder, add its vectors to a copy of the index, and train a combination of all rankings."
+    everything = _parser(kinds, "all", noun, description, _ALL_EPILOG)
+    _add_model_options(everything, "the folder of all results", ADDED)
     add_option(everything, "folds", int, 5, "the number of folds of the combination")
-    everything.set_defaults(
-        command=train_everything, from_documents=False, patience=ADDED.patience, interrupted=INTERRUPTED
-    )
+    fixed = {"from_documents": False, "patience": ADDED.patience}
+    everything.set_defaults(command=train_everything, **fixed, interrupted=INTERRUPTED)
 
 
 def register_tune(commands: Subparsers) -> None:
     """Add ``tune``."""
-    parser = _parser(
-        commands,
-        "tune",
-        "choose the settings of a search by cross-validation",
-        "Choose BM25's parameters, the fusion and the stages on judged queries, and write a configuration.",
-        _TUNE_EPILOG,
-        output=("CONFIG", "the configuration to write"),
-    )
+    noun = "choose the settings of a search by cross-validation"
+    description = "Choose BM25's parameters, the fusion and the stages on judged queries, and write a configuration."
+    parser = _parser(commands, "tune", noun, description, _TUNE_EPILOG)
+    _add_output(parser, "CONFIG", "the configuration to write")
     add_option(parser, "measure", str, "nDCG@10", "the measure to tune for")
     add_option(parser, "folds", int, 5, "the number of folds of the cross-validation")
     add_option(parser, "sample", int, 1000, "tune on at most N judged queries")
@@ -142,27 +121,19 @@ def register_tune(commands: Subparsers) -> None:
 
 
 def _parser(
-    commands: Subparsers,
-    name: str,
-    noun: str,
-    description: str,
-    epilog: str,
-    *,
-    judged: bool = True,
-    output: tuple[str, str] | None = None,
+    commands: Subparsers, name: str, noun: str, description: str, epilog: str, *, judged: bool = True
 ) -> argparse.ArgumentParser:
+    raw = argparse.RawDescriptionHelpFormatter
     parser: argparse.ArgumentParser = commands.add_parser(
-        name,
-        help=noun,
-        description=description,
-        epilog=epilog,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        name, help=noun, description=description, epilog=epilog, formatter_class=raw
     )
     add_index(parser)
     add_judged(parser, required=judged)
-    if output:
-        parser.add_argument("--output", type=Path, required=True, metavar=output[0], help=output[1])
     return parser
+
+
+def _add_output(parser: argparse.ArgumentParser, kind: str, text: str) -> None:
+    parser.add_argument("--output", type=Path, required=True, metavar=kind, help=text)
 
 
 def add_option(parser: argparse.ArgumentParser, name: str, kind: type, default: Any, text: str) -> None:
@@ -175,35 +146,25 @@ def add_judged(parser: argparse.ArgumentParser, *, required: bool = True) -> Non
     """Add the options for judged queries."""
     parser.add_argument("--queries", type=Path, required=required, metavar="FILE", help="the queries")
     parser.add_argument("--qrels", type=Path, required=required, metavar="FILE", help="the judgements")
-    parser.add_argument(
-        "--task",
-        default=RANKING.default(),
-        metavar="TASK",
-        help=f"the task whose file formats are used: {', '.join(RANKING.names())} (default: {RANKING.default()})",
-    )
+    default = RANKING.default()
+    formats = f"the task whose file formats are used: {', '.join(RANKING.names())} (default: {default})"
+    parser.add_argument("--task", default=default, metavar="TASK", help=formats)
     prepared = "how queries are prepared (default: as in factseek run)"
     parser.add_argument("--profile", choices=list(PROFILES), help=prepared)
-    parser.add_argument(
-        "--ignore-identical-ids",
-        action="store_true",
-        help="leave out the document that has the query's own id, as BEIR does",
-    )
+    identical = "leave out the document that has the query's own id, as BEIR does"
+    parser.add_argument("--ignore-identical-ids", action="store_true", help=identical)
 
 
-def _add_model_options(
-    parser: argparse.ArgumentParser, output: tuple[str, str], defaults: ModelTraining = ALONE
-) -> None:
-    parser.add_argument("--output", type=Path, required=True, metavar=output[0], help=output[1])
-    parser.add_argument(
-        "--base", default="", metavar="NAME", help="the model that is trained further (default: the index's encoder)"
-    )
+def _add_model_options(parser: argparse.ArgumentParser, output: str, defaults: ModelTraining) -> None:
+    _add_output(parser, "DIR", output)
+    base = "the model that is trained further (default: the index's encoder)"
+    parser.add_argument("--base", default="", metavar="NAME", help=base)
     for name, kind, text in _MODEL_OPTIONS:
         if name != "looks" or defaults.patience:
             add_option(parser, name, kind, getattr(defaults, name.replace("-", "_")), text)
     add_option(parser, "measure", str, defaults.measure, "the measure to evaluate with")
-    parser.add_argument(
-        "--sample", type=int, default=20_000, metavar="N", help="learn from at most N queries (default: 20,000)"
-    )
+    sample = "learn from at most N queries (default: 20,000)"
+    parser.add_argument("--sample", type=int, default=20_000, metavar="N", help=sample)
     add_json(parser)
 
 
@@ -213,7 +174,6 @@ def judged_files(args: argparse.Namespace) -> JudgedFiles:
 
 
 def _read_judged(args: argparse.Namespace, index: Index) -> Judged:
-    """Read a sample of the judged queries, and print the notes on them."""
     judged = read_judged(judged_files(args), index, sample=args.sample, seed=args.seed)
     for note in judged.notes:
         say(f"note: {note}")
@@ -256,7 +216,6 @@ def train_combiner(args: argparse.Namespace) -> int:
 
 
 def _checked_measure(args: argparse.Namespace) -> str:
-    """Return the measure; raise QueryError if an option has an invalid value."""
     if args.seed < 0:
         raise QueryError(f"--seed {args.seed}: give 0 or more")
     if args.sample < 2:
@@ -307,10 +266,8 @@ def train_everything(args: argparse.Namespace) -> int:
     config = config_of(args, BuildConfig)
     with open_index(args.index, config) as index:
         settings = _model_settings(args, index)
-    many = {"sample": args.sample, "folds": args.folds}
-    figures, text = train_all(
-        args.index, judged_files(args), settings, args.output, **many, config=config, progress=bar
-    )
+    many = {"sample": args.sample, "folds": args.folds, "config": config, "progress": bar}
+    figures, text = train_all(args.index, judged_files(args), settings, args.output, **many)
     write(json.dumps(figures, indent=2) + "\n" if args.json else text)
     say(f"{args.output / INDEX}: the index; search it with --stage combine --config {args.output / CONFIG}")
     return DONE

@@ -1,8 +1,7 @@
 """Train a combination of rankings on judged queries, and measure it by cross-validation.
 
-Each fold is judged with a model that was trained on the other folds alone. The combination averages a linear model and
-trees. The training folds hardly show which of the two is better, and choosing one gave worse results than the average.
-The two make errors on different documents.
+The combination averages a linear model and trees, which make errors on different documents. The training folds hardly
+show which of the two is better, and choosing one gave worse results than the average.
 """
 
 from __future__ import annotations
@@ -79,9 +78,8 @@ class Pool:
 def fit_linear(pools: Sequence[Pool], penalty: float) -> WeightedSum:
     """Learn a linear ranker from the pools that teach; a larger ``penalty`` makes the weights smaller.
 
-    ListNet's loss (Cao et al., ICML 2007) of a list is the cross-entropy between two distributions: the documents'
-    shares of the gain, and the softmax of their scores. The loss is convex, so the result depends neither on chance nor
-    on the starting point of the search.
+    ListNet's loss (Cao et al., ICML 2007) is the cross-entropy between the documents' shares of the gain and the
+    softmax of their scores. It is convex: the result depends neither on chance nor on the starting point.
     """
     from scipy.optimize import minimize
     from threadpoolctl import threadpool_limits
@@ -117,11 +115,8 @@ def fit_trees(pools: Sequence[Pool], seed: int) -> Boosted:
     try:
         import lightgbm
     except (ImportError, OSError) as error:
-        reason = " ".join(str(error).split())
-        raise MachineError(
-            f"LightGBM cannot be loaded: {reason}",
-            remedy="it needs the system's OpenMP library: apt-get install libgomp1",
-        ) from None
+        remedy = "it needs the system's OpenMP library: apt-get install libgomp1"
+        raise MachineError(f"LightGBM cannot be loaded: {' '.join(str(error).split())}", remedy=remedy) from None
     teaching = [pool for pool in pools if pool.teaches]
     data = lightgbm.Dataset(
         np.concatenate([pool.features for pool in teaching]),
@@ -144,26 +139,14 @@ def fit_trees(pools: Sequence[Pool], seed: int) -> Boosted:
             else:
                 rows.append((-1, 0.0, (place, place), float(node["leaf_value"])))
     features, thresholds, children, values = zip(*rows, strict=True)
-    return Boosted(
-        Trees(
-            features=np.array(features, dtype=np.int16),
-            thresholds=np.array(thresholds),
-            children=np.array(children, dtype=np.int32),
-            values=np.array(values),
-            roots=np.array(roots, dtype=np.int32),
-        )
+    grown = Trees(
+        features=np.array(features, dtype=np.int16),
+        thresholds=np.array(thresholds),
+        children=np.array(children, dtype=np.int32),
+        values=np.array(values),
+        roots=np.array(roots, dtype=np.int32),
     )
-
-
-def average_models(weights: CombinerModel, grown: CombinerModel, pools: Sequence[Pool]) -> Averaged:
-    """Combine two models that learned from the same pools into one that gives both equal weight."""
-
-    def spread(model: CombinerModel) -> float:
-        # The spread of scores within a pool: their standard deviation, averaged over the pools that teach.
-        spreads = [float(np.std(model.score(pool.features))) for pool in pools if pool.teaches]
-        return float(np.mean(spreads)) or 1.0
-
-    return Averaged(weights, grown, (spread(weights), spread(grown)))
+    return Boosted(grown)
 
 
 DEPTH = 100  # the number of hits of each query to learn from and to reorder
@@ -176,8 +159,8 @@ KINDS = ("linear", "trees", Averaged.KIND)
 class CombinerRequest:
     """A request for a training: the files (for the manifest), the measure to optimise, the folds, the seed.
 
-    With ``remembers``, the combination also uses which judged queries each document was relevant to. This can help only
-    if queries of different folds share relevant documents. Each query is then assigned to a fold by itself.
+    With ``remembers``, the combination also uses which judged queries each document was relevant to. This helps only if
+    queries share relevant documents, so folds may then share them too.
     """
 
     files: tuple[Path, ...]
@@ -195,11 +178,10 @@ class LearnedModel(NamedTuple):
 
 
 class TrainedCombiner(NamedTuple):
-    """A combination trained on all queries, and the figures of its training: a table and a verdict.
+    """A combination trained on all queries, with a table and a verdict in ``text``.
 
-    ``values`` holds the measure of each query, ranked by a model that was trained without this query. ``sure`` says
-    whether the combination is significantly better than the ranking that it reorders; ``grouped`` says whether no two
-    folds share a relevant document.
+    ``sure``: it is significantly better than the ranking that it reorders. ``grouped``: no two folds share a relevant
+    document. ``values`` are the measures of the queries, each ranked by a model that was trained without it.
     """
 
     combiner: Combiner
@@ -233,22 +215,15 @@ def train(index: Index, judged: Judged, request: CombinerRequest, progress: Prog
             held_out = [read[row] for row in part.tolist()]
             for kind, of_kind in values.items():
                 of_kind[part] = measure_model(held_out, judged.qrels, measure, learned.get(kind))
-        model = learn(read, judged.qrels, request, bar).get(Averaged.KIND)
+        trained = learn(read, judged.qrels, request, bar).get(Averaged.KIND)
+    if trained is None:
+        raise QueryError("there is nothing to learn from")
     plain, best = measure_model(read, judged.qrels, measure, None), values[Averaged.KIND]
     before, after, *each = intervals(np.stack([plain, best, *values.values()], axis=1), seed)
     test, kinds = compare_pairs(plain, best, seed), dict(zip(values, each, strict=True))
-    figures = msgspec.to_builtins(
-        {
-            "grouped": grouped,
-            "measure": measure,
-            "before": before,
-            "cross_validated": after,
-            "test": test,
-            "kinds": kinds,
-        }
-    )
-    combiner = combination(index, judged, request, model)
-    combiner = combiner._replace(manifest=msgspec.structs.replace(combiner.manifest, figures=figures))
+    figures = {"grouped": grouped, "measure": measure, "before": before, "cross_validated": after}
+    manifest = _manifest_of(index, judged, request, msgspec.to_builtins({**figures, "test": test, "kinds": kinds}))
+    combiner = Combiner(trained.model, manifest, trained.remembered)
     alone = {f"{kind} alone": of for kind, of in kinds.items() if kind != Averaged.KIND}
     rows = {"before": before, **alone, f"trained ({Averaged.KIND})": after}
     text = f"{interval_table(measure, rows)}\n{test.verdict(f'cross-validated {measure}')}\n"
@@ -269,7 +244,10 @@ def learn(
     linear, trees = fit_linear(some, PENALTY), fit_trees(some, request.seed)
     if bar is not None:
         bar.update(2)
-    models: tuple[CombinerModel, ...] = (linear, trees, average_models(linear, trees, some))
+    # To give both equal weight, divide each by the spread of its scores within a pool, averaged over pools that teach.
+    teaching = [pool.features for pool in some if pool.teaches]
+    first, second = (float(np.mean([np.std(of.score(rows)) for rows in teaching])) or 1.0 for of in (linear, trees))
+    models: tuple[CombinerModel, ...] = (linear, trees, Averaged(linear, trees, (first, second)))
     return {kind: LearnedModel(model, remembered) for kind, model in zip(KINDS, models, strict=True)}
 
 
@@ -292,17 +270,12 @@ def _with_memory(pool: Pool, remembered: JudgedQueries, number: int | None) -> P
     return replace(pool, features=np.concatenate([pool.features, alike], axis=1))
 
 
-def combination(index: Index, judged: Judged, request: CombinerRequest, trained: LearnedModel | None) -> Combiner:
-    """Return the combination with its manifest, still without figures; raise QueryError if there is no model."""
-    if trained is None:
-        raise QueryError("there is nothing to learn from")
-    model, remembered = trained
+def _manifest_of(index: Index, judged: Judged, request: CombinerRequest, figures: dict[str, Any]) -> CombinerManifest:
     resolved, encoder = index.resolve(judged.search), index.info.encoder
-    linear, grown = {"penalty": PENALTY}, {**SETTINGS, "rounds": ROUNDS}
-    learned: dict[str, Any] = dict(zip(KINDS, (linear, grown, linear | grown), strict=True))
+    asked = {"measure": request.measure, "folds": request.folds, "seed": request.seed}
     versions = {name: metadata.version(name) for name in ("numpy", "scipy", "lightgbm")}
-    manifest = CombinerManifest(
-        model=model.KIND,
+    return CombinerManifest(
+        model=Averaged.KIND,
         retriever=resolved.retriever,
         rankings=resolved.rankings,
         features=columns(resolved.rankings, remembers=request.remembers),
@@ -313,10 +286,10 @@ def combination(index: Index, judged: Judged, request: CombinerRequest, trained:
         encoder=f"{encoder.name}, {encoder.revision}" if encoder else "",
         index=index.info.id,
         sources=tuple(JudgedFile(name=storable(path.name), sha256=sha256(path)) for path in request.files),
-        settings={"measure": request.measure, "folds": request.folds, "seed": request.seed, **learned[model.KIND]},
+        settings={**asked, "penalty": PENALTY, **SETTINGS, "rounds": ROUNDS},
         versions={"factseek": __version__, **versions},
+        figures=figures,
     )
-    return Combiner(model, manifest, remembered)
 
 
 def pools(index: Index, judged: Judged, depth: int, progress: Progress) -> list[Pool]:
@@ -329,18 +302,11 @@ def pools(index: Index, judged: Judged, depth: int, progress: Progress) -> list[
         text = resolved.text(query.text)
         vectors = {view: index.passage_vectors(hits, view) for view in views_of(resolved.rankings).values()}
         features = matrix(text, hits, passages, index.terms, resolved.rankings, vectors=vectors)
-        grades = judged.qrels[query.qid]
-        pool = Pool(
-            qid=query.qid,
-            docids=tuple(hit.docid for hit in hits),
-            features=features,
-            relevance=np.array([max(grades.get(hit.docid, 0), 0) for hit in hits], dtype=np.int64),
-            terms=query_terms(text, index.terms),
-        )
-        made.append(pool)
+        grades, docids = judged.qrels[query.qid], tuple(hit.docid for hit in hits)
+        relevance = np.array([max(grades.get(docid, 0), 0) for docid in docids], dtype=np.int64)
+        terms = query_terms(text, index.terms)
+        made.append(Pool(qid=query.qid, docids=docids, features=features, relevance=relevance, terms=terms))
     if not any(pool.teaches for pool in made):
-        raise QueryError(
-            f"no query has a relevant and a non-relevant document among its first {depth} hits: "
-            "there is nothing to learn from"
-        )
+        problem = f"no query has a relevant and a non-relevant document among its first {depth} hits"
+        raise QueryError(f"{problem}: there is nothing to learn from")
     return made

@@ -1,8 +1,8 @@
 """Train everything on judged queries: an encoder, an index with its vectors added, and a combination of all rankings.
 
-Each step writes its result completely or not at all. A step is skipped if its result already exists and was made from
-the same inputs. The same command therefore continues an interrupted run. The combination learns, in folds, from the
-queries that the encoder did not learn from: the encoder ranks documents worse for these than for its own queries.
+Each step writes its result completely or not at all, and is skipped if a result made from the same inputs exists. The
+combination learns, in folds, from the queries that the encoder did not learn from: the encoder ranks documents worse
+for these than for its own queries.
 """
 
 from __future__ import annotations
@@ -52,10 +52,8 @@ def train_all(
     """Take every step that is not done yet, in the folder ``output``, for the index ``source``.
 
     At most ``sample`` judged queries are read. Return the figures on those that the encoder did not learn from, and a
-    table of these figures.
-
-    Raises QueryError if a result exists that was made from other inputs, or if the index already has the vectors of
-    such a training. Also raises what the steps raise.
+    table of them. Raises QueryError if a result exists that was made from other inputs, or if the index already has the
+    vectors of such a training.
     """
     output.mkdir(parents=True, exist_ok=True)
     with open_index(source, config) as index:
@@ -64,41 +62,34 @@ def train_all(
             raise QueryError("already has vectors of a trained encoder; give another index", place=index.info.place)
         for note in judged.notes:
             say(f"note: {note}")
-        training = TrainingRequest(
-            what="encoder",
-            settings=settings,
-            files=(files.queries, files.qrels),
-            index=index.info.id,
-            target=output / ENCODER,
-        )
+        read, target, measure, seed = (files.queries, files.qrels), output / ENCODER, settings.measure, settings.seed
+        training = TrainingRequest(what="encoder", settings=settings, files=read, index=index.info.id, target=target)
         steps = Steps(output, f"{training.digest()} {sample}")
         steps.take(ENCODER, lambda _: trainer.train(index, judged, training, progress))
         steps.take(INDEX, lambda target: _add_vectors(source, target, training.target, config))
         if not steps.done(COMBINER, str(folds)):
-            parts = split(read_candidates(index, judged, settings.depth, progress), judged.qrels, settings.seed)
+            parts = split(read_candidates(index, judged, settings.depth, progress), judged.qrels, seed)
             unseen = {candidate.qid for candidate in (*parts.stopping, *parts.judging)}
             rest = tuple(query for query in judged.queries if query.qid in unseen)
             judged = replace(judged, queries=rest, qrels={query.qid: judged.qrels[query.qid] for query in rest})
-            before = _values(index, judged, settings.measure)
+            before = _values(index, judged, measure)
 
     def combine(target: Path) -> None:
         """Write the figures of the combination, then the configuration that names it, then the combination."""
-        request = combiner.CombinerRequest(
-            files=training.files, measure=settings.measure, folds=folds, seed=settings.seed
-        )
+        request = combiner.CombinerRequest(files=training.files, measure=measure, folds=folds, seed=seed)
         with open_index(output / INDEX, config) as index:
             trained = combiner.train(index, judged, request, progress)
-            fused = _values(index, judged, settings.measure)
+            fused = _values(index, judged, measure)
             names = ("before", "with the trained encoder", "and combined, cross-validated")
-            means = intervals(np.stack([before, fused, trained.values], axis=1), settings.seed)
-            test = compare_pairs(before, trained.values, settings.seed)
+            means = intervals(np.stack([before, fused, trained.values], axis=1), seed)
+            test = compare_pairs(before, trained.values, seed)
             figures = {
-                "measure": settings.measure,
+                "measure": measure,
                 "queries": len(before),
                 "rankings": index.resolve(judged.search).rankings,
                 "rows": dict(zip(names, means, strict=True)),
                 "test": test,
-                "verdict": test.verdict(f"{settings.measure} of queries that the encoder did not learn from"),
+                "verdict": test.verdict(f"{measure} of queries that the encoder did not learn from"),
             }
         write_atomically(output / _FIGURES, msgspec.json.encode(figures))
         write_atomically(output / CONFIG, f"combine: {{model: {COMBINER}}}\n".encode())
@@ -115,9 +106,7 @@ class Steps:
     """The steps of a training in a folder; a file there records the digest of the inputs of each step."""
 
     def __init__(self, folder: Path, inputs: str) -> None:
-        self._folder = folder
-        self._inputs = inputs
-        self._path = folder / _STEPS
+        self._folder, self._inputs, self._path = folder, inputs, folder / _STEPS
         self._made = msgspec.json.decode(self._path.read_bytes()) if self._path.is_file() else {}
 
     def done(self, name: str, more: str = "") -> bool:
@@ -143,7 +132,6 @@ class Steps:
 
 
 def _add_vectors(source: Path, target: Path, model: Path, config: Config) -> None:
-    """Write a copy of an index that also has the vectors of ``model``."""
     partial = target.with_name(f".{target.name}.new")
     shutil.rmtree(partial, ignore_errors=True)
     snapshot(source, partial)

@@ -1,13 +1,12 @@
 """The training data of a model: judged queries, or titles and sentences of documents, each with the hits of a search.
 
-Some of these hits are the hard negatives. The queries are split into parts that share no relevant document. Otherwise,
-a model that learned a document for one query could recognise it for a held-out query. A single feature, such as its
-length, can be enough for that.
+The queries are split into parts that share no relevant document: a model could recognise a document that it learned for
+another query, for example by its length.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -33,24 +32,29 @@ _SHORTEST = 20  # the minimum number of characters of a title or a sentence that
 def of_documents(index: Index, sample: int, seed: int) -> Judged:
     """Return queries made of at most ``sample`` documents, drawn with ``seed``.
 
-    A query is a document's title, and the document's text is the relevant passage. A document without a title gives
-    one sentence of its beginning as the query, and the rest of its beginning as the passage. The model reads no titles,
-    because a title would repeat the query.
-
-    Raises QueryError if no document has a title or a second sentence.
+    A query is a document's title, and the document's text is the relevant passage. A document without a title gives one
+    sentence of its beginning as the query, and the rest of its beginning as the passage. The model reads no titles,
+    because a title would repeat the query. Raises QueryError if no document has a title or a second sentence.
     """
     chance = np.random.default_rng((seed, 5))
+    longest = index.settings.search.max_query_chars
     # Reservoir sampling: documents are drawn while they stream by, each with the same chance.
     reservoir: list[Document] = []
-    for number, document in enumerate(_askable(index)):
+    number = 0
+    for document in index.documents():
+        text = document.text[:_READ]
+        titled = _has_title(document)
+        if not (titled or len(_sentences(text)) > 1) or len(document.title if titled else text) > longest:
+            continue
         if number < sample:
             reservoir.append(document)
         elif (place := int(chance.integers(number + 1))) < sample:
             reservoir[place] = document
+        number += 1
     queries, own_texts = [], {}
     for document in sorted(reservoir, key=lambda document: document.docid):
         query, rest = document.title, document.text[:_READ]
-        if not _has_title(query, rest):
+        if not _has_title(document):
             spans = _sentences(rest)
             span = spans[int(chance.integers(len(spans)))]
             query = rest[span.start : span.end]
@@ -58,31 +62,14 @@ def of_documents(index: Index, sample: int, seed: int) -> Judged:
         own_texts[document.docid] = rest
         queries.append(SearchQuery(document.docid, query, None))
     if not queries:
-        raise QueryError(
-            "no document has a title or a second sentence: there is nothing to learn from", place=index.info.place
-        )
-    return Judged(
-        queries=tuple(queries),
-        qrels={query.qid: {query.qid: 1} for query in queries},
-        search=Search(),
-        own_texts=own_texts,
-    )
+        problem = "no document has a title or a second sentence: there is nothing to learn from"
+        raise QueryError(problem, place=index.info.place)
+    qrels = {query.qid: {query.qid: 1} for query in queries}
+    return Judged(queries=tuple(queries), qrels=qrels, search=Search(), own_texts=own_texts)
 
 
-def _askable(index: Index) -> Iterator[Document]:
-    """Yield the documents with a title or a second sentence, unless title or text is too long for a query."""
-    longest = index.settings.search.max_query_chars
-    for document in index.documents():
-        text = document.text[:_READ]
-        if _has_title(document.title, text):
-            if len(document.title) <= longest:
-                yield document
-        elif len(_sentences(text)) > 1 and len(text) <= longest:
-            yield document
-
-
-def _has_title(title: str, text: str) -> bool:
-    return len(title) >= _SHORTEST and len(text) >= _SHORTEST
+def _has_title(document: Document) -> bool:
+    return len(document.title) >= _SHORTEST and len(document.text) >= _SHORTEST
 
 
 def _sentences(text: str) -> list[SentenceSpan]:
@@ -122,9 +109,7 @@ def read_candidates(index: Index, judged: Judged, depth: int, progress: Progress
     for query, ranked, evidence in with_evidence(index, judged.queries, search, progress):
         own = judged.own_texts.get(query.qid)
         # A model does not read the title of a document if the title is the query.
-        hits = {
-            hit.docid: flat_text(hit.title, hit.passage.text) if own is None else hit.passage.text for hit in evidence
-        }
+        hits = {hit.docid: flat_text(hit.title if own is None else "", hit.passage.text) for hit in evidence}
         relevant = {}
         for docid in sorted(docid for docid, grade in judged.qrels[query.qid].items() if grade > 0):
             text = own if own is not None else hits.get(docid)
@@ -145,11 +130,8 @@ Triple = tuple[str, str, tuple[str, ...]]  # a query, a relevant passage, and no
 def triples(learned: Sequence[Candidates], negatives: int, seed: int, epochs: int | None = None) -> list[Triple]:
     """Return a row for each relevant passage, with negatives drawn with ``seed`` from the first hits.
 
-    With ``epochs``, return a row for each query and epoch instead, and draw negatives for each row. The relevant
-    passages of a query take turns, so that a query with hundreds of them does not outweigh the others.
-
-    A query with too few negatives borrows from the other queries, so that a row lacks negatives only if there are too
-    few in all.
+    With ``epochs``, return a row for each query and epoch instead; the relevant passages of a query take turns, so that
+    a query with hundreds of them does not outweigh the others. A query with too few negatives borrows some of others.
     """
     chance = np.random.default_rng((seed, 6))
     own = [query.negatives() for query in learned]
@@ -160,8 +142,8 @@ def triples(learned: Sequence[Candidates], negatives: int, seed: int, epochs: in
         return [texts[at] for at in chance.permutation(len(texts))[:size].tolist()]
 
     for query, texts in zip(learned, own, strict=True):
-        relevant = set(query.relevant.values())
         positives = list(query.relevant.values())
+        relevant = set(positives)
         if epochs is not None:
             turns = np.resize(chance.permutation(len(positives)), epochs)
             positives = [positives[at] for at in turns.tolist()]
@@ -187,10 +169,7 @@ class Folds(NamedTuple):
 
 
 class Splits(NamedTuple):
-    """The queries to learn from, to decide when to stop, and to judge the model.
-
-    ``grouped`` is true if no two parts share a relevant document.
-    """
+    """The queries to learn from, to decide when to stop, and to judge the model; ``grouped`` as in :class:`Folds`."""
 
     learned: Sequence[Candidates]
     stopping: Sequence[Candidates]
@@ -209,15 +188,6 @@ def grouped_folds(qrels: Qrels, folds: int, seed: int) -> Folds:
 
     If there are fewer groups than folds, or if one group has most of the queries, divide the queries one by one.
     """
-    groups = _groups(qrels)
-    sizes = np.bincount(groups)
-    if len(sizes) < folds or sizes.max() > max(_MOST_SHARE * len(groups), 1):
-        return Folds(folds_of(len(groups), folds, seed), False)
-    return Folds([np.flatnonzero(np.isin(groups, part)) for part in folds_of(len(sizes), folds, seed)], True)
-
-
-def _groups(qrels: Qrels) -> Rows:
-    """Return the group number of each query; groups are numbered from 0 in the order of their first queries."""
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 
@@ -225,17 +195,19 @@ def _groups(qrels: Qrels) -> Rows:
     nodes = {docid: node for node, docid in enumerate(dict.fromkeys(docid for _, docid in relevant), len(qrels))}
     places = [query for query, _ in relevant], [nodes[docid] for _, docid in relevant]
     links = coo_matrix((np.ones(len(relevant)), places), shape=[len(qrels) + len(nodes)] * 2)
-    return np.asarray(connected_components(links, directed=False)[1][: len(qrels)], dtype=np.intp)
+    groups = connected_components(links, directed=False)[1][: len(qrels)]
+    sizes = np.bincount(groups)
+    if len(sizes) < folds or sizes.max() > max(_MOST_SHARE * len(groups), 1):
+        return Folds(folds_of(len(groups), folds, seed), False)
+    return Folds([np.flatnonzero(np.isin(groups, part)) for part in folds_of(len(sizes), folds, seed)], True)
 
 
 def split(candidates: Sequence[Candidates], qrels: Qrels, seed: int) -> Splits:
     """Split at random the queries that have a relevant document; raise QueryError if there are fewer than ten."""
     teaching = [candidate for candidate in candidates if candidate.relevant]
     if len(teaching) < FOLDS:
-        raise QueryError(
-            f"queries with a relevant document in the index: {len(teaching)}, but training needs {FOLDS}: "
-            "to learn from, to decide when to stop, and to measure the result"
-        )
+        needed = f"{FOLDS}: to learn from, to decide when to stop, and to measure the result"
+        raise QueryError(f"queries with a relevant document in the index: {len(teaching)}, but training needs {needed}")
     folds, grouped = grouped_folds({candidate.qid: qrels[candidate.qid] for candidate in teaching}, FOLDS, seed)
     stopping, first, second, *learned = ([teaching[row] for row in fold.tolist()] for fold in folds)
     return Splits([query for fold in learned for query in fold], stopping, first + second, grouped)

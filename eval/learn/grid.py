@@ -83,8 +83,7 @@ def fusions(base: Setting, alone: Sequence[str]) -> Sequence[Setting]:
 
 def depths(base: Setting) -> Sequence[Setting]:
     """Return settings that vary how many hits of each ranking are fused, ``base`` first."""
-    varied = (base._replace(fusion=replace(base.fusion, depth=depth)) for depth in DEPTHS)
-    return _distinct([base, *varied])
+    return _distinct([base, *(base._replace(fusion=replace(base.fusion, depth=depth)) for depth in DEPTHS)])
 
 
 def stages(base: Setting, ranking: Sequence[str]) -> Sequence[Setting]:
@@ -95,17 +94,14 @@ def stages(base: Setting, ranking: Sequence[str]) -> Sequence[Setting]:
 
 
 def _find_retriever(chosen: Callable[[RetrieverKind], bool]) -> str:
-    """Return the name of the first retriever whose kind ``chosen`` accepts."""
     return next(name for name in retrievers.names() if chosen(retrievers.kind(name)))
 
 
 def _weights(names: Sequence[str]) -> list[dict[str, float]]:
     """Return all weights of the rankings, in tenths, that add up to 1; of two rankings, each has at least 0.3."""
     least = max(1, 6 // len(names))
-    shares = product(range(least, 11), repeat=len(names))
-    return [
-        dict(zip(names, (part / 10 for part in reversed(parts)), strict=True)) for parts in shares if sum(parts) == 10
-    ]
+    shares = [parts for parts in product(range(least, 11), repeat=len(names)) if sum(parts) == 10]
+    return [dict(zip(names, (part / 10 for part in reversed(parts)), strict=True)) for parts in shares]
 
 
 def _distinct(settings: Sequence[Setting]) -> list[Setting]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -34,16 +35,13 @@ class EncoderTraining:
     """The training of an encoder of sentence-transformers; ``beside`` are settings to set together with it."""
 
     def __init__(self, request: TrainingRequest, qrels: Qrels) -> None:
-        self._request = request
-        self._qrels = qrels
+        self._request, self._qrels = request, qrels
         self.beside: dict[str, float] = {}
         settings = request.settings
         trainer.prepare(settings.seed)
         from sentence_transformers import SentenceTransformer
 
-        self._model: Any = trainer.load_base(
-            settings.base, lambda folder: SentenceTransformer(folder, local_files_only=True)
-        )
+        self._model: Any = trainer.load_base(settings.base, partial(SentenceTransformer, local_files_only=True))
         self._teacher = open_cross_encoder(CrossEncoderSettings(model=settings.teacher)) if settings.teacher else None
         self._limit: int = self._model.max_seq_length or settings.max_tokens
         prompts = self._model.prompts or {}
@@ -64,8 +62,7 @@ class EncoderTraining:
         for candidate, row in zip(candidates, scores, strict=True):
             first = np.argsort(-row, kind="stable")[:DEPTH].tolist()
             run[candidate.qid] = {docids[at]: float(row[at]) for at in first}
-        qrels = {candidate.qid: self._qrels[candidate.qid] for candidate in candidates}
-        return values_of(qrels, run, self._request.settings.measure)
+        return _measure(run, self._qrels, self._request)
 
     before = values
 
@@ -79,14 +76,9 @@ class EncoderTraining:
         arguments = trainer.arguments(SentenceTransformerTrainingArguments, self._request, len(learned))
         arguments.num_train_epochs = 1  # The rows are those of all epochs.
         arguments.batch_sampler = BatchSamplers.NO_DUPLICATES
-        datasets, losses = self._tasks(rows)
-        running = SentenceTransformerTrainer(
-            model=self._model,
-            args=arguments,
-            train_dataset=datasets,
-            loss=losses,
-            evaluator=trainer.look(lambda: self.values(stopping)),
-        )
+        data, loss = self._tasks(rows)
+        look = trainer.look(lambda: self.values(stopping))
+        running = SentenceTransformerTrainer(self._model, arguments, train_dataset=data, loss=loss, evaluator=look)
         with self._reading(min(settings.max_tokens, self._limit)):
             trainer.run_trainer(running, self._request, progress)
 
@@ -140,15 +132,14 @@ class EncoderTraining:
             self._model.max_seq_length = before
 
 
+def _measure(run: Mapping[str, Mapping[str, float]], qrels: Qrels, request: TrainingRequest) -> Values:
+    return values_of({qid: qrels[qid] for qid in run}, run, request.settings.measure)
+
+
 def _pool(candidates: Sequence[Candidates]) -> dict[str, str]:
     """Return the documents of all queries: a relevant one has its own text, any other has the text of its first hit."""
-    pool: dict[str, str] = {}
-    for candidate in candidates:
-        for docid, text in candidate.hits.items():
-            pool.setdefault(docid, text)
-    for candidate in candidates:
-        pool |= candidate.relevant
-    return pool
+    hits = {docid: text for candidate in reversed(candidates) for docid, text in candidate.hits.items()}
+    return hits | {docid: text for candidate in candidates for docid, text in candidate.relevant.items()}
 
 
 WEIGHTS = tuple(tenth / 10 for tenth in range(1, 11))  # the weights to try: the model's share of the new score
@@ -160,22 +151,17 @@ class RerankerTraining:
     """The training of a CrossEncoder: an existing re-ranker, or an encoder that gets a head."""
 
     def __init__(self, request: TrainingRequest, qrels: Qrels) -> None:
-        self._request = request
-        self._qrels = qrels
+        self._request, self._qrels = request, qrels
         self._weight = 1.0
         self._looks: dict[float, float] = {}  # Maps the measure of each evaluation to the weight that it chose.
         settings = request.settings
         trainer.prepare(settings.seed)
         from sentence_transformers import CrossEncoder
 
-        def load(folder: str) -> Any:
-            return CrossEncoder(folder, num_labels=1, max_length=settings.max_tokens, local_files_only=True)
-
+        load = partial(CrossEncoder, num_labels=1, max_length=settings.max_tokens, local_files_only=True)
         self._model: Any = trainer.load_base(settings.base, load)
-        if self._model.num_labels != 1:
-            raise MachineError(
-                f"gives {self._model.num_labels} scores per pair, but one is needed", place=settings.base
-            )
+        if (scores := self._model.num_labels) != 1:
+            raise MachineError(f"gives {scores} scores per pair, but one is needed", place=settings.base)
 
     def describe_ranked(self, candidates: Sequence[Candidates]) -> str:
         """Return a description of the ranked hits."""
@@ -184,7 +170,7 @@ class RerankerTraining:
     def before(self, candidates: Sequence[Candidates]) -> Values:
         """Return the measure of each query with its hits in their original order."""
         run = {query.qid: {docid: float(-rank) for rank, docid in enumerate(query.hits)} for query in candidates}
-        return self._measure(run)
+        return _measure(run, self._qrels, self._request)
 
     def values(self, candidates: Sequence[Candidates]) -> Values:
         """Return the measure of each query, its hits ranked with the current model and weight."""
@@ -198,9 +184,8 @@ class RerankerTraining:
     def learn(self, learned: Sequence[Candidates], stopping: Sequence[Candidates], progress: Progress) -> None:
         """Train on some queries, evaluate on the stopping queries from time to time, and keep the best model.
 
-        The stopping queries also choose the weight of the model's score against the search's score. A row is a list of
-        passages with the relevant passage first. With these labels, the loss is the cross-entropy of this passage among
-        all of them (Gao et al., 2021).
+        The stopping queries also choose the weight of the model's score against the search's score. The loss is the
+        cross-entropy of a row's first passage, the relevant one, among all of them (Gao et al., 2021).
         """
         from datasets import Dataset
         from sentence_transformers.cross_encoder import CrossEncoderTrainer, CrossEncoderTrainingArguments
@@ -245,10 +230,7 @@ class RerankerTraining:
             after = list(islice(left, len(query.hits)))
             before = [query.scores.get(docid, 0.0) for docid in query.hits]
             run[query.qid] = dict(zip(query.hits, mix_scores(before, after, weight), strict=True))
-        return self._measure(run)
-
-    def _measure(self, run: Mapping[str, Mapping[str, float]]) -> Values:
-        return values_of({qid: self._qrels[qid] for qid in run}, run, self._request.settings.measure)
+        return _measure(run, self._qrels, self._request)
 
     def _scores(self, candidates: Sequence[Candidates]) -> NDArray[np.float32]:
         """Return the model's score of each hit of each query, in their order."""

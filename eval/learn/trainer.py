@@ -39,13 +39,10 @@ from .examples import read_candidates, split
 
 
 class ModelTraining(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings of a training.
+    """The settings of a training; the command line says what most of them mean.
 
-    ``base`` is the model to train further. ``depth`` is the number of hits of each query to read, and ``negatives`` the
-    number of them to learn from with each relevant passage. ``rate`` is the highest learning rate. ``looks`` is the
-    number of evaluations on the stopping queries per epoch. After ``patience`` evaluations without a gain, the
-    training ends. With ``patience`` 0, it never ends early, its last model is kept, and the stopping queries also judge
-    the model.
+    After ``patience`` evaluations on the stopping queries without a gain, the training ends. With ``patience`` 0, it
+    never ends early, its last model is kept, and the stopping queries also judge the model.
     """
 
     base: str
@@ -106,10 +103,9 @@ def train(
 ) -> tuple[dict[str, Any], str]:
     """Train, and write the model to the new folder ``request.target``.
 
-    Return its card (``training.json`` in the folder), and its figures on the judging queries as a table.
-
-    Raises QueryError if the folder exists, or there are too few judged queries or no negatives; MachineError if the
-    model is not on this machine, or the disk is full.
+    Return its card (``training.json`` in the folder), and its figures on the judging queries as a table. Raises
+    QueryError if the folder exists, or there are too few judged queries or no negatives; MachineError if the model is
+    not on this machine, or the disk is full.
     """
     from .models import EncoderTraining, RerankerTraining
 
@@ -118,10 +114,8 @@ def train(
         import accelerate  # noqa: F401
         import datasets  # noqa: F401
     except ImportError as error:
-        raise MachineError(
-            f"training needs the package {error.name}",
-            remedy="install it with: python -m pip install 'factseek[train]'",
-        ) from None
+        remedy = "install it with: python -m pip install 'factseek[train]'"
+        raise MachineError(f"training needs the package {error.name}", remedy=remedy) from None
     settings = request.settings
     parts = split(read_candidates(index, judged, settings.depth, progress), judged.qrels, settings.seed)
     if not any(candidate.negatives() for candidate in parts.learned):
@@ -136,6 +130,7 @@ def train(
         of_before, of_after = intervals(np.stack([before, after], axis=1), settings.seed)
         test = compare_pairs(before, after, settings.seed)
         ranked = training.describe_ranked(parts.judging)
+        figures = {"of": ranked, "measure": settings.measure, "before": of_before, "after": of_after, "test": test}
         facts = {
             "what": request.what,
             "better": test.sure,
@@ -145,13 +140,7 @@ def train(
             "beside": training.beside,
             "queries": {name: len(getattr(parts, name)) for name in ("learned", "stopping", "judging")},
             "grouped": parts.grouped,
-            "figures": {
-                "of": ranked,
-                "measure": settings.measure,
-                "before": of_before,
-                "after": of_after,
-                "test": test,
-            },
+            "figures": figures,
             "versions": {"factseek": __version__, **{name: metadata.version(name) for name in _LIBRARIES}},
         }
         card = msgspec.to_builtins(facts)
@@ -182,12 +171,9 @@ def check_target(target: Path) -> None:
 
 def prepare(seed: int) -> None:
     """Import the libraries without progress bars, reports and access to the model hub, and with fixed seeds."""
-    for name, value in (
-        ("HF_HUB_DISABLE_PROGRESS_BARS", "1"),
-        ("HF_HUB_OFFLINE", "1"),
-        ("TOKENIZERS_PARALLELISM", "false"),
-    ):
-        os.environ.setdefault(name, value)
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     import torch
     from transformers import set_seed
     from transformers.utils import logging as reports
@@ -211,10 +197,8 @@ def load_base(name: str, load: Callable[[str], Any]) -> Any:
         except FactseekError:
             raise
         except Exception as error:
-            reason = str(error).strip().partition("\n")[0] or type(error).__name__
-            raise MachineError(
-                f"cannot be loaded: {reason[:_LONGEST]}", place=name, remedy="fetch the model again"
-            ) from error
+            reason = (str(error).strip().partition("\n")[0] or type(error).__name__)[:_LONGEST]
+            raise MachineError(f"cannot be loaded: {reason}", place=name, remedy="fetch the model again") from error
     model.model_card_data.generate_widget_examples = False
     model.model_card_data.widget = [{}]  # With an entry present, the library generates none.
     return model
@@ -261,10 +245,7 @@ def arguments(kind: Callable[..., Any], request: TrainingRequest, rows: int) -> 
 
 
 def run_trainer(trainer: Any, request: TrainingRequest, progress: Progress) -> None:
-    """Train from the last checkpoint of the same training, if there is one.
-
-    With early stopping, keep the best model, else the last one.
-    """
+    """Train from the last checkpoint of the same training, if any; with early stopping, keep the best model."""
     from transformers import EarlyStoppingCallback, PrinterCallback
     from transformers.trainer_utils import get_last_checkpoint
 

@@ -1,8 +1,4 @@
-"""Tune: choose BM25's parameters and the fusion on judged queries, by cross-validation.
-
-Each fold is judged with the setting that the other folds chose. The cross-validated figure therefore measures the
-procedure, not a setting on the queries that chose it.
-"""
+"""Tune: choose BM25's parameters and the fusion on judged queries, by cross-validation."""
 
 from __future__ import annotations
 
@@ -50,8 +46,7 @@ class FusedEvaluator:
     """
 
     def __init__(self, rankings: Mapping[str, Hits], depth: int) -> None:
-        self._rankings = rankings
-        self._depth = depth
+        self._rankings, self._depth = rankings, depth
         self._qids = list(next(iter(rankings.values())))
         self._first = {name: [ranking[qid][:depth] for qid in self._qids] for name, ranking in rankings.items()}
         # Documents are in descending order of docid: a stable sort by score then leaves ties in the total order.
@@ -95,7 +90,6 @@ class FusedEvaluator:
         return run
 
     def _worth(self, kind: str, rrf_k: int) -> dict[str, NDArray[np.float64]]:
-        """Return the score that each hit of each ranking contributes, before weighting."""
         if (kind, rrf_k) not in self._worths:
             scorer = scorer_of(kind, rrf_k)
             self._worths[kind, rrf_k] = {
@@ -122,8 +116,8 @@ class Fold(NamedTuple):
 class Tuning:
     """The result of a tuning.
 
-    ``best`` is the setting chosen on all queries, ``best_mean`` its mean on those same queries. ``cross_validated`` and
-    ``test`` use each query's value with the setting that the other folds chose; the test is against the default.
+    ``best`` was chosen on all queries. ``cross_validated`` and ``test`` judge each fold with the setting that the other
+    folds chose, and so measure the procedure; the test is against the default.
     """
 
     measure: str
@@ -156,9 +150,8 @@ def tune(
         raise QueryError(f"--folds {folds}: give a number from 2 to {queries:,}, the number of judged queries")
     config = index.settings
     default = Setting(index.resolve().retriever, config.bm25, config.search.fusion, config.search.stages)
-    evaluator = SettingEvaluator(
-        index, judged.queries, judged.qrels, measure, judged.search._replace(k=depth_of([measure]))
-    )
+    search = judged.search._replace(k=depth_of([measure]))
+    evaluator = SettingEvaluator(index, judged.queries, judged.qrels, measure, search)
     with closing(progress("tuning", "setting", None)) as bar:
         choose = _chooser(evaluator, default, index, bar)
         parts = folds_of(queries, folds, seed)
@@ -190,11 +183,10 @@ def tune(
 def _chooser(evaluator: SettingEvaluator, default: Setting, index: Index, bar: Bar) -> Callable[[Rows], Setting]:
     """Return a function that chooses the best setting for the queries with given row numbers.
 
-    It tries one group of settings after the other, and keeps the best of each. Of equally good settings it keeps the
-    earlier, which is simpler.
+    It tries one group of settings after the other. Of equally good ones it keeps the earlier, which is simpler.
     """
-    fusible = any(retrievers.kind(name).FUSES for name in index.info.retrievers)
     alone = [name for name in index.info.retrievers if not retrievers.kind(name).FUSES]
+    fusible = len(alone) < len(index.info.retrievers)
     ranking = [name for name in stage_kinds.ranking() if _answers(index, name)]
 
     def best_of(settings: Sequence[Setting], rows: Rows) -> Setting:
@@ -240,14 +232,11 @@ class SettingEvaluator:
         """Take the queries, in the order of ``qrels``; ``search.k`` is the number of hits that the measure uses."""
         self.k = search.k or 1000
         self.measure = measure
-        self._index = index
-        self._queries = queries
-        self._qrels = qrels
+        self._values: dict[Setting, Values] = {}
+        self._index, self._queries, self._qrels = index, queries, qrels
         self._search = search._replace(group=True, stages=())
-        self._language = index.info.language
         resolved = index.resolve(self._search)
         self._texts = [(query.qid, resolved.text(query.text)) for query in queries]
-        self._values: dict[Setting, Values] = {}
         # The ranking of many queries is large, so only the latest ones are kept.
         self._ranking = cache_method(4, self._rank)
         self._pool = cache_method(2, self._make_pool)
@@ -267,10 +256,11 @@ class SettingEvaluator:
         fusion, deep = setting.fusion, max(self.k, setting.fusion.depth, DEPTHS[-1])
         if setting.fuses and not setting.stages:
             names, fusing = tuple(sorted(fusion.weights)), retrievers.fusing(setting.retriever)
-            chosen = {qid: fusing.fusion_of(text, fusion, self._language) for qid, text in self._texts if fusing}
+            language = self._index.info.language
+            chosen = {qid: fusing.fusion_of(text, fusion, language) for qid, text in self._texts if fusing}
             return self._pool(names, setting.bm25, fusion.depth, deep).fused_by_query(chosen, self.k)
         if setting.stages:
-            hits = self._search_queries(self._search._replace(**setting._asdict(), k=self.k))
+            hits = self._rank(**setting._asdict(), k=self.k)
         elif retrievers.kind(setting.retriever).WEIGHS_WORDS:
             # Each k1 and b occurs once, so the ranking is not kept.
             hits = self._rank(setting.retriever, setting.bm25, self.k)
@@ -282,10 +272,8 @@ class SettingEvaluator:
         weighed = {name: bm25 if retrievers.kind(name).WEIGHS_WORDS else None for name in names}
         return FusedEvaluator({name: self._ranking(name, own, k) for name, own in weighed.items()}, depth)
 
-    def _rank(self, retriever: str, bm25: BM25Settings | None, k: int) -> Hits:
-        return self._search_queries(self._search._replace(retriever=retriever, k=k, bm25=bm25))
-
-    def _search_queries(self, search: Search) -> Hits:
+    def _rank(self, retriever: str, bm25: BM25Settings | None, k: int, **others: Any) -> Hits:
+        search = self._search._replace(retriever=retriever, bm25=bm25, k=k, **others)
         return {done.qid: done.ranking for chunk in search_all(self._index, self._queries, search) for done in chunk}
 
 
@@ -298,7 +286,6 @@ def as_text(tuning: Tuning) -> str:
         ("cross-validated", figure(held_out.mean), span(held_out.low, held_out.high), *[""] * len(COLUMNS)),
     ]
     top = tuning.tried[:_SHOWN]
-    rows = [(figure(mean), *setting.row()) for setting, mean in top]
     folds = [
         (str(at), str(queries), figure(mean), figure(before), *setting.row())
         for at, (queries, mean, before, setting) in enumerate(tuning.folds, 1)
@@ -307,7 +294,7 @@ def as_text(tuning: Tuning) -> str:
         [
             table(("", tuning.measure, "95 % interval", *COLUMNS), summary),
             f"the best {len(top)} of {len(tuning.tried)} settings tried, on all {tuning.queries:,} queries:\n",
-            table((tuning.measure, *COLUMNS), rows),
+            table((tuning.measure, *COLUMNS), [(figure(mean), *setting.row()) for setting, mean in top]),
             "each fold with the settings that the other folds chose, and with the default:\n",
             table(("fold", "queries", tuning.measure, "default", *COLUMNS), folds),
             f"{verdict(tuning)}\n",
@@ -346,10 +333,8 @@ def as_yaml(tuning: Tuning, config: Config, about: str, folder: Path) -> str:
 
     The comments give the evidence. Paths are relative to ``folder``.
     """
-    evidence = [f"{FIRST_LINE}: {about}", verdict(tuning), "", *as_text(tuning).split("\n")]
-    comments = [line if line.startswith("#") else f"# {line}".rstrip() for line in evidence]
-    while comments[-1] == "#":
-        comments.pop()
+    evidence = [verdict(tuning), "", *as_text(tuning).rstrip("\n").split("\n")]
+    comments = [f"{FIRST_LINE}: {about}", *(f"# {line}".rstrip() for line in evidence)]
     changed = _find_changed(to_mapping(config), to_mapping(type(config)()))
     indexes = changed.get("server", {}).get("indexes", {})
     for name, path in indexes.items():

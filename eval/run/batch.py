@@ -51,18 +51,16 @@ class SearchedQuery(NamedTuple, Generic[Ranking]):
 def search_of(task: str, options: Search) -> Search:
     """Return ``options`` with the task's defaults instead of the options that are not set.
 
-    Raises QueryError if ``options`` sets more hits than the task accepts. Also raises it if ``options`` names a topic
-    although each query already searches only its own topic.
+    Raises QueryError if ``options`` sets more hits than the task accepts, or names a topic although each query already
+    searches only its own topic.
     """
     defaults = RANKING.load(task).DEFAULTS
     k = defaults.k if options.k is None else options.k
     if defaults.most is not None and k > defaults.most:
         raise QueryError(f"-k {k}: {task} accepts at most {defaults.most} hits a query")
     if defaults.own_topic and options.where and options.where.topic:
-        raise QueryError(
-            f"--filter topic={options.where.topic[0]}: {task} already searches only the topic of each claim",
-            remedy="leave the filter out",
-        )
+        searched = f"{task} already searches only the topic of each claim"
+        raise QueryError(f"--filter topic={options.where.topic[0]}: {searched}", remedy="leave the filter out")
     return options._replace(k=k, profile=options.profile or defaults.profile)
 
 
@@ -75,10 +73,10 @@ def filtered_queries(
     as_of_query: bool = False,
     ignore_identical_ids: bool = False,
 ) -> list[SearchQuery]:
-    """Return each query with its filter. With ``as_of_query``, the filter excludes documents newer than the query.
+    """Return each query with its filter, which may exclude newer documents and the document of the query's own id.
 
-    ``ignore_identical_ids`` leaves out the document that has the same id as the query. Raises QueryError, naming the
-    query, if one is longer than ``longest`` characters, or has no date although ``as_of_query`` is set.
+    Raises QueryError, naming the query, if one is longer than ``longest`` characters, or has no date that
+    ``as_of_query`` needs.
     """
     own_topic = RANKING.load(task).DEFAULTS.own_topic
     result = []
@@ -214,10 +212,8 @@ def read_judged(files: JudgedFiles, index: Index, *, sample: int | None = None, 
     indexed = set(docids)
     documents = dict.fromkeys(docid for of_query in qrels.values() for docid in of_query)
     if documents.keys().isdisjoint(indexed):
-        there = quote_value(docids[0]) if docids else "no document"
-        examples = (
-            f"the file has {quote_value(next(iter(documents)))}, the index {there}{near_miss(documents, indexed)}"
-        )
+        there = (quote_value(docids[0]) if docids else "no document") + near_miss(documents, indexed)
+        examples = f"the file has {quote_value(next(iter(documents)))}, the index {there}"
         raise QueryError(f"no docid in common with the index {index.info.place}: {examples}", place=files.qrels)
     if len(judged) < len(qrels):
         notes.append(f"{len(qrels) - len(judged):,} of {len(qrels):,} judged queries are not in {files.queries.name}")
@@ -230,9 +226,8 @@ def read_judged(files: JudgedFiles, index: Index, *, sample: int | None = None, 
         some = ", ".join(map(quote_value, missing[:_NAMED])) + (", ..." if len(missing) > _NAMED else "")
         notes.append(f"{len(missing):,} of {len(relevant):,} relevant documents are not in the index: {some}")
     search = search_of(files.task, Search(profile=files.profile))
-    longest = index.settings.search.max_query_chars
-    identical = files.ignore_identical_ids
-    filtered = filtered_queries(files.task, judged, search, longest, ignore_identical_ids=identical)
+    options = {"ignore_identical_ids": files.ignore_identical_ids}
+    filtered = filtered_queries(files.task, judged, search, index.settings.search.max_query_chars, **options)
     return Judged(queries=tuple(filtered), qrels=kept, search=search, notes=tuple(notes))
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from time import perf_counter
 
 from ...retrieval.config import Config
+from ...retrieval.errors import UsageError
 from ...retrieval.progress import bar
 from ...retrieval.search.cli import add_search_options, search_from
 from ...retrieval.search.index import open_index
@@ -27,47 +28,31 @@ _SHOWN = 5
 
 def register(commands: Subparsers) -> None:
     """Add ``run`` to the command line."""
+    habits = "\n".join(f"  {name:15}  {RANKING.load(name).DEFAULTS}" for name in RANKING.names())
     parser = commands.add_parser(
         "run",
         help="turn a file of queries into a submission",
         description="Search for every query of a task's input file, and write the submission in the same order.",
-        epilog=_EPILOG.format(
-            habits="\n".join(f"  {name:15}  {RANKING.load(name).DEFAULTS}" for name in RANKING.names())
-        ),
+        epilog=_EPILOG.format(habits=habits),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("task", metavar="TASK", help=f"one of {', '.join(RANKING.names())}, or a .yaml file of a task")
     parser.add_argument("--queries", type=Path, required=True, metavar="FILE", help="the task's input")
     add_index(parser)
-    parser.add_argument(
-        "--output",
-        type=Path,
-        required=True,
-        metavar="FILE",
-        help="the submission file; compressed if its name ends in .gz",
+    output = "the submission file; compressed if its name ends in .gz"
+    parser.add_argument("--output", type=Path, required=True, metavar="FILE", help=output)
+    described = (
+        "describe in FILE how the run was made, in the format of ir-metadata.org (TIRA expects the name "
+        "ir-metadata.yml); if FILE is -, the description goes into the run itself"
     )
-    parser.add_argument(
-        "--ir-metadata",
-        type=Path,
-        metavar="FILE",
-        help="describe in FILE how the run was made, in the format of ir-metadata.org (TIRA expects the name "
-        "ir-metadata.yml); if FILE is -, the description goes into the run itself",
-    )
-    parser.add_argument(
-        "--about",
-        type=Path,
-        metavar="FILE",
-        help="a YAML file with further components for --ir-metadata: actor, research goal, data",
-    )
+    parser.add_argument("--ir-metadata", type=Path, metavar="FILE", help=described)
+    about = "a YAML file with further components for --ir-metadata: actor, research goal, data"
+    parser.add_argument("--about", type=Path, metavar="FILE", help=about)
     parser.add_argument("--run-id", default="", metavar="ID", help="the run id (default: factseek-RETRIEVER)")
-    parser.add_argument(
-        "--as-of-query", action="store_true", help="for each query, only documents up to the query's own date"
-    )
-    parser.add_argument(
-        "--ignore-identical-ids",
-        action="store_true",
-        help="leave out the document that has the query's own id, as BEIR does",
-    )
+    as_of = "for each query, only documents up to the query's own date"
+    parser.add_argument("--as-of-query", action="store_true", help=as_of)
+    identical = "leave out the document that has the query's own id, as BEIR does"
+    parser.add_argument("--ignore-identical-ids", action="store_true", help=identical)
     add_search_options(parser, hits="that of the task, listed below")
     add_json(parser)
     parser.set_defaults(command=run)
@@ -75,6 +60,9 @@ def register(commands: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the submission and report its contents."""
+    if str(args.output) == "-":
+        remedy = "give the path of a file: its description is written beside it"
+        raise UsageError("--output -: run writes no submission to standard output", remedy=remedy)
     config = config_of(args, Config)
     began = perf_counter()
     with open_index(args.index, config) as index:

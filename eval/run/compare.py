@@ -146,24 +146,20 @@ def compare(
             decided += [f"{name}: {note}" for note in noted]
     by_chance = holm([test.p_randomisation for _, _, _, test in tests])
     by_t = holm([test.p_t for _, _, _, test in tests])
+    pairs = tuple(
+        Pair(measure=measure, first=a, second=b, test=test, holm_randomisation=chance or 0.0, holm_t=t)
+        for (measure, a, b, test), chance, t in zip(tests, by_chance, by_t, strict=True)
+    )
+    moved = tuple(query for a, b in combinations(runs, 2) for query in _find_moved(qrels, runs, figures, a, b))
+    noted = (*notes, *decided)
     return Comparison(
-        queries=len(qrels),
-        seed=seed,
-        runs=tuple(runs),
-        means=means,
-        pairs=tuple(
-            Pair(measure=measure, first=a, second=b, test=test, holm_randomisation=chance or 0.0, holm_t=t)
-            for (measure, a, b, test), chance, t in zip(tests, by_chance, by_t, strict=True)
-        ),
-        moved=tuple(query for a, b in combinations(runs, 2) for query in _find_moved(qrels, runs, figures, a, b)),
-        notes=(*notes, *decided),
+        queries=len(qrels), seed=seed, runs=tuple(runs), means=means, pairs=pairs, moved=moved, notes=noted
     )
 
 
 def _find_moved(
     qrels: Qrels, runs: Mapping[str, ScoreTable], figures: Mapping[str, Figures], a: str, b: str
 ) -> list[Moved]:
-    """Return the queries whose values differ most, with their relevant documents whose rank differs most."""
     before, after = figures[a].values[:, 0].tolist(), figures[b].values[:, 0].tolist()
     order = sorted(range(len(before)), key=lambda at: (-abs(after[at] - before[at]), at))
     moved = []
@@ -172,17 +168,11 @@ def _find_moved(
             break
         qid = figures[a].qids[at]
         places = [{hit.docid: rank for rank, hit in enumerate(rank_docs(runs[run].get(qid, {})), 1)} for run in (a, b)]
-        ranks = {
-            docid: (places[0].get(docid), places[1].get(docid)) for docid, grade in qrels[qid].items() if grade > 0
-        }
-        gains = {
-            docid: abs((1 / first if first else 0.0) - (1 / second if second else 0.0))
-            for docid, (first, second) in ranks.items()
-            if first != second
-        }
-        shown = sorted(gains, key=lambda docid: (-gains[docid], docid))[:MOVED]
-        values = before[at], after[at]
-        moved.append(Moved(first=a, second=b, qid=qid, values=values, ranks={docid: ranks[docid] for docid in shown}))
+        relevant = (docid for docid, grade in qrels[qid].items() if grade > 0)
+        ranks = {docid: (places[0].get(docid), places[1].get(docid)) for docid in relevant}
+        gains = {docid: abs((1 / x if x else 0.0) - (1 / y if y else 0.0)) for docid, (x, y) in ranks.items() if x != y}
+        shown = {docid: ranks[docid] for docid in sorted(gains, key=lambda docid: (-gains[docid], docid))[:MOVED]}
+        moved.append(Moved(first=a, second=b, qid=qid, values=(before[at], after[at]), ranks=shown))
     return moved
 
 
@@ -198,7 +188,7 @@ def as_text(comparison: Comparison) -> str:
     """Return a comparison as tables for the terminal."""
     parts = [
         table(_MEANS, _mean_rows(comparison), left=2),
-        table(_PAIRS, [_pair_row(pair) for pair in comparison.pairs], left=3),
+        table(_PAIRS, [pair_row(pair) for pair in comparison.pairs], left=3),
         _how(comparison) + "\n",
     ]
     if comparison.moved:
@@ -214,7 +204,7 @@ def as_html(comparison: Comparison) -> str:
     body = (
         f"<p>{escape(runs)}; {comparison.queries:,} queries.</p>\n{notes}"
         f"<h2>Means</h2>\n{_plot(comparison)}\n{html_table(_MEANS, _mean_rows(comparison))}"
-        f"<h2>Differences</h2>\n{html_table(_PAIRS, [_pair_row(pair) for pair in comparison.pairs])}"
+        f"<h2>Differences</h2>\n{html_table(_PAIRS, [pair_row(pair) for pair in comparison.pairs])}"
         f"<p>{escape(_how(comparison))}</p>\n"
         f"<h2>Most moved queries, by {escape(next(iter(comparison.means)))}</h2>\n"
         f"{html_table(_MOVED, [_moved_row(moved) for moved in comparison.moved])}"
@@ -237,19 +227,13 @@ def _mean_rows(comparison: Comparison) -> list[tuple[str, ...]]:
     ]
 
 
-def _pair_row(pair: Pair) -> tuple[str, ...]:
+def pair_row(pair: Pair) -> tuple[str, ...]:
+    """Return a pair in the columns of a table of differences."""
     test, change = pair.test, pair.test.difference
     chances = (test.p_randomisation, pair.holm_randomisation, test.p_t, pair.holm_t)
-    return (
-        pair.measure,
-        pair.first,
-        pair.second,
-        f"{change.mean:+.4f}",
-        f"{change.low:+.4f} to {change.high:+.4f}",
-        *("<0.0001" if p is not None and p < 0.0001 else figure(p) for p in chances),
-        figure(test.effect, 2),
-        *map(str, (test.wins, test.ties, test.losses)),
-    )
+    cells = [pair.measure, pair.first, pair.second, f"{change.mean:+.4f}", f"{change.low:+.4f} to {change.high:+.4f}"]
+    cells += ["<0.0001" if p is not None and p < 0.0001 else figure(p) for p in chances]
+    return (*cells, figure(test.effect, 2), str(test.wins), str(test.ties), str(test.losses))
 
 
 def _moved_row(query: Moved) -> tuple[str, ...]:

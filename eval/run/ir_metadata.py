@@ -1,7 +1,7 @@
 """The description of a run in the form of https://ir-metadata.org (schema 0.1), for TREC and TIRA.
 
-It describes how the run was made: the machine, the software, the command, the retrieval and the data. The user adds the
-actors and the goal in a file. The description contains no time, so that the same run has the same description.
+The user adds the actors and the goal in a file. The description contains no time, so that the same run has the same
+description.
 """
 
 from __future__ import annotations
@@ -35,28 +35,22 @@ _LIBRARIES = ("faiss-cpu", "numpy", "onnxruntime", "pyserini", "tokenizers")
 def describe(index: Index, search: Search, *, task: str, run_id: str, queries: Path, own: Path | None) -> str:
     """Return the description of a run as YAML, between the comments that mark its start and end.
 
-    ``own`` is a file whose components replace the generated ones, field by field. Files are named without their
-    folders.
-
-    Raises ConfigError if that file cannot be read, QueryError if it holds anything but components.
+    The components of the file ``own`` replace the generated ones, field by field. Files are named without their
+    folders. Raises ConfigError if that file cannot be read, QueryError if it holds anything but components.
     """
     added = read_yaml(own) if own else {}
     if not isinstance(added, dict) or not added.keys() <= set(COMPONENTS):
-        there = ", ".join(COMPONENTS)
-        raise QueryError(
-            "contains other keys than the components of ir_metadata", place=own, remedy=f"the components are {there}"
-        )
+        remedy = f"the components are {', '.join(COMPONENTS)}"
+        raise QueryError("contains other keys than the components of ir_metadata", place=own, remedy=remedy)
     published = index.info.published
     words = ["factseek", "run", Path(task).name, "--queries", queries.name, "--index", index.info.name]
     words += ["--retriever", search.retriever or "auto", "-k", str(search.k), "--run-id", run_id]
     for stage in search.stages or ():
         words += ["--stage", stage]
+    executable = {"cmd": storable(shlex.join(words))}
     written: dict[str, Any] = {
         "platform": _platform(),
-        "implementation": {
-            "executable": {"cmd": storable(shlex.join(words))},
-            "source": {"lang": ["python", "java"]},
-        },
+        "implementation": {"executable": executable, "source": {"lang": ["python", "java"]}},
         "method": {
             "automatic": True,
             "score ties": "docid, descending",
@@ -75,10 +69,8 @@ def describe(index: Index, search: Search, *, task: str, run_id: str, queries: P
 
 def as_comments(description: str) -> str:
     """Return a description as the comments at the head of a run."""
-    lines = (
-        line.removeprefix("# ") if line.startswith("# ir_metadata.") else line for line in description.splitlines()
-    )
-    return "".join(f"# {line}\n" for line in lines)
+    # The marks at the start and the end are comments already.
+    return "".join(f"# {line.removeprefix('# ')}\n" for line in description.splitlines())
 
 
 def _merge(ours: Any, theirs: Any) -> Any:

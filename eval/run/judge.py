@@ -38,38 +38,24 @@ def register(commands: Subparsers) -> None:
     """Add ``check``, ``score`` and ``compare`` to the command line."""
     parser = _parser(commands, "check", "report the errors of a submission file")
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="the submission, or a folder of them")
-    parser.add_argument(
-        "--input",
-        nargs="+",
-        type=Path,
-        default=[],
-        metavar="FILE",
-        help="the task's input file, to check that every query is answered; several files are paired with the"
-        " submissions by position, two folders by file name",
+    answered = (
+        "the task's input file, to check that every query is answered; several files are paired with the"
+        " submissions by position, two folders by file name"
     )
+    parser.add_argument("--input", nargs="+", type=Path, default=[], metavar="FILE", help=answered)
     add_json(parser)
     parser.set_defaults(command=check)
     parser = _parser(commands, "score", "score a submission as the organisers do")
     parser.add_argument("--gold", nargs="+", type=Path, required=True, metavar="FILE", help="the judgements")
-    parser.add_argument(
-        "--run",
-        nargs="+",
-        type=Path,
-        required=True,
-        metavar="FILE",
-        help="the submission; several files are paired with the gold by position, two folders by file name",
-    )
+    paired = "the submission; several files are paired with the gold by position, two folders by file name"
+    parser.add_argument("--run", nargs="+", type=Path, required=True, metavar="FILE", help=paired)
     parser.add_argument("--per-query", action="store_true", help="also print the scores of each query")
     count = f"{_takers('max_evidence')}: how many sentences count (default: 5)"
     parser.add_argument("--max-evidence", type=int, metavar="N", help=count)
     names_of = "measures by their names in ir-measures or trec_eval"
     parser.add_argument("--measures", metavar="LIST", help=f"{names_of}, as AP,P@5 or map,P_5 (default: the task's)")
-    parser.add_argument(
-        "--ignore-identical-ids",
-        action="store_const",
-        const=True,
-        help=f"{_takers('ignore_identical_ids')}: leave out documents that have their query's own id, as BEIR does",
-    )
+    own = f"{_takers('ignore_identical_ids')}: leave out documents that have their query's own id, as BEIR does"
+    parser.add_argument("--ignore-identical-ids", action="store_const", const=True, help=own)
     add_json(parser)
     parser.set_defaults(command=score)
     parser = commands.add_parser(
@@ -92,12 +78,12 @@ def register(commands: Subparsers) -> None:
 
 
 def _parser(commands: Subparsers, name: str, what: str) -> argparse.ArgumentParser:
+    each = (f"  {one:20} {task(one).SUMMARY} (official: {task(one).OFFICIAL})" for one in names())
     parser: argparse.ArgumentParser = commands.add_parser(
         name,
         help=what,
         description=f"{what[0].upper()}{what[1:]}.",
-        epilog="tasks:\n"
-        + "\n".join(f"  {name:20} {task(name).SUMMARY} (official: {task(name).OFFICIAL})" for name in names()),
+        epilog="\n".join(["tasks:", *each]),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("task", metavar="TASK", help=f"one of {', '.join(names())}, or a .yaml file of a task")
@@ -112,11 +98,8 @@ def check(args: argparse.Namespace) -> int:
         reports = [chosen.check(path, source) for source, path in pairs]
     else:
         reports = [chosen.check(path) for path in files_in(args.files)]
-    if args.json:
-        write(_json([report.as_json() for report in reports]))
-    else:
-        for report in reports:
-            write("".join(f"{line}\n" for line in [*report.messages, report.verdict]))
+    lines = [f"{line}\n" for report in reports for line in [*report.messages, report.verdict]]
+    write(_json([report.as_json() for report in reports]) if args.json else "".join(lines))
     return BAD_FILE if any(report.errors for report in reports) else DONE
 
 
@@ -127,8 +110,7 @@ def score(args: argparse.Namespace) -> int:
     for option, value in options.items():
         if known and option not in task(args.task).OPTIONS:
             reason = f"{args.task} {_REFUSALS[option].format(takers=_takers(option))}"
-            given = f"--{option.replace('_', '-')}"
-            raise QueryError(reason, place=given if value is True else f"{given} {value}")
+            raise QueryError(reason, place=f"--{option.replace('_', '-')}" + f" {value}" * (value is not True))
     if "measures" in options:
         options["measures"] = tuple(parse_measures(options["measures"]))
     scores = score_files(args.task, args.gold, args.run, ScoreOptions(**options))
@@ -212,7 +194,6 @@ def hinting(chosen: Task, gold: Sequence[Path], runs: Iterable[Sequence[Path]], 
 
 
 def _are_swapped(chosen: Task, gold: Sequence[Path], runs: Sequence[Path]) -> bool:
-    """Return whether the gold can be read as a submission and the submission as gold."""
     files = all(path.is_file() for path in (*gold, *runs))  # opening a pipe again may wait forever
     return files and _reads(chosen.read_gold, runs) and all(_reads(chosen.read_submission, path) for path in gold)
 

@@ -9,7 +9,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -48,9 +47,8 @@ _NOTED = 50  # the number of queries whose language the note checks
 class RunRequest:
     """A request for a run: the task, its queries, and how to search; ``run_id`` defaults to ``factseek-RETRIEVER``.
 
-    ``described_in`` is the file for the run's ``ir_metadata``, or :data:`IN_RUN` for the head of the run itself.
-    ``about`` is a file with the user's additions to this description. ``also_read`` has further files that the command
-    reads, so it must not write to them.
+    ``described_in`` is the file for the run's ``ir_metadata``, or :data:`IN_RUN`; ``about`` is a file with the user's
+    additions. ``also_read`` has further files that the command reads, so it must not write to them.
     """
 
     task: str
@@ -67,10 +65,7 @@ class RunRequest:
 
 @dataclass(slots=True, kw_only=True)
 class RunReport:
-    """The result of a run; ``without_hits`` has the queries with words, but without hits.
-
-    ``identical_ids`` has the queries whose first document has the query's id.
-    """
+    """The result of a run; ``identical_ids`` has the queries whose first document has the query's id."""
 
     hits: int = 0
     queries: int = 0
@@ -102,16 +97,16 @@ def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunRe
     Raises SourceError if the queries cannot be read.
     """
     request = _complete(request, index)
-    of_task = RANKING.load(request.task)
+    search, of_task = request.search, RANKING.load(request.task)
     queries = of_task.read_queries(request.queries)
     queries_digest = sha256(request.queries)  # now: the file may change during the run
     rules = {"as_of_query": request.as_of_query, "ignore_identical_ids": request.ignore_identical_ids}
-    filtered = filtered_queries(request.task, queries, request.search, index.settings.search.max_query_chars, **rules)
+    filtered = filtered_queries(request.task, queries, search, index.settings.search.max_query_chars, **rules)
     began = manifests.now()
     description = ""
     if request.described_in is not None:
         named = {"task": request.task, "run_id": request.run_id}
-        description = describe(index, request.search, **named, queries=request.queries, own=request.about)
+        description = describe(index, search, **named, queries=request.queries, own=request.about)
     head = as_comments(description) if request.described_in == IN_RUN else of_task.HEADER
     report = RunReport()
     digest = hashlib.sha256(head.encode("utf-8"))
@@ -127,50 +122,37 @@ def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunRe
                 report.add(chunk)
                 bar.update(len(chunk))
         if not report.hits:
-            hint = "check that it is the right index"
-            if request.search.where:
-                hint += ", and that documents match the filter"
+            hint = "check that it is the right index" + ", and that documents match the filter" * bool(search.where)
             if of_task.DEFAULTS.own_topic:
-                hint = (
-                    f"the documents of the index need the topics of the claims, such as {quote_value(queries[0].topic)}"
-                )
+                topic = quote_value(queries[0].topic)
+                hint = f"the documents of the index need the topics of the claims, such as {topic}"
             message = f"no query has a hit in {index.info.place}, so nothing is written; {hint}"
             raise QueryError(f"{request.queries}: {message}")
         if request.described_in not in (None, IN_RUN):
             write_atomically(request.described_in, description.encode("utf-8"))
-        search: dict[str, Any] = request.search._asdict()
-        if request.search.where is not None:
-            search["where"] = request.search.where._asdict()
+        checksum = "sha256_unpacked" if is_packed(request.output) else "sha256"
+        # The groups of settings that affect the hits of a search; plug-ins may add groups.
+        groups = to_mapping(index.settings)
+        affecting = {"search", "bm25", "dense", "encoder"} | (groups.keys() - set(index.settings.__struct_fields__))
         meta = {
             "task": identity(request.task),
             "run_id": request.run_id,
-            "output": {
-                "name": storable(request.output.name),
-                "sha256_unpacked" if is_packed(request.output) else "sha256": digest.hexdigest(),
-            },
+            "output": {"name": storable(request.output.name), checksum: digest.hexdigest()},
             "queries": {"name": storable(request.queries.name), "sha256": queries_digest, "count": report.queries},
             "index": {"name": storable(index.info.name), "manifest": index.info.id},
-            "search": search,
+            "search": {**search._asdict(), "where": search.where and search.where._asdict()},
             **rules,
-            "settings": _settings(index),
+            "settings": {name: groups[name] for name in sorted(affecting)},
             "versions": manifests.versions(),
             "began": began,
             "ended": manifests.now(),
         }
         write_atomically(_meta_path(request.output), msgspec.json.format(msgspec.json.encode(meta), indent=2) + b"\n")
-    report.note = index.note(" ".join(query.text for query in queries[:_NOTED]), request.search)
+    report.note = index.note(" ".join(query.text for query in queries[:_NOTED]), search)
     return report
 
 
-def _settings(index: Index) -> dict[str, Any]:
-    """Return the groups of settings that affect the hits of a search; plug-ins may add groups."""
-    groups = to_mapping(index.settings)
-    names = {"search", "bm25", "dense", "encoder"} | (groups.keys() - set(index.settings.__struct_fields__))
-    return {name: groups[name] for name in sorted(names)}
-
-
 def _answer_queries(request: RunRequest, index: Index, filtered: Sequence[SearchQuery]) -> Iterator[_Lines]:
-    """Search for the queries in chunks; yield, in order, the lines and the documents of each chunk."""
     of_task = RANKING.load(request.task)
 
     def format_lines(done: Sequence[SearchedQuery[ScoredDocids]]) -> _Lines:

@@ -1,7 +1,6 @@
 """The organisers' measures of one ranked list, for both check-worthiness tasks of CheckThat! 2021.
 
-The official scorer sorts by descending score with a stable sort, so that equal scores keep the order of the file. It
-differs from trec_eval in this, and in how it counts an id that occurs more than once.
+Unlike trec_eval, the official scorer keeps equal scores in the order of the file, and counts a repeated id each time.
 """
 
 from __future__ import annotations
@@ -54,10 +53,7 @@ class Ties(NamedTuple):
 
 def ties(items: Sequence[LabelledScore], positives: int) -> Ties | None:
     """Return the figures for other orders of equal scores; ``None`` if no tie can change anything."""
-    labels_of: dict[float, set[int]] = {}
-    for item in items:
-        labels_of.setdefault(item.score, set()).add(item.label)
-    if all(len(labels) == 1 for labels in labels_of.values()):
+    if len({(item.score, item.label) for item in items}) == len({item.score for item in items}):
         return None
     by_name = sorted(items, key=lambda item: item.name, reverse=True)
     worst = sorted(items, key=lambda item: item.label)

@@ -26,10 +26,9 @@ class Machine:
 
 def this_machine() -> Machine:
     """Return the description of this machine."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return Machine(
         processor=_value(Path("/proc/cpuinfo"), "model name") or platform.processor() or platform.machine(),
-        cores=cores,
+        cores=len(os.sched_getaffinity(0)),
         memory_gb=round(_kilobytes(Path("/proc/meminfo"), "MemTotal") / 2**20, 1),
         system=platform.system(),
         python=platform.python_version(),
@@ -39,14 +38,7 @@ def this_machine() -> Machine:
 def peak_megabytes() -> float:
     """Return the peak resident memory of this process, in MB (one million bytes)."""
     # Do not use getrusage: it gives a new process the peak of the process that started it.
-    own = _kilobytes(Path("/proc/self/status"), "VmHWM")
-    if own:
-        return own * 1024 / 1e6
-    import resource
-    import sys
-
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak * (1 if sys.platform == "darwin" else 1024) / 1e6
+    return _kilobytes(Path("/proc/self/status"), "VmHWM") * 1024 / 1e6
 
 
 def _kilobytes(path: Path, name: str) -> int:
@@ -54,7 +46,6 @@ def _kilobytes(path: Path, name: str) -> int:
 
 
 def _value(path: Path, name: str) -> str:
-    """Return the first value of ``name`` in a file of ``name: value`` lines, or ``""``."""
     try:
         with path.open(encoding="utf-8") as lines:
             return next((line.partition(":")[2].strip() for line in lines if line.startswith(name)), "")

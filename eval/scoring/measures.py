@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -76,6 +77,8 @@ def evaluate(qrels: Qrels, run: Mapping[str, Mapping[str, float]], names: Sequen
     Results are in the order of trec_eval 10: score as a double, then docid, both descending. Results of queries without
     judgements are left out. Raises QueryError if a measure is unknown.
     """
+    from ir_measures import pytrec_eval
+
     measures = [_parse_measure(name) for name in names]
     computed = list(dict.fromkeys(measure.computed for measure in measures))
     # Keyed by identity: hashing a measure costs more than computing it.
@@ -86,10 +89,16 @@ def evaluate(qrels: Qrels, run: Mapping[str, Mapping[str, float]], names: Sequen
         batch = qids[start : start + _BATCH]
         row = {qid: start + at for at, qid in enumerate(batch) if run.get(qid)}
         answered = {qid: _told_apart(run[qid]) for qid in row}
-        for measures_by_name, read in _evaluators(computed, {qid: _computable(qrels[qid]) for qid in batch}):
-            results = read(answered)
+        # If all grades of a query are negative, trec_eval's nDCG may never end. Every figure is 0, as for grades of 0.
+        judged = {
+            qid: grades if max(grades.values(), default=0) >= 0 else dict.fromkeys(grades, 0)
+            for qid, grades in ((qid, qrels[qid]) for qid in batch)
+        }
+        # The evaluator's own iter_calc makes a record of each value and searches for missing ones: that costs far more.
+        for invoker in pytrec_eval.evaluator(computed, judged).invokers:
+            results = invoker.evaluator.evaluate(answered)
             rows = np.array([row[qid] for qid in results], dtype=np.intp)
-            for name, measure in measures_by_name.items():
+            for name, (measure, _) in invoker.measure_map.items():
                 column_values = np.fromiter(map(itemgetter(name), results.values()), np.float64, len(rows))
                 values[rows, column[id(measure)]] = column_values
     figures = values[:, [computed.index(measure.computed) for measure in measures]]
@@ -125,28 +134,14 @@ def follows_relevance(name: str) -> bool:
     return plain and measure.NAME in ("AP", "P", "R", "RR", "Rprec", "Success", "nDCG")
 
 
-def _evaluators(measures: list[Any], qrels: Qrels) -> Iterator[tuple[dict[str, Any], Any]]:
-    """Yield measures by trec_eval's names for them, with the function that computes them for a run."""
-    from ir_measures import pytrec_eval
-
-    # The evaluator's own iter_calc makes a record of each value and searches for missing ones, which costs far more.
-    for invoker in pytrec_eval.evaluator(measures, qrels).invokers:
-        yield {name: measure for name, (measure, _) in invoker.measure_map.items()}, invoker.evaluator.evaluate
-
-
-def _computable(judged: dict[str, int]) -> dict[str, int]:
-    """Return judgements that trec_eval can handle: if all grades are negative, they become 0.
-
-    Otherwise, trec_eval's nDCG may never end. Every figure is 0 in both cases.
-    """
-    return judged if max(judged.values(), default=0) >= 0 else dict.fromkeys(judged, 0)
-
-
 def _parse_measure(name: str) -> _Measure:
-    from ir_measures import RR, parse_measure, pytrec_eval
+    from ir_measures import RR, parse_measure, parse_trec_measure, pytrec_eval
 
     try:
-        measure = _of_trec_eval(name) or parse_measure(name)
+        named: list[Any] = []
+        with suppress(ValueError):  # unless it is one of trec_eval's names, such as ndcg_cut_10
+            named = parse_trec_measure(name)
+        measure = named[0] if len(named) == 1 else parse_measure(name)
         measure.validate_params()
         cutoff = int(measure["cutoff"]) if measure.NAME == "RR" and "cutoff" in measure.params else 0
         others = {key: value for key, value in measure.params.items() if key != "cutoff"}
@@ -155,35 +150,21 @@ def _parse_measure(name: str) -> _Measure:
     except (ValueError, NameError, TypeError, KeyError, AssertionError, SyntaxError, AttributeError):
         supported = False
     if not supported or not _sensible(measure):
-        raise QueryError(
-            f"unknown measure {name!r}", remedy=f"for example {', '.join(RANKING[:6])}, nDCG@10, R@100"
-        ) from None
+        remedy = f"for example {', '.join(RANKING[:6])}, nDCG@10, R@100"
+        raise QueryError(f"unknown measure {name!r}", remedy=remedy) from None
     for part, most in (("rel", LARGEST_GRADE), ("cutoff", _MOST_CUTOFF)):
         if not 1 <= measure.params.get(part, 1) <= most:
             raise QueryError(f"measure {name!r}: {part} is not between 1 and {most:,}")
     return _Measure(str(measure), computed, cutoff)
 
 
-def _of_trec_eval(name: str) -> Any:
-    """Return the measure with this trec_eval name (``ndcg_cut_10``); None if no measure or several have it."""
-    from ir_measures import parse_trec_measure
-
-    try:
-        measures = parse_trec_measure(name)
-    except ValueError:
-        return None
-    return measures[0] if len(measures) == 1 else None
-
-
 def _sensible(measure: Any) -> bool:
-    # Refuse IPrec: trec_eval 9, which factseek uses, and trec_eval 10 round its recall levels differently.
-    if measure.NAME == "IPrec":
-        return False
-    gains = measure.params.get("gains") or {}
-    if any(not isinstance(gain, int) or abs(gain) > LARGEST_GRADE for gain in gains.values()):
-        return False
-    if not math.isfinite(measure.params.get("beta", 1.0)):
-        return False
+    gains = (measure.params.get("gains") or {}).values()
     cutoff = measure.params.get("cutoff")
-    needed = measure.NAME in ("P", "R", "Success")
-    return (not needed and cutoff is None) or (isinstance(cutoff, int) and cutoff >= 1)
+    return (
+        # trec_eval 9, which factseek uses, and trec_eval 10 round the recall levels of IPrec differently.
+        measure.NAME != "IPrec"
+        and all(isinstance(gain, int) and abs(gain) <= LARGEST_GRADE for gain in gains)
+        and math.isfinite(measure.params.get("beta", 1.0))
+        and (cutoff >= 1 if isinstance(cutoff, int) else cutoff is None and measure.NAME not in ("P", "R", "Success"))
+    )

@@ -1,7 +1,6 @@
 """Scoring of a ranking by trec_eval's rules, and bounds on its figures over every order of its equal scores.
 
-A measure depends only on the relevance at each rank. Queries whose rankings have the same relevances, in the worst and
-in the best order, are therefore computed once for the bounds.
+A measure depends only on the relevance at each rank, so the bounds are computed once for all queries of one pattern.
 """
 
 from __future__ import annotations
@@ -36,10 +35,7 @@ def score_files(
     official: str,
     ignore_identical_ids: bool = False,
 ) -> Scores:
-    """Score the run in a file.
-
-    The notes are those of both readers, :func:`compare_queries`, :func:`score` and identical ids. With
-    ``ignore_identical_ids``, leave out a document that has the same id as its query.
+    """Score the run in a file; with ``ignore_identical_ids``, leave out a document that has the same id as its query.
 
     Raises CheckFailed if the run has errors, or no query in common with the judgements.
     """
@@ -117,10 +113,8 @@ def common(place: object, qrels: Qrels, run: Mapping[str, Mapping[str, float]], 
     """
     strangers = [qid for qid in run if qid not in qrels]
     if len(strangers) == len(run):
-        run_has = (
-            f"the run {quote_value(strangers[0])}{near_miss(strangers, qrels)}" if strangers else "the run is empty"
-        )
-        examples = f"the judgements have {quote_value(next(iter(qrels)))}, {run_has}"
+        has = f"the run {quote_value(strangers[0])}{near_miss(strangers, qrels)}" if strangers else "the run is empty"
+        examples = f"the judgements have {quote_value(next(iter(qrels)))}, {has}"
         raise CheckFailed(f"no {unit} in common with the judgements: {examples}", place=place)
     return strangers
 
@@ -151,38 +145,28 @@ class Bounds(NamedTuple):
     queries: int
 
 
-class _Pattern(NamedTuple):
-    """The relevance at each rank (int16 as bytes) in the worst and best order, and the grades of unranked documents."""
-
-    worst: bytes
-    best: bytes
-    unranked: tuple[int, ...]
+_Pattern = tuple[bytes, bytes, tuple[int, ...]]
+"""The relevance at each rank (int16 as bytes) in the worst and best order, and the grades of unranked documents."""
 
 
 def tie_bounds(qrels: Qrels, run: Table, figures: Figures) -> dict[str, Bounds]:
     """Return the bounds over all orders of equal scores, for each measure of ``figures`` that ties change.
 
-    Only ties between documents of different relevance count. A measure has bounds only if it never falls when a more
-    relevant document gets a better rank.
+    A measure has bounds only if it never falls when a more relevant document gets a better rank.
     """
     names = [name for name in figures.names if follows_relevance(name)]
-    patterns: Counter[_Pattern] = Counter()
-    rows: list[int] = []
-    for at, qid in enumerate(figures.qids):
-        pattern = _pattern(qrels[qid], run.get(qid, {}))
-        if pattern is not None:
-            rows.append(at)
-            patterns[pattern] += 1
+    found = [_pattern(qrels[qid], run.get(qid, {})) for qid in figures.qids]
+    rows = [row for row, pattern in enumerate(found) if pattern is not None]
     if not rows or not names:
         return {}
+    patterns = Counter(pattern for pattern in found if pattern is not None)
     different = list(patterns)
     sums = np.zeros((2, len(names)))
     for start in range(0, len(different), _AT_ONCE):
         chunk = different[start : start + _AT_ONCE]
         counts = np.array([patterns[pattern] for pattern in chunk], dtype=np.float64)
-        unranked = [pattern.unranked for pattern in chunk]
-        for at, ranked in enumerate(([pattern.worst for pattern in chunk], [pattern.best for pattern in chunk])):
-            sums[at] += counts @ _values(ranked, unranked, names)
+        worst, best, unranked = zip(*chunk, strict=True)
+        sums += [counts @ _values(ranked, unranked, names) for ranked in (worst, best)]
     columns = [figures.names.index(name) for name in names]
     total = figures.values[:, columns].sum(axis=0)
     rest = total - figures.values[rows][:, columns].sum(axis=0)
@@ -215,7 +199,7 @@ def _pattern(judged: Mapping[str, int], ranking: Mapping[str, float]) -> _Patter
         return None
     worst = np.lexsort((grades, fallen))
     unranked = sorted(grade for docid, grade in judged.items() if grade > 0 and docid not in ranking)
-    return _Pattern(grades[worst].tobytes(), grades[best].tobytes(), tuple(unranked))
+    return grades[worst].tobytes(), grades[best].tobytes(), tuple(unranked)
 
 
 def _values(ranked: Sequence[bytes], unranked: Sequence[tuple[int, ...]], names: Sequence[str]) -> NDArray[np.float64]:

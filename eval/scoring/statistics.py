@@ -31,8 +31,7 @@ class Interval(msgspec.Struct, frozen=True):
 class PairedTest(msgspec.Struct, frozen=True):
     """The tests of the difference (second minus first) between two runs' values, query by query.
 
-    ``effect`` is Cohen's d of paired differences (mean over standard deviation). ``effect`` and ``p_t`` are ``None`` if
-    the differences do not vary, or if there is one query.
+    ``effect`` is Cohen's d (mean over standard deviation); it and ``p_t`` are ``None`` if the differences do not vary.
     """
 
     difference: Interval
@@ -108,8 +107,7 @@ def holm(values: Sequence[float | None]) -> list[float | None]:
 def _randomisation(changed: Values, seed: int) -> float:
     """Return the share of sign assignments whose absolute sum is at least the observed absolute sum.
 
-    For few differences, all assignments are tried. Otherwise they are random, and the observed assignment is counted
-    among them, so that the share is never 0.
+    Assignments for many differences are random and include the observed one, so that the share is never 0.
     """
     if not len(changed):
         return 1.0

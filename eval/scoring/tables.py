@@ -38,21 +38,15 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -
     """Return a table for the terminal; the first ``left`` columns are left-aligned, the others right-aligned."""
     lines = [list(header), *map(list, rows)]
     widths = [max(len(line[at]) for line in lines) for at in range(len(header))]
-    padded = (
-        [
-            cell.ljust(width) if at < left else cell.rjust(width)
-            for at, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ]
-        for line in lines
-    )
+    pads = [*[str.ljust] * left, *[str.rjust] * (len(header) - left)]
+    padded = ([pad(cell, width) for pad, cell, width in zip(pads, line, widths, strict=True)] for line in lines)
     return "".join("  ".join(cells).rstrip() + "\n" for cells in padded)
 
 
 def interval_table(measure: str, rows: Mapping[str, Interval]) -> str:
     """Return a table of means with their intervals."""
-    return table(
-        ("", measure, "95 % interval"), [(name, figure(of.mean), span(of.low, of.high)) for name, of in rows.items()]
-    )
+    cells = [(name, figure(of.mean), span(of.low, of.high)) for name, of in rows.items()]
+    return table(("", measure, "95 % interval"), cells)
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:

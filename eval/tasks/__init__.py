@@ -1,10 +1,8 @@
 """Task formats, one module each, loaded by name: ``ct2021-1a`` is ``ct2021_1a.py``. No other code names a task.
 
-A task module has what :class:`Task` declares. What it submits decides its further functions: for documents, those of
-:class:`RankingTask`; for statements, of :class:`StatementTask`; for verdicts, of :class:`VerdictTask`.
-
-A ranking task whose files are tables needs no code: ``NAME.yaml`` describes it (:mod:`factseek.eval.tasks._described`).
-The file is in this folder, or in any other folder if the user gives its path.
+A task module has what :class:`Task` declares and, depending on what it submits, what :class:`RankingTask`,
+:class:`StatementTask` or :class:`VerdictTask` declares. A ranking task whose files are tables needs no code:
+``NAME.yaml``, in this folder or at a path that the user gives, describes it (:mod:`factseek.eval.tasks._described`).
 """
 
 from __future__ import annotations
@@ -56,14 +54,10 @@ class Task(Protocol):
 
 
 class RankingTask(Task, Protocol):
-    """The interface of a task that submits documents.
+    """The interface of a task that submits documents: a submission is a ``Run``, judgements are ``Qrels``."""
 
-    A submission is a :data:`factseek.retrieval.domain.Run`, judgements are :data:`factseek.retrieval.domain.Qrels`.
-    ``DEFAULTS`` says how to search for the queries. ``HEADER`` is the text before the first query of a submission.
-    """
-
-    DEFAULTS: TaskDefaults
-    HEADER: str
+    DEFAULTS: TaskDefaults  # how to search for the queries
+    HEADER: str  # the text before the first query of a submission
 
     def read_gold(self, paths: Sequence[Path], note: Note = ignore) -> Qrels:
         """Return the judgements; ``note`` receives each remark that a reader of the figures needs."""
@@ -72,26 +66,17 @@ class RankingTask(Task, Protocol):
         """Return the part of a submission for each query; raise QueryError if an id cannot be written."""
 
     def read_scores(self, path: Path) -> RunScores:
-        """Return the score that a submission gives to each document of each query.
-
-        Raises CheckFailed if the submission has errors that leave a figure undefined.
-        """
+        """Return the score of each document of each query; raise CheckFailed if errors leave a figure undefined."""
 
 
 class StatementTask(Task, Protocol):
     """The interface of a task that submits statements, ranked by check-worthiness."""
 
     def read_statements(self, path: Path, *, labelled: bool) -> list[Statement]:
-        """Return the statements of a file in their order.
-
-        Raises SourceError at the first statement that is empty or, with ``labelled``, has no label of 0 or 1.
-        """
+        """Return the statements of a file; raise SourceError if one is empty or, with ``labelled``, not 0 or 1."""
 
     def stream_statements(self, lines: Iterable[bytes], source: str) -> Iterator[Statement]:
-        """Yield statements as their lines arrive.
-
-        Raises SourceError, naming ``source`` and the line, at the first line that is not a statement.
-        """
+        """Yield statements as their lines arrive; raise SourceError, naming ``source`` and the line, at a bad one."""
 
 
 class VerdictTask(Task, Protocol):
@@ -100,18 +85,12 @@ class VerdictTask(Task, Protocol):
     LABELS: tuple[str, ...]
 
     def read_claims(self, path: Path, *, labelled: bool) -> list[Claim]:
-        """Return the claims of a file in their order.
-
-        Raises SourceError at the first claim that is empty or, with ``labelled``, has no label of the task.
-        """
+        """Return the claims of a file; raise SourceError if one is empty or, with ``labelled``, has no valid label."""
 
     def write_verdicts(
         self, verdicts: Iterable[tuple[Claim, str, Sequence[tuple[str, int]]]], path: Path, run_id: str
     ) -> None:
-        """Write a submission: the claim, label and sentences (document and number) of each verdict.
-
-        Raises QueryError if a label is not one of the task's, or an id cannot be written to the file.
-        """
+        """Write the claim, label and sentences (document and number) of each verdict; raise QueryError if it cannot."""
 
 
 def is_description(name: str) -> bool:

@@ -16,7 +16,8 @@ import msgspec
 from ...retrieval.config import Settings, explain
 from ...retrieval.config_file import read_yaml
 from ...retrieval.domain import Qrels, Run
-from ...retrieval.errors import ConfigError, QueryError, SourceError, UserError
+from ...retrieval.errors import ConfigError, QueryError, UserError
+from ...retrieval.languages import language_code
 from ...retrieval.records.lines import Faults, Strict, quote_value
 from ...retrieval.records.qrels import GRADES, LARGEST_GRADE
 from ...retrieval.records.table_shape import shape_of
@@ -57,10 +58,7 @@ class QueryColumns(Settings, frozen=True, kw_only=True):
 
 
 class GoldColumns(Settings, frozen=True, kw_only=True):
-    """The columns of the judgements.
-
-    A query has one judged document or, with ``several``, any number of them. Without ``relevance``, every grade is 1.
-    """
+    """The columns of the judgements: one document a query or, with ``several``, more; the default grade is 1."""
 
     id: Column
     docid: Column
@@ -106,12 +104,9 @@ class Predictions(NamedTuple):
 
 
 def described_task(path: Path) -> DescribedTask:
-    """Return the task that a file describes.
-
-    Raises ConfigError, naming file and key, if the file cannot be read or does not describe a task.
-    """
+    """Return the task that a file describes; raise ConfigError, naming file and key, if it describes none."""
     try:
-        return DescribedTask(msgspec.convert(read_yaml(path), TaskDescription))
+        return DescribedTask(msgspec.convert(read_yaml(path, "task description"), TaskDescription))
     except msgspec.ValidationError as error:
         raise ConfigError(explain(error, TaskDescription), place=path) from None
     except re.error as error:
@@ -136,6 +131,9 @@ class DescribedTask:
         self._docid = re.compile(description.docid.pattern) if description.docid else None
         self.SUMMARY = description.summary
         self.OFFICIAL = self._measures[0]
+        for code in description.languages:
+            if not language_code(code):
+                raise QueryError(f"languages: {code!r} is not a code of ISO 639")
         self.LANGUAGES = description.languages
         self.HEADER = f"{description.submission.id}\t{description.submission.docids}\n"
         k = description.submission.k
@@ -152,20 +150,18 @@ class DescribedTask:
     def read_gold(self, paths: Sequence[Path], note: Note = ignore) -> Qrels:
         """Return the judgements of one table; more tables are refused, because ids are unique only within a split."""
         names, path = self._description.gold, only(paths, "--gold")
+        faults = Strict(path)
         needed = [name for name in (names.id, names.docid, names.relevance) if name]
         qrels: Qrels = {}
         for line, row in self._rows(path, needed, "" if names.several else names.id):
             text = row[names.relevance] if names.relevance else "1"
             if not re.fullmatch(r"-?\d{1,9}(\.0+)?", text, re.ASCII):
-                what = f"{names.relevance} {quote_value(text)} is not a whole number"
-                raise SourceError(what, place=f"{path}:{line}")
+                faults.error(line, f"{names.relevance} {quote_value(text)} is not a whole number")
             grade = int(float(text))
             if abs(grade) > LARGEST_GRADE:
-                what = f"{names.relevance} {quote_value(text)} is not {GRADES}; scale the grades down"
-                raise SourceError(what, place=f"{path}:{line}")
+                faults.error(line, f"{names.relevance} {quote_value(text)} is not {GRADES}; scale the grades down")
             if qrels.setdefault(row[names.id], {}).setdefault(row[names.docid], grade) != grade:
-                what = f"{quote_value(row[names.docid])} of {quote_value(row[names.id])} has two grades"
-                raise SourceError(what, place=f"{path}:{line}")
+                faults.error(line, f"{quote_value(row[names.docid])} of {quote_value(row[names.id])} has two grades")
         return qrels
 
     def read_submission(self, path: Path) -> Run:
@@ -206,7 +202,6 @@ class DescribedTask:
         )
 
     def _notes(self, right: Qrels, predictions: dict[str, Predictions], *, deep: bool) -> list[str]:
-        """Return the notes on the figures; ``deep`` adds a note on a cutoff beyond the longest list of docids."""
         unit = self._description.unit
         missing = sum(qid not in predictions for qid in right)
         notes = [f"{missing:,} of {len(right):,} {plural(unit)} are missing and count 0"] * bool(missing)
@@ -232,9 +227,8 @@ class DescribedTask:
             if not qid:
                 faults.error(line, f"{names.id} is empty")
             elif qid in predictions:
-                faults.error(
-                    line, f"{self._description.unit} {quote_value(qid)} is already on line {predictions[qid].line}"
-                )
+                before = predictions[qid].line
+                faults.error(line, f"{self._description.unit} {quote_value(qid)} is already on line {before}")
             elif (docids := docids_in(cell)) is None:
                 faults.error(line, f"{names.docids} {quote_value(cell)} is not a list like ['a', 'b']")
             else:
@@ -272,15 +266,11 @@ class DescribedTask:
             empty = next((name for name in needed if not row[name].strip()), None)
             if empty:
                 faults.error(line, f"column {empty} is empty")
-            if once and row[once] in first:
-                faults.error(
-                    line, f"{self._description.unit} {quote_value(row[once])} is already on line {first[row[once]]}"
-                )
-            if once:
-                first[row[once]] = line
+            if once and (before := first.setdefault(row[once], line)) != line:
+                faults.error(line, f"{self._description.unit} {quote_value(row[once])} is already on line {before}")
             rows.append((line, {name: row[name].strip() for name in needed}))
         if not rows:
-            raise SourceError(f"contains no {self._description.unit} at all", place=path)
+            faults.error(0, f"contains no {self._description.unit} at all")
         return rows
 
 

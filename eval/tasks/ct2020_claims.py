@@ -1,8 +1,7 @@
 """CheckThat! 2020 task 2: rank the claims that fact-checkers have verified for a tweet (English).
 
-A submission is a TREC run with tabs between its columns. The official checker refuses every rank other
-than 1, and every score with an exponent. Order and figures follow from the scores, by trec_eval's rules. A
-tweet without results counts 0.
+A submission is a TREC run with tabs between its columns. The official checker refuses every rank other than 1, and
+every score with an exponent. Order and figures follow trec_eval's rules. A tweet without results counts 0.
 """
 
 from __future__ import annotations
@@ -85,8 +84,8 @@ def lines(answers: Sequence[Answer], run_id: str) -> list[str]:
         if not np.isfinite(scores).all():
             raise QueryError("a score is not a finite float32 number")
         plain = (np.format_float_positional(value, unique=True, trim="0") for value in scores)
-        scored = zip(docids, plain, strict=True)
-        texts.append("".join(f"{qid}\tQ0\t{docid}\t1\t{value}\t{run_id}\n" for docid, value in scored))
+        hits = zip(docids, plain, strict=True)
+        texts.append("".join(f"{qid}\tQ0\t{docid}\t1\t{value}\t{run_id}\n" for docid, value in hits))
     return texts
 
 
@@ -94,7 +93,7 @@ def check(path: Path, input_path: Path | None = None) -> CheckReport:
     report = CheckReport(path)
     table = _read(path, report, submitted=True)
     if input_path is not None:
-        expected = {query.qid: None for query in read_queries(input_path)}
+        expected = [query.qid for query in read_queries(input_path)]
         check_ids(report, dict.fromkeys(table, 0), expected, name="tweet", source=str(input_path), missing="warning")
     return report
 
@@ -108,6 +107,7 @@ def _read(path: Path, faults: Faults, *, submitted: bool = False) -> ScoreTable:
     """Return the scores of a run; with ``submitted``, also report everything that the official checker would refuse."""
     table: ScoreTable = {}
     lines_of: dict[tuple[str, str], int] = {}
+    refused = "is refused by the official checker"
     for line, (tweet, q0, claim, rank, score_, _) in rows(path, faults, _LAYOUT, one_run=submitted):
         value = finite(score_)
         if value is None or abs(value) > LARGEST:
@@ -122,12 +122,9 @@ def _read(path: Path, faults: Faults, *, submitted: bool = False) -> ScoreTable:
         if len(scores) == DEPTH + 1:
             faults.error(line, f"is result {DEPTH + 1:,} of its tweet; at most {DEPTH:,} are allowed")
         if submitted and q0 != "Q0":
-            faults.error(line, f"{quote_value(q0)} is refused by the official checker: the second column must be Q0")
+            faults.error(line, f"{quote_value(q0)} {refused}: the second column must be Q0")
         if submitted and rank != "1":
-            faults.error(
-                line, f"rank {quote_value(rank)} is refused by the official checker: it must be 1 on every line"
-            )
+            faults.error(line, f"rank {quote_value(rank)} {refused}: it must be 1 on every line")
         if submitted and value is not None and not _SCORE.fullmatch(score_):
-            message = f"score {quote_value(score_)} is refused by the official checker: write it without an exponent"
-            faults.error(line, message)
+            faults.error(line, f"score {quote_value(score_)} {refused}: write it without an exponent")
     return table

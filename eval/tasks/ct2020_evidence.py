@@ -78,9 +78,8 @@ def read_gold(paths: Sequence[Path], note: Note = ignore) -> Qrels:
 
 
 def _judgements(path: Path, faults: Strict) -> Iterator[tuple[int, str, str, int]]:
-    filled = [
-        (line, text.split("\t" if "\t" in text else None)) for line, text in text_lines(path, faults) if text.strip()
-    ]
+    texts = text_lines(path, faults)
+    filled = [(line, text.split("\t" if "\t" in text else None)) for line, text in texts if text.strip()]
     places: Sequence[int | None] = range(len(_GOLD))
     if filled:
         names = [column_name(cell) for cell in filled[0][1]]
@@ -126,9 +125,9 @@ def lines(answers: Sequence[Answer], run_id: str) -> list[str]:
             raise QueryError(f"{quote_value(qid)} does not name a claim: give topic/tweet")
         docids = documents.docids[:DEPTH]
         columns([topic, tweet, run_id, *docids])
-        scored = enumerate(zip(docids, score_texts(documents.scores[:DEPTH]), strict=True), 1)
+        hits = enumerate(zip(docids, score_texts(documents.scores[:DEPTH]), strict=True), 1)
         texts.append(
-            "".join([f"{topic}\t{tweet}\t{rank}\t{docid}\t{score_}\t{run_id}\n" for rank, (docid, score_) in scored])
+            "".join(f"{topic}\t{tweet}\t{rank}\t{docid}\t{value}\t{run_id}\n" for rank, (docid, value) in hits)
         )
     return texts
 
@@ -137,7 +136,7 @@ def check(path: Path, input_path: Path | None = None) -> CheckReport:
     report = CheckReport(path)
     _, first = _read(path, report)
     if input_path is not None:
-        expected = {query.qid: None for query in read_queries(input_path)}
+        expected = [query.qid for query in read_queries(input_path)]
         check_ids(report, first, expected, name="claim", source=str(input_path))
     return report
 
@@ -167,12 +166,10 @@ def _read(path: Path, faults: Faults) -> tuple[ScoreTable, dict[str, int]]:
         first.setdefault(qid, line)
         claim = claims.setdefault(qid, _Claim())
         _take_rank(line, rank, claim, faults)
-        if snippet in claim.lines:
-            reason = (
-                f"snippet {quote_value(snippet)} of claim {quote_value(qid)} is already on line {claim.lines[snippet]}"
-            )
-            faults.error(line, reason)
-        claim.lines.setdefault(snippet, line)
+        before = claim.lines.setdefault(snippet, line)
+        if before != line:
+            which = f"snippet {quote_value(snippet)} of claim {quote_value(qid)}"
+            faults.error(line, f"{which} is already on line {before}")
         known = _SNIPPET.fullmatch(snippet)
         if known and known["topic"] != topic:
             faults.error(line, f"snippet {quote_value(snippet)} does not belong to topic {quote_value(topic)}")

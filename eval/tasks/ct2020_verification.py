@@ -55,9 +55,8 @@ def write(records: Iterable[tuple[str, str, str]], path: Path, run_id: str) -> N
     lines = []
     for topic, tweet, label in records:
         if label not in LABELS:
-            raise QueryError(
-                f"claim {quote_value(claim_key(topic, tweet))}: label {quote_value(label)} is neither TRUE nor FALSE"
-            )
+            problem = f"label {quote_value(label)} is neither TRUE nor FALSE"
+            raise QueryError(f"claim {quote_value(claim_key(topic, tweet))}: {problem}")
         lines.append(f"{column(topic)}\t{column(tweet)}\t{label}\t{run_id}\n")
     write_text(path, lines)
 
@@ -90,7 +89,7 @@ def check(path: Path, input_path: Path | None = None) -> CheckReport:
     verdicts = _read(path, report)
     if input_path is not None:
         lines = {qid: verdict.line for qid, verdict in verdicts.items()}
-        expected = {query.qid: None for query in read_queries(input_path)}
+        expected = [query.qid for query in read_queries(input_path)]
         check_ids(report, lines, expected, name="claim", source=str(input_path))
     return report
 
@@ -113,7 +112,7 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
         OFFICIAL: sum(parts[f"f1_{label}"] for label in LABELS) / len(LABELS),
         "accuracy": sum(a == b for a, b in pairs) / len(pairs),
     }
-    per_query = {qid: {"accuracy": float(right[qid].label == verdicts[qid].label)} for qid in right}
+    per_query = {qid: {"accuracy": float(a == b)} for qid, (a, b) in zip(right, pairs, strict=True)}
     never = [label for label in LABELS if all(label not in pair for pair in pairs)]
     notes = tuple(f"{label} is neither in the gold nor in the submission: its F1 counts as 0" for label in never)
     return Scores(official=OFFICIAL, unit="claim", values=values | parts, per_query=per_query, notes=notes)

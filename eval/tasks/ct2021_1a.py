@@ -45,6 +45,8 @@ OPTIONS = ()
 
 _LAYOUT = ("topic_id", "tweet_id", "score", "run_id")
 _TWEET = re.compile(r"[1-9][0-9]{16,22}")
+_REFUSED = "is refused by the official checker: give 17 to 23 digits"
+_REPEATED = "the last label of an id wins and every row counts"
 
 
 class ScoredTweet(NamedTuple):
@@ -116,9 +118,7 @@ def write(records: Iterable[tuple[str, str, float]], path: Path, run_id: str) ->
     lines = []
     for topic, tweet_id, score_ in records:
         if not _TWEET.fullmatch(tweet_id):
-            raise QueryError(
-                f"tweet_id {quote_value(tweet_id)} is refused by the official checker: give 17 to 23 digits"
-            )
+            raise QueryError(f"tweet_id {quote_value(tweet_id)} {_REFUSED}")
         lines.append(f"{column(topic or '-')}\t{tweet_id}\t{digits(score_)}\t{run_id}\n")
     write_text(path, lines)
 
@@ -131,9 +131,9 @@ def check(path: Path, input_path: Path | None = None) -> CheckReport:
     else:
         first: dict[str, int] = {}
         for row in submitted:
-            if first.setdefault(row.tweet_id, row.line) != row.line:
-                where = f"tweet {row.tweet_id} is already on line {first[row.tweet_id]}"
-                report.warning(row.line, f"{where}; check that the input repeats it too")
+            if (before := first.setdefault(row.tweet_id, row.line)) != row.line:
+                repeated = f"tweet {row.tweet_id} is already on line {before}"
+                report.warning(row.line, f"{repeated}; check that the input repeats it too")
     return report
 
 
@@ -147,17 +147,14 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
     values = figures(items, positives)
     tied = ties(items, positives)
     counts = [number for number in Counter(tweet.tweet_id for tweet in right.tweets).values() if number > 1]
-    repeats = (
-        f"the gold repeats ids ({len(counts)} on {sum(counts)} rows): as in the official scorer, "
-        f"the last label of an id wins and every row counts"
-    )
+    repeats = f"the gold repeats ids ({len(counts)} on {sum(counts)} rows): as in the official scorer"
     return Scores(
         official=OFFICIAL,
         unit="file",
         values=values,
         per_query={report.path.stem: values},
         ties=find_changed(tied.worst, tied.best) if tied else {},
-        notes=(*report.notes, *[repeats] * bool(counts), *tie_note(values["AP"], tied)),
+        notes=(*report.notes, *[f"{repeats}, {_REPEATED}"] * bool(counts), *tie_note(values["AP"], tied)),
     )
 
 
@@ -165,9 +162,7 @@ def _read(path: Path, faults: Faults) -> list[ScoredTweet]:
     submitted = []
     for line, (topic, tweet_id, score_, _) in rows(path, faults, _LAYOUT, one_run=True):
         if not _TWEET.fullmatch(tweet_id) and not is_header(line, score_):
-            faults.error(
-                line, f"tweet_id {quote_value(tweet_id)} is refused by the official checker: give 17 to 23 digits"
-            )
+            faults.error(line, f"tweet_id {quote_value(tweet_id)} {_REFUSED}")
         value = read_score(line, score_, faults)
         if value is not None:
             submitted.append(ScoredTweet(line, topic, tweet_id, value))
@@ -175,7 +170,6 @@ def _read(path: Path, faults: Faults) -> list[ScoredTweet]:
 
 
 def _check_tweets(report: CheckReport, submitted: Sequence[ScoredTweet], tweets: Sequence[Tweet], source: str) -> None:
-    """Report ids that are missing, unknown, or repeated more or less often than in the input, and wrong topics."""
     allowed = Counter(tweet.tweet_id for tweet in tweets)
     lines: dict[str, list[int]] = {}
     for row in submitted:
@@ -191,6 +185,5 @@ def _check_tweets(report: CheckReport, submitted: Sequence[ScoredTweet], tweets:
     topics = {(tweet.topic or "-", tweet.tweet_id) for tweet in tweets}
     for row in submitted:
         if row.tweet_id in allowed and (row.topic, row.tweet_id) not in topics:
-            report.warning(
-                row.line, f"topic {quote_value(row.topic)} is not the topic of tweet {row.tweet_id} in {source}"
-            )
+            where = f"tweet {row.tweet_id} in {source}"
+            report.warning(row.line, f"topic {quote_value(row.topic)} is not the topic of {where}")

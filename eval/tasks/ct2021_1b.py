@@ -58,9 +58,7 @@ def read_queries(path: Path) -> list[TaskQuery]:
 
 
 def read_gold(paths: Sequence[Path]) -> list[list[int]]:
-    return [
-        [read_label(sentence.line, sentence.label, Strict(path)) for sentence in read_sentences(path)] for path in paths
-    ]
+    return [[read_label(row.line, row.label, Strict(path)) for row in read_sentences(path)] for path in paths]
 
 
 def read_statements(path: Path, *, labelled: bool) -> list[Statement]:

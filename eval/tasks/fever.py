@@ -52,7 +52,6 @@ class Prediction(NamedTuple):
 class Truth(NamedTuple):
     """The gold of a claim: the label in capitals, and groups of sentences; each whole group is enough evidence."""
 
-    line: int
     claim: str
     label: str
     groups: list[list[Sentence]]
@@ -86,9 +85,8 @@ def write(records: Iterable[tuple[str, str, Sequence[tuple[str, int]]]], path: P
     lines = []
     for claim, label, evidence in records:
         if label.upper() not in LABELS:
-            raise QueryError(
-                f"claim {quote_value(claim)}: label {quote_value(label)} is not one of {', '.join(LABELS)}"
-            )
+            problem = f"label {quote_value(label)} is not one of {', '.join(LABELS)}"
+            raise QueryError(f"claim {quote_value(claim)}: {problem}")
         number = whole(claim)
         own = claim if number is None or str(number) != claim else number
         pairs = [[page, line] for page, line in evidence]
@@ -110,10 +108,9 @@ def read_claims(path: Path, *, labelled: bool) -> list[Claim]:
     labelled_claims = []
     for claim, truth in zip(claims, read_gold([path]), strict=True):
         # A claim without evidence has a group that names no sentence; this group is left out.
-        named = (
-            tuple((page, at) for page, at in group if page is not None and at is not None) for group in truth.groups
-        )
-        labelled_claims.append(claim._replace(label=truth.label, groups=tuple(group for group in named if group)))
+        named = [[(page, at) for page, at in group if page is not None and at is not None] for group in truth.groups]
+        groups = tuple(tuple(group) for group in named if group)
+        labelled_claims.append(claim._replace(label=truth.label, groups=groups))
     return labelled_claims
 
 
@@ -135,11 +132,9 @@ def check(path: Path, input_path: Path | None = None) -> CheckReport:
         first = {claim: numbers[0] for claim, numbers in lines.items()}
         check_ids(report, first, expected, name="claim", source=str(input_path))
         for claim, number in expected.items():
-            if 0 < len(lines.get(claim, ())) < number:
-                reason = (
-                    f"claim {quote_value(claim)} is {number} times in {input_path}, but {len(lines[claim])} times here"
-                )
-                report.error(0, f"{reason}: every claim needs a prediction")
+            if 0 < (there := len(lines.get(claim, ()))) < number:
+                times = f"{number} times in {input_path}, but {there} times here"
+                report.error(0, f"claim {quote_value(claim)} is {times}: every claim needs a prediction")
     return report
 
 
@@ -186,10 +181,8 @@ def _pair_rows(
     if len(by_id) == len(predictions) == len(right) and set(by_id) == known:
         return [(by_id[truth.claim], truth) for truth in right], ()
     if len(predictions) != len(right):
-        lengths = (
-            f"has {format_count(len(predictions), 'prediction')}, but the gold has {format_count(len(right), 'claim')}"
-        )
-        raise CheckFailed(f"{lengths}: every claim needs one prediction", place=path)
+        own, wanted = format_count(len(predictions), "prediction"), format_count(len(right), "claim")
+        raise CheckFailed(f"has {own}, but the gold has {wanted}: every claim needs one prediction", place=path)
     unique = len(known) == len(ids) and len(by_id) == len(predictions)
     has_ids = not any(claim.startswith(NUMBERED) for claim in (ids[0], predictions[0].claim))
     if unique and has_ids and not known & set(by_id):
@@ -220,9 +213,8 @@ def _read_evidence(line: int, row: Mapping[str, Any], faults: Faults) -> Iterato
             faults.error(line, f"predicted_evidence contains {quote_value(str(item))}, not a [page, line] pair")
             continue
         if tuple(item) in seen:
-            faults.warning(
-                line, f"contains {quote_value(item[0])} line {item[1]} twice, and both count in the precision"
-            )
+            twice = f"{quote_value(item[0])} line {item[1]} twice"
+            faults.warning(line, f"contains {twice}, and both count in the precision")
         seen.add(tuple(item))
         yield item[0], item[1]
 
@@ -234,15 +226,13 @@ def _truth(line: int, row: Mapping[str, Any], faults: Strict) -> Truth:
     for sentence in (sentence for group in groups for sentence in group):
         page, number = (sentence[2], sentence[3]) if isinstance(sentence, list) and len(sentence) == 4 else ("", "")
         if not (isinstance(page, str) and type(number) is int) and (page, number) != (None, None):
-            faults.error(
-                line, f"evidence contains {quote_value(str(sentence))}, not [annotation, evidence, page, line]"
-            )
+            odd = quote_value(str(sentence))
+            faults.error(line, f"evidence contains {odd}, not [annotation, evidence, page, line]")
     sentences = [[(sentence[2], sentence[3]) for sentence in group] for group in groups]
-    return Truth(line, _id(line, row, faults), _label(line, row, "label", faults), sentences)
+    return Truth(_id(line, row, faults), _label(line, row, "label", faults), sentences)
 
 
 def _id(line: int, row: Mapping[str, Any], faults: Faults) -> str:
-    """Return a claim's id; for a claim without one, a name with its line number."""
     value = row.get("id", f"{NUMBERED}{line}")
     if isinstance(value, bool) or not isinstance(value, int | str) or value == "":
         faults.error(line, f"id {quote_value(str(value))} is neither a number nor a text")

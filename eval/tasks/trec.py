@@ -1,11 +1,7 @@
 """Any retrieval task in TREC's files: runs, judgements (also BEIR's) and topics.
 
-trec_eval ignores the ranks and the order of lines, refuses a repeated docid, and divides P@k by k. Judged queries that
-a run lacks count 0, as with trec_eval's option ``-c``.
-
-A check is stricter than a score. A submitted file must hold one run, whose ranks and scores give one order. A check
-therefore reports ranks with gaps, rising scores and a second run id as errors. A score treats any run as trec_eval
-does, and adds notes on the oddities of its file.
+Judged queries that a run lacks count 0, as with trec_eval's option ``-c``. A score treats any run as trec_eval does.
+A check is stricter: ranks with gaps, rising scores and a second run id are errors.
 """
 
 from __future__ import annotations
@@ -60,20 +56,13 @@ def check(path: Path, input_path: Path | None = None) -> CheckReport:
     report = CheckReport(path)
     table = read_run_scores(path, report, submitted=True)
     if input_path is not None:
-        expected = {query.qid: None for query in read_queries(input_path)}
+        expected = [query.qid for query in read_queries(input_path)]
         check_ids(report, dict.fromkeys(table, 0), expected, name="query", source=str(input_path), missing="warning")
     return report
 
 
 def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
-    measures = options.measures or MEASURES
+    measures, identical = options.measures or MEASURES, {"ignore_identical_ids": options.ignore_identical_ids}
     return ranking.score_files(
-        gold,
-        runs,
-        read_gold,
-        read_scores,
-        measures,
-        unit="query",
-        official=OFFICIAL,
-        ignore_identical_ids=options.ignore_identical_ids,
+        gold, runs, read_gold, read_scores, measures, unit="query", official=OFFICIAL, **identical
     )

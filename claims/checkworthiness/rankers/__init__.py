@@ -22,8 +22,7 @@ from ...settings import Config
 class Ranker(Protocol):
     """Scores statements; a higher score means more worth checking."""
 
-    explains: bool
-    """Whether the score follows from the words, so that leaving out a word shows its weight."""
+    explains: bool  # whether the score follows from the words, so that leaving out a word shows its weight
 
     def score(self, statements: Sequence[Statement]) -> NDArray[np.float64]:
         """Return a finite score for each statement, in their order."""

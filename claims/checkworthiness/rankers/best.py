@@ -33,7 +33,7 @@ from ...learning.folds import (
 )
 from ...learning.models import within
 from ...settings import JOINT, Config
-from ..members import Member, MemberReader, Model, applies, restore_member
+from ..members import Member, MemberReader, applies, restore_member
 from ..members import kind as member_kind
 from . import Trained
 
@@ -49,8 +49,7 @@ class BestRanker:
     explains = True
 
     def __init__(self, readers: Mapping[str, MemberReader], stacks: Mapping[str, Stack]) -> None:
-        self._readers = readers
-        self._stacks = stacks
+        self._readers, self._stacks = readers, stacks
 
     def score(self, statements: Sequence[Statement]) -> NDArray[np.float64]:
         """Return the log-odds of being worth checking."""
@@ -62,10 +61,8 @@ class BestRanker:
                 raise QueryError(f"the model did not learn from language {language!r}, only from {known}")
             rows, stack = np.flatnonzero(languages == language), self._stacks[language]
             own = [statements[int(row)] for row in rows]
-            readers = {name: self._readers[_key(language, name)] for name in stack.weights}
-            scores[rows] = stack.score(
-                {name: reader.model.score(reader.member.features(own)) for name, reader in readers.items()}
-            )
+            readers = ((name, self._readers[_key(language, name)]) for name in stack.weights)
+            scores[rows] = stack.score({name: one.model.score(one.member.features(own)) for name, one in readers})
         return scores
 
     def probability(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -98,8 +95,7 @@ def train(statements: Sequence[Statement], config: Config, progress: Progress) -
     readers = {}
     for key in sorted({_key(language, name) for language, stack in stacks.items() for name in stack.weights}):
         where, _, name = key.partition("/")
-        best = tried[where][name]
-        own = among[where]
+        best, own = tried[where][name], among[where]
         model = best.member.fit(best.rows, own.labels, own.weights, best.strength, config.claims.seed)
         readers[key] = MemberReader(best.member, model)
     return Trained(BestRanker(readers, stacks), figures)
@@ -195,11 +191,9 @@ def _trial(name: str, among: _Population, config: Config) -> _Trial:
     member, labels = member_kind(name).make(among.statements, config), among.labels
     rows = member.features(among.statements)
     if member_kind(name).forwards:
-        dated = among.blocks >= 0
-        blocks = [
-            (dated & (among.blocks < block), among.blocks == block) for block in range(1, int(among.blocks.max()) + 1)
-        ]
-        parts = [part for part in blocks if len(set(labels[part[0]].tolist())) == 2]
+        blocks, dated = among.blocks, among.blocks >= 0
+        parts = [(dated & (blocks < block), blocks == block) for block in range(1, int(blocks.max()) + 1)]
+        parts = [part for part in parts if len(set(labels[part[0]].tolist())) == 2]
     else:
         parts = [(among.folds != fold, among.folds == fold) for fold in sorted(set(among.folds.tolist()))]
     mean = float(labels.mean())
@@ -207,8 +201,7 @@ def _trial(name: str, among: _Population, config: Config) -> _Trial:
     def held_out(strength: float) -> NDArray[np.float64]:
         def score(part: tuple[NDArray[np.bool_], NDArray[np.bool_]]) -> NDArray[np.float64]:
             learned, tested = part
-            weights = among.weights[learned]
-            model: Model = member.fit(rows[learned], labels[learned], weights, strength, config.claims.seed)
+            model = member.fit(rows[learned], labels[learned], among.weights[learned], strength, config.claims.seed)
             return model.score(rows[tested])
 
         scores = np.full(len(labels), math.log(mean / (1 - mean)))

@@ -1,14 +1,11 @@
 """A network for many languages: a claim head and a language head over a sentence encoder or character n-grams.
 
-For each fold of the training statements, a network is trained on the other folds. The ranker averages the scores of all
-networks. Each network also scores the fold that it did not learn from, which gives the cross-validated figures.
+The ranker averages networks, one for each fold, that learned from the other folds; the scores of the left out fold give
+the cross-validated figures. The design is that of UPV at CheckThat! 2021 ("Mitigating Cultural Differences for
+Identifying Multi-lingual Check-worthy Claims"): the loss of the language head is added, its gradient is not reversed.
+Torch trains the networks, and numpy runs them.
 
-Each head has a loss; ``claim_weight`` weights the two. The design is that of UPV at CheckThat! 2021 ("Mitigating
-Cultural Differences for Identifying Multi-lingual Check-worthy Claims"): the language head adds to the loss, and its
-gradient is not reversed. Torch trains the networks, and numpy runs them.
-
-:func:`tune` trains a whole sentence encoder with the two heads. A tuned encoder is a model like its base:
-``claims.multilingual.encoder`` or ``encoder.model`` may name it. The heads are not kept.
+:func:`tune` trains a whole sentence encoder with the two heads, which are not kept.
 """
 
 from __future__ import annotations
@@ -63,12 +60,11 @@ class Network:
             if buckets != width:
                 raise ValueError(f"grams.weight has {buckets} rows, not {width}")
             width = dimension
-        for layer in ("shared", "claim.0", "claim.2"):
-            if layer != "shared" or "shared.weight" in self.tensors:
-                weight, bias = self.tensors[f"{layer}.weight"], self.tensors[f"{layer}.bias"]
-                if weight.ndim != 2 or weight.shape[1] != width or bias.shape != weight.shape[:1]:
-                    raise ValueError(f"{layer} does not fit the layer before it")
-                width = int(weight.shape[0])
+        for layer in (*["shared"] * ("shared.weight" in self.tensors), "claim.0", "claim.2"):
+            weight, bias = self.tensors[f"{layer}.weight"], self.tensors[f"{layer}.bias"]
+            if weight.ndim != 2 or weight.shape[1] != width or bias.shape != weight.shape[:1]:
+                raise ValueError(f"{layer} does not fit the layer before it")
+            width = int(weight.shape[0])
         if width != 2:
             raise ValueError("the claim head does not have two outputs")
 
@@ -94,13 +90,10 @@ class MultilingualRanker:
     explains = True
 
     def __init__(self, reader: Reader, networks: Sequence[Network], slope: float, bias: float) -> None:
-        self._reader = reader
-        self._networks = networks
-        self._slope = slope
-        self._bias = bias
+        self._reader, self._networks, self._slope, self._bias = reader, networks, slope, bias
 
     def score(self, statements: Sequence[Statement]) -> NDArray[np.float64]:
-        rows = _rows(self._reader, statements)
+        rows = self._reader.encode_document([statement.text for statement in statements])
         return np.asarray(np.mean([network.score(rows) for network in self._networks], axis=0))
 
     def probability(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -116,10 +109,6 @@ class MultilingualRanker:
             tensors[_RARITY] = self._reader.rarity
         settings = {"networks": len(self._networks), "slope": self._slope, "bias": self._bias}
         return State(settings | {"encoder": self._reader.name, "revision": self._reader.revision}, tensors)
-
-
-def _rows(reader: Reader, statements: Sequence[Statement]) -> Any:
-    return reader.encode_document([statement.text for statement in statements])
 
 
 class Examples(NamedTuple):
@@ -182,11 +171,8 @@ def restore(state: State, config: Config) -> MultilingualRanker:
     else:
         reader = _same_encoder(str(settings["encoder"]), config)
     if reader.revision != settings["revision"]:
-        raise MachineError(
-            f"the model was trained with encoder {settings['encoder']} ({settings['revision']}), but on this "
-            f"machine its revision is {reader.revision}",
-            remedy="train again",
-        )
+        trained = f"the model was trained with encoder {settings['encoder']} ({settings['revision']})"
+        raise MachineError(f"{trained}, but on this machine its revision is {reader.revision}", remedy="train again")
     tensors: dict[str, dict[str, NDArray[np.float32]]] = defaultdict(dict)
     for name in state.tensors.keys() - {_RARITY}:
         place, _, layer = name.partition("/")
@@ -212,9 +198,8 @@ def _same_encoder(name: str, config: Config) -> OnnxEncoder:
     try:
         return _encoder(settings, config)
     except MachineError as error:
-        raise MachineError(
-            f"{error}", remedy="if you trained the encoder yourself, set claims.multilingual.encoder to its folder"
-        ) from None
+        remedy = "if you trained the encoder yourself, set claims.multilingual.encoder to its folder"
+        raise MachineError(f"{error}", remedy=remedy) from None
 
 
 def _train_network(examples: Examples, settings: MultilingualSettings, languages: int, seed: int) -> Network:
@@ -317,11 +302,8 @@ def tune(statements: Sequence[Statement], config: Config, target: Path) -> None:
     """
     settings = config.claims.multilingual
     if settings.encoder == CHARACTERS:
-        raise QueryError(
-            "the encoder 'characters' cannot be trained without its heads",
-            place="claims.multilingual.encoder",
-            remedy="give a sentence encoder",
-        )
+        problem = "the encoder 'characters' cannot be trained without its heads"
+        raise QueryError(problem, place="claims.multilingual.encoder", remedy="give a sentence encoder")
     if target.exists():
         raise QueryError("already exists", place=target, remedy="give a new folder")
     if not target.parent.is_dir():
@@ -349,7 +331,6 @@ def tune(statements: Sequence[Statement], config: Config, target: Path) -> None:
 
 
 def _whole_network(encoder: Any, settings: MultilingualSettings, languages: int, seed: int) -> Any:
-    """Return the network from texts to the logits of both heads."""
     import torch
 
     torch.manual_seed(seed)
@@ -364,10 +345,8 @@ def _whole_network(encoder: Any, settings: MultilingualSettings, languages: int,
             self.heads = _heads(int(width()), settings, languages)
 
         def forward(self, texts: Sequence[str]) -> Any:
-            inputs = {
-                name: value.to(encoder.device) if hasattr(value, "to") else value
-                for name, value in read(list(texts)).items()
-            }
-            return self.heads(self.encoder(inputs)["sentence_embedding"])
+            inputs = read(list(texts)).items()
+            moved = {name: value.to(encoder.device) if hasattr(value, "to") else value for name, value in inputs}
+            return self.heads(self.encoder(moved)["sentence_embedding"])
 
     return Whole()

@@ -37,10 +37,7 @@ class NgramRanker:
     explains = True
 
     def __init__(self, vocabulary: NgramVocabulary, supports: Any, weights: NDArray[np.float64], bias: float) -> None:
-        self._vocabulary = vocabulary
-        self._supports = supports
-        self._weights = weights
-        self._bias = bias
+        self._vocabulary, self._supports, self._weights, self._bias = vocabulary, supports, weights, bias
         self._norms = np.asarray(supports.multiply(supports).sum(axis=1)).ravel()
 
     def score(self, statements: Sequence[Statement]) -> NDArray[np.float64]:

@@ -1,7 +1,7 @@
 """The model that reads claim and evidence: two logistic regressions on the features of both.
 
-One decides whether the evidence is relevant to the claim, the other what relevant evidence says. If no label
-is for undecided claims, as in CheckThat! 2020, or if there are only two labels, one regression is enough.
+One decides whether the evidence is relevant to the claim, the other what it says. For two labels, or without a label
+for undecided claims, as in CheckThat! 2020, one regression is enough.
 """
 
 from __future__ import annotations
@@ -40,9 +40,7 @@ class EvidenceModel:
     """Logistic regressions on the standardised features ``names``; ``says`` judges what the evidence says."""
 
     def __init__(self, says: Logistic, names: list[str], bearing: Bearing | None = None) -> None:
-        self._says = says
-        self._names = names
-        self._bearing = bearing
+        self._says, self._names, self._bearing = says, names, bearing
 
     def probabilities(self, cases: Cases) -> NDArray[np.float64]:
         says = self._says.probabilities(cases.features)
@@ -65,23 +63,15 @@ def fit(cases: Cases, classes: NDArray[np.int64], labels: Sequence[str], setting
     """Learn the weights; use two regressions if exactly one of three or more labels is undecided."""
     (names,) = (names for names in _KNOWN if len(names) == cases.features.shape[1])
     open_labels = [number for number, label in enumerate(labels) if stance_of(label) == "neither"]
+    strength = settings.regularisation
     if len(open_labels) != 1 or len(labels) < 3:
-        return EvidenceModel(fit_logistic(cases.features, classes, settings.regularisation, standardised=True), names)
+        return EvidenceModel(fit_logistic(cases.features, classes, strength, standardised=True), names)
     (undecided,) = open_labels
     bears = classes != undecided
-    return EvidenceModel(
-        fit_logistic(cases.features[bears], classes[bears], settings.regularisation, standardised=True),
-        names,
-        Bearing(
-            fit_logistic(
-                cases.features[:, _bearing_columns(names)],
-                bears.astype(np.int64),
-                settings.bearing_regularisation,
-                standardised=True,
-            ),
-            undecided,
-        ),
-    )
+    says = fit_logistic(cases.features[bears], classes[bears], strength, standardised=True)
+    read, answers = cases.features[:, _bearing_columns(names)], bears.astype(np.int64)
+    bearing = fit_logistic(read, answers, settings.bearing_regularisation, standardised=True)
+    return EvidenceModel(says, names, Bearing(bearing, undecided))
 
 
 def restore(state: State) -> EvidenceModel:

@@ -36,16 +36,14 @@ class HypothesisModel:
         return self._logistic.probabilities(self._vocabulary.vectors(cases.texts))
 
     def state(self) -> State:
-        return State(
-            {"terms": list(self._vocabulary.terms)}, {"idf": self._vocabulary.weights, **self._logistic.tensors}
-        )
+        terms = list(self._vocabulary.terms)
+        return State({"terms": terms}, {"idf": self._vocabulary.weights, **self._logistic.tensors})
 
 
 def fit(cases: Cases, classes: NDArray[np.int64], labels: Sequence[str], settings: VerdictSettings) -> HypothesisModel:
     vocabulary = learn_ngrams(cases.texts, _words, sublinear=True)
-    return HypothesisModel(
-        vocabulary, fit_logistic(vocabulary.vectors(cases.texts), classes, _STRENGTH, standardised=False)
-    )
+    logistic = fit_logistic(vocabulary.vectors(cases.texts), classes, _STRENGTH, standardised=False)
+    return HypothesisModel(vocabulary, logistic)
 
 
 def restore(state: State) -> HypothesisModel:

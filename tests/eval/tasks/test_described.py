@@ -61,6 +61,7 @@ BAD = {
     "key": ("k: 12", "depth: 12", "submission.depth: there is no such setting"),
     "cutoff": ("k: 12", "k: 0", "submission.k: expected int >= 1"),
     "language": ("summary:", "languages: [english]\nsummary:", "languages[0]: expected str matching"),
+    "code": ("summary:", "languages: [xx]\nsummary:", "languages: 'xx' is not a code of ISO 639"),
     "pattern": ("summary:", "docid: {pattern: '[', name: id}\nsummary:", "docid.pattern: is not a regular expression:"),
     "twice": ("measure:", "summary: again\nmeasure:", "the key 'summary' is already on line 1"),
     "nothing": (DESCRIPTION, "", "expected object, got null"),
