@@ -135,7 +135,8 @@ class ServedSource:
         numbered = [{"qid": str(number), "text": text} for number, text in enumerate(texts)]
         headers = {"Content-Type": "application/json", "Accept": accept, **self._headers}
         undated = "keep" if choices.undated else None
-        fields = {**choices._asdict(), "filter": list(choices.pairs()) or None, "undated": undated}
+        stages = None if choices.stages is None else list(choices.stages)
+        fields = {**choices._asdict(), "filter": list(choices.pairs()) or None, "undated": undated, "stages": stages}
         named = {name: value for name, value in fields.items() if value not in (None, "")}
         content = msgspec.json.encode({"queries": numbered, **named})
         # The scheme of the address is http or https: see _ADDRESS.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
@@ -17,7 +19,7 @@ from ..retrieval.lucene.jvm import java_thread
 from ..retrieval.search.evidence import Evidence
 from ..retrieval.search.index import Index, open_index
 from ..retrieval.search.options import Search
-from ..settings import load
+from ..settings import Config, load
 
 SCHEMES = ("http://", "https://")
 TEXT_FIELDS = ("title", "url", "date", "language", "source", "topic", "kind")
@@ -109,10 +111,15 @@ def errors_as(kind: type[Exception]) -> Iterator[None]:
         raise kind(error.line) from error
 
 
+def _config() -> Config:
+    return load() if os.environ.get("FACTSEEK_CONFIG") or Path("factseek.yaml").is_file() else Config()
+
+
 class LocalSource:
     """The index in ``folder``, opened at the first search; later searches use the same state until :meth:`close`.
 
-    The configuration is that of the working directory or of ``$FACTSEEK_CONFIG``, as for a command.
+    The configuration is ``$FACTSEEK_CONFIG``, else ``./factseek.yaml``. A ``config.yaml`` may belong to the program
+    that uses this library.
     """
 
     def __init__(self, folder: str) -> None:
@@ -147,7 +154,7 @@ class LocalSource:
         with nullcontext() if is_main else java_thread():
             with self._opening:
                 if self._index is None:
-                    self._index = open_index(self._folder, load())
+                    self._index = open_index(self._folder, _config())
                 index = self._index
             yield index
 

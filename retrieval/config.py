@@ -291,8 +291,10 @@ def convert(raw: Any, place: str, kind: type[AnyConfig]) -> AnyConfig:
         raise ConfigError("is nested too deeply", place=place) from None
     for fault in _unknown_names(config):
         raise ConfigError(fault, place=place)
-    if config.search.k > config.search.max_k:
-        raise ConfigError(f"search.k: {config.search.k} is more than search.max_k, {config.search.max_k}", place=place)
+    if (search := config.search).k > search.max_k:
+        if search.k != SearchSettings().k:
+            raise ConfigError(f"search.k: {search.k} is more than search.max_k, {search.max_k}", place=place)
+        config = msgspec.structs.replace(config, search=msgspec.structs.replace(search, k=search.max_k))
     given = tuple(getattr(config, name) for name, group in groups.items() if getattr(config, name) != group())
     return msgspec.structs.replace(view(config, kind), plugins=given)
 
@@ -312,14 +314,14 @@ def check(config: AnyConfig) -> AnyConfig:
 def check_group(group: Settings, name: str) -> None:
     """Raise QueryError with the dotted key if a setting of the group ``name``, made in Python, is invalid."""
     try:
-        msgspec.convert(msgspec.to_builtins(group), type(group))
+        msgspec.convert(msgspec.to_builtins(group, enc_hook=dict), type(group))
     except msgspec.ValidationError as error:
         raise QueryError(f"{name}.{explain(error, type(group))}") from None
 
 
 def to_mapping(config: Config) -> dict[str, Any]:
     """Return settings as the mapping of a configuration file, to be stored or sent; :func:`convert` reads it."""
-    mapping: dict[str, Any] = msgspec.to_builtins(config)
+    mapping: dict[str, Any] = msgspec.to_builtins(config, enc_hook=dict)
     del mapping["plugins"]
     groups = {type(group).__module__.rpartition(".")[2]: group for group in config.plugins}
     return mapping | {name: msgspec.to_builtins(group) for name, group in groups.items()}

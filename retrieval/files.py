@@ -49,9 +49,9 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
     A symbolic link stays, and the file that it leads to is replaced.
     """
-    path = path.resolve() if path.is_symlink() else path
-    temporary = temporary_beside(path)
     with os_errors_reported(path):
+        path = Path(os.path.realpath(path)) if path.is_symlink() else path
+        temporary = temporary_beside(path)
         try:
             with temporary.open("wb") as file:
                 yield file
@@ -95,8 +95,9 @@ def read_regular(path: Path) -> bytes:
 
 def writable(path: Path, inputs: Iterable[Path] = ()) -> None:
     """Raise QueryError, before any work, if a result cannot be written to ``path``, or would overwrite an input."""
-    if not path.parent.is_dir():
-        raise QueryError(f"there is no folder {path.parent}", place=path, remedy="create it first")
+    parent = Path(os.path.realpath(path)).parent if path.is_symlink() else path.parent
+    if not parent.is_dir():
+        raise QueryError(f"there is no folder {parent}", place=path, remedy="create it first")
     if path.is_dir():
         raise QueryError("is a folder", place=path, remedy="give a file")
     if path.exists() and not path.is_file():
@@ -111,7 +112,7 @@ def check_distinct(paths: Sequence[Path]) -> None:
     """Raise QueryError, before any work, if two results of a command would be written to the same file."""
     seen: set[Path] = set()
     for path in paths:
-        place = path.parent.resolve() / path.name
+        place = Path(os.path.realpath(path))
         if place in seen:
             raise QueryError("is also another result of this command", place=path, remedy="give another file")
         seen.add(place)

@@ -106,6 +106,7 @@ class DateError(QueryError):
         super().__init__(f"{name} {self.unnamed}")
 
 
+@lru_cache(maxsize=64)
 def days_of(since: str, as_of: str) -> tuple[str, str]:
     """Return the first and the last day of date bounds, ``""`` for no bound; each may be a day, a month or a year.
 

@@ -234,10 +234,10 @@ class TermCache:
             new = chunks - known
             long = {chunk for chunk in new if len(chunk) > LONGEST_REMEMBERED}
             if new := new - long:
+                if len(new) > self._most:  # do not cache a text of so many chunks
+                    known, chunks_of, new = set(), {}, chunks - long
                 words = {chunk: [word for _, _, word in _words_and_parts(fold(chunk))] for chunk in new}
                 terms_of = self._terms_of({word for chunk in new for word in words[chunk]})
-                if len(new) > self._most:
-                    known, chunks_of = set(), {}
                 for chunk in new:
                     for term in {term for word in words[chunk] for term in terms_of[word]}:
                         chunks_of.setdefault(term, set()).add(chunk)
@@ -255,7 +255,7 @@ class TermCache:
     def _terms_of(self, words: Collection[str]) -> Terms:
         """Return the terms of words; analyse all new words in one call, and cache the short ones."""
         terms = {word: made for word in words if (made := self._words.get(word)) is not None}
-        if len(self._words) + len(self._chunks[0]) > self._most:
+        if len(self._words) + len(self._chunks[0]) + len(self._places) > self._most:
             self._words, self._chunks, self._places = {}, (set(), {}), {}
         if new := sorted(set(words) - terms.keys()):
             terms.update(zip(new, self._analyze(new), strict=True))

@@ -15,7 +15,7 @@ from flask import request, url_for
 from werkzeug.datastructures import FileStorage
 
 from ...indexer.collections import ReadOptions, reader, webpages
-from ...indexer.collections._documents import other_language
+from ...indexer.collections._documents import check_docid, other_language
 from ...indexer.collections._office import PDF, SHEETS
 from ...indexer.collections._tables import is_table, kind_for, start_of
 from ...indexer.collections.jsonl import export_document, unread_date
@@ -23,6 +23,7 @@ from ...indexer.passages import split
 from ...indexer.queue import Job, Queue
 from ...retrieval.domain import Document
 from ...retrieval.errors import QueryError, SourceError
+from ...retrieval.filters import last_day
 from ...retrieval.records.table_shape import LOOKED_AT, shape_of_start
 from ..auth import check_key
 from ..errors import BadInput, RefusedError
@@ -172,8 +173,10 @@ def _with_typed_fields(documents: list[Document], form: AddState) -> tuple[list[
     if len(documents) == 1:
         typed = {name: getattr(form, name) for name in _OF_ONE if getattr(form, name)}
         documents = [documents[0]._replace(**typed)]
-        if unread_date(documents[0]):
+        if form.date and not last_day(form.date):
             raise BadInput("date", f"{form.date[:40]!r} is not a date; write it as 2020-03-01, 2020-03 or 2020")
+        if form.docid and (reason := check_docid(form.docid)):
+            raise BadInput("docid", reason)
     else:
         documents = [
             document._replace(source=document.source or form.source, topic=document.topic or form.topic)

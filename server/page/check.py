@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any, Literal
 
@@ -38,7 +38,10 @@ _STAMP = re.compile(r"^\s*[\[(]?\d{1,2}:\d{2}(:\d{2})?([.,]\d+)?[\])]?\s*")
 _LONGEST_TWEET, _FEW = 280, 4
 """The maximum number of characters of a tweet, and twice the minimum number of lines with a speaker or a time."""
 _SPEAKER = re.compile(r"^(?P<speaker>(?:[^\W\d_]{2,4}\. )?[^\W\d_][^:：.!?؟。]{0,60})(?::\s+|：\s*)(?P<said>\S.*)$")
-_VOICE, _TAG = re.compile(r"<v(?:\.\S*)?\s+([^>]+)>"), re.compile(r"</?[a-zA-Z][^>]*>")
+_DASHES = ("-", "–", "—")
+"""The beginnings of a line that another person says, in subtitles."""
+_VOICE = re.compile(r"<v(?:\.[^\s<>]{0,80}+)?\s{1,9}+([^<>]{1,200})>")
+_TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
 """The tag of a speaker in WebVTT, and any other tag of subtitles."""
 
 
@@ -98,7 +101,8 @@ def _column_of_tweets(text: str) -> tuple[str, int] | None:
         at = column_at(columns, _TEXTS)
         if at is not None and len(columns) > 1:
             return delimiter, at
-    return (",", 0) if column_name(header.strip('" ')) in _TEXTS[:2] else None
+    # No tweet contains this delimiter, so a tweet with commas is one cell, and quotes are still read.
+    return ("\x1f", 0) if column_name(header.strip('" ')) in _TEXTS[:2] else None
 
 
 def _without_separator_line(text: str) -> str:
@@ -110,21 +114,26 @@ def _without_separator_line(text: str) -> str:
 
 def _split_by_speaker(text: str) -> Iterator[tuple[str, str]]:
     """Yield each sentence of a transcript with its speaker; a speaker continues until another is named."""
-    speaker, parts = "", list[tuple[str, str]]()
+    speaker, lines = "", list[str]()
     has_times = any(_SUBTITLE.match(line.strip()) for line in text.splitlines())
     for line in text.splitlines():
         if _TIMED.fullmatch(line.strip()):
             continue
         spoken = _STAMP.sub("", _TAG.sub("", _VOICE.sub(r"\1: ", line)) if has_times else line).strip()
         named = _SPEAKER.match(spoken)
+        # In subtitles, a sentence may go on in the next line, unless somebody else speaks.
+        if not has_times or named or spoken.startswith(_DASHES) or sum(map(len, lines)) > _LONGEST_TWEET:
+            yield from _sentences_of(speaker, lines)
+            lines.clear()
         if named:
             speaker, spoken = named["speaker"].strip(), named["said"]
-        if has_times and parts and not named:  # a sentence goes on in the next line of the subtitles
-            parts[-1] = speaker, f"{parts[-1][1]} {spoken}"
-        else:
-            parts.append((speaker, spoken))
-    for speaker, spoken in parts:
-        yield from ((speaker, spoken[span.start : span.end].strip()) for span in sentences(spoken))
+        lines.append(spoken)
+    yield from _sentences_of(speaker, lines)
+
+
+def _sentences_of(speaker: str, lines: Sequence[str]) -> Iterator[tuple[str, str]]:
+    spoken = " ".join(lines)
+    return ((speaker, spoken[span.start : span.end].strip()) for span in sentences(spoken))
 
 
 _NOTHING = "There is nothing to check: paste tweets or a transcript into the box, or choose a file"

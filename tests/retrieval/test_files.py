@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from factseek.retrieval.errors import MachineError, QueryError
-from factseek.retrieval.files import os_errors_reported, writable, write_atomically
+from factseek.retrieval.files import check_distinct, os_errors_reported, writable, write_atomically
 from factseek.retrieval.progress import Lines, bar
 
 REFUSED = [
@@ -39,6 +39,11 @@ def test_a_link_stays_and_leads_to_the_new_content(tmp_path: Path) -> None:
     write_atomically(tmp_path / "link", b"new")
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "old").read_bytes() == b"new"
+    (tmp_path / "loop").symlink_to("loop")
+    write_atomically(tmp_path / "loop", b"new")
+    assert (tmp_path / "loop").read_bytes() == b"new"
+    with pytest.raises(QueryError, match="is also another result of this command"):
+        check_distinct([tmp_path / "old", tmp_path / "link"])
 
 
 def test_an_output_that_would_destroy_something_is_refused(tmp_path: Path) -> None:

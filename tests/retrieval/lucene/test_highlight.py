@@ -91,6 +91,11 @@ def word_by_word(query: str, text: str, terms: Callable[[str], tuple[str, ...]])
     return list(dict.fromkeys((starts[begin], ends[end - 1]) for begin, end in stretches))
 
 
+def test_a_text_of_more_new_words_than_the_cache_can_contain_keeps_its_matches() -> None:
+    found = TermCache(lowered, 3).finder(frozenset({"measles"}))
+    assert [found("measles"), found("measles a b c d")] == [[(0, 7)], [(0, 7)]]
+
+
 @pytest.mark.parametrize("analyze", [lowered, letters])
 @pytest.mark.parametrize("most", [1, 20, 400_000])
 @pytest.mark.parametrize("few", [0, 32])

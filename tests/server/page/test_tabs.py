@@ -70,7 +70,8 @@ def test_an_upload_leads_to_the_address_of_what_it_holds(client: FlaskClient) ->
          "transcript", [("", "It fell by 3 percent, which is bad.")]),
         ("WEBVTT\n\n00:01.0 --> 00:02.0\n<v Smith>We <i>made</i> it.</v>", "transcript", [("Smith", "We made it.")]),
         ("sep=;\r\nid;Tweet\r\n1;\"a; b\"\r\n", "tweets", [("", "a; b")]),
-        ("tweet\n\"a, b\"\n", "tweets", [("", "a, b")]),
+        ("tweet\n\"a, b\"\nOne, two\n", "tweets", [("", "a, b"), ("", "One, two")]),
+        ("00:01 --> 00:02\n- Yes.\n- No, they\nrose.", "transcript", [("", "- Yes."), ("", "- No, they rose.")]),
         ("1\n00:00:01,000 --> 00:00:02,000\n[00:01] Anna: Hello there.\n", "transcript", [("Anna", "Hello there.")]),
     ],
 )  # fmt: skip
