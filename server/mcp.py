@@ -33,7 +33,7 @@ from ..claims.evidence.sentences import Finder
 from ..claims.verdicts import training
 from ..claims.verdicts.verdict import TrainedVerdicts
 from ..retrieval.config import view
-from ..retrieval.deadline import losing_hits
+from ..retrieval.deadline import CutOffError, Deadline, losing_hits
 from ..retrieval.domain import Claim
 from ..retrieval.errors import ConfigError, QueryError
 from ..retrieval.filters import parse_filter
@@ -44,6 +44,7 @@ from .api import rankers
 from .app import create_app
 from .logs import log_to_stderr
 from .schemas import SearchRequest
+from .search import BESIDE
 from .serve import listen, url_of
 from .settings import Config
 
@@ -218,7 +219,8 @@ class AgentTools:
         evidence, verdict = self.search(claim, index, k, None, as_of), None
         if self.model is not None:
             where, settings = parse_filter([], as_of=as_of) if as_of else None, self.config.verdict
-            finder = Finder(self.indexes[evidence.index], settings, where)
+            limit = Deadline(self.config.server.search_seconds, self.app.extensions[BESIDE])
+            finder = Finder(self.indexes[evidence.index], settings, where, limit)
             verifier = self.model.verifier(finder, settings, for_people=True)
             verdict = next(verifier.verify([Claim("claim", claim)]))
         return CheckedClaim(
@@ -263,7 +265,7 @@ def _in_pool(pool: Executor, call: Callable[..., T]) -> Callable[..., Awaitable[
             return await asyncio.get_running_loop().run_in_executor(pool, partial(call, *values, **named))
         except RefusedQuestionError as error:
             raise ToolError(error.args[0]) from None
-        except QueryError as error:
+        except (CutOffError, QueryError) as error:
             raise ToolError(error.what) from None
 
     return run
