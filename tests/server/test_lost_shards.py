@@ -71,10 +71,7 @@ def test_changes_are_refused_for_good(index: Index) -> None:
     client = create_app(msgspec.structs.replace(CONFIG, server=server), {"facts": index}).test_client()
     answer = client.put("/v1/facts/documents/a", json={"text": "b"}, headers={"Authorization": f"Bearer {KEY}"})
     assert (answer.status_code, answer.json["error"]) == (403, "has-shards")
-    assert answer.json["detail"] == (
-        "the index facts has shards and accepts no changes over HTTP; "
-        "change it with factseek index --update or factseek delete"
-    )
+    assert answer.json["detail"].endswith("change it with factseek index --update or factseek delete")
 
 
 @pytest.mark.parametrize(

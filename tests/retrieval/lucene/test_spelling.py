@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz.distance import OSA
 
-from factseek.retrieval.errors import ConfigError
 from factseek.retrieval.lucene.analysis import ANALYZERS, LANGUAGES, language_code
 from factseek.retrieval.lucene.spelling import WordNearby, masks
 from factseek.retrieval.views.words import SegmentWords
@@ -27,15 +26,6 @@ def test_near_words_of_a_segment_are_those_of_looking_at_each(words: list[str], 
         if OSA.distance(word, text) <= edits
     ]
     assert sorted(segment.near(word, edits)) == sorted(expected)
-
-
-@pytest.mark.inner
-@pytest.mark.parametrize(
-    ("written", "code"), [("Arabic", "ar"), ("norwegian", "no"), ("العربية", "ar"), ("Français", "fr")]
-)
-def test_a_language_by_name_is_told_its_code(written: str, code: str) -> None:
-    with pytest.raises(ConfigError, match=f"; say {code}$"):
-        language_code(written)
 
 
 @pytest.mark.inner
