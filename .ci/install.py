@@ -3,8 +3,9 @@
 ``python .ci/install.py [--with pip|uv] [--serving | ARGUMENT ...]``: without arguments, it installs the checkout as
 editable, with its extras for development. ``--serving`` installs only what serving and indexing need, without torch if
 uv installs it. Other arguments go to the installer. Both installers use the versions of constraints.txt and the indexes
-that pip is configured to use. uv does not read pip's settings, so this program passes them on. If uv finds the build of
-torch without CUDA, it installs that build, which is gigabytes smaller.
+that pip is configured to use. uv does not read pip's settings, so this program passes them on. uv first tries its
+cache, without the network. If uv finds the build of torch without CUDA, it installs that build, which is gigabytes
+smaller.
 """
 
 from __future__ import annotations
@@ -50,7 +51,11 @@ def main(arguments: list[str]) -> int:
     # Like pip, take the best version of all indexes; by default, uv stops at the first index that has the package.
     settings = _settings(_pip_configuration()) | {"UV_INDEX_STRATEGY": "unsafe-best-match"}
     options = ["--override", str(LEFT_OUT)] if serving else WITHOUT_CUDA if _has_cpu_index(uv, settings) else []
-    code = _run([uv, "pip", "install", "--quiet", "--python", sys.executable, *options, *wanted], settings)
+    command = [uv, "pip", "install", "--quiet", "--python", sys.executable, *options, *wanted]
+    # The cache first: some indexes never confirm that a cached file is current, and uv then builds it again.
+    if _runs([*command, "--offline"], settings):
+        return 0
+    code = _run(command, settings)
     if code == 0 or way == "uv":
         return code
     print("install: uv failed; installing with pip, which takes a few minutes", file=sys.stderr)  # noqa: T201
@@ -79,10 +84,10 @@ def _uv() -> str:
     """Return a uv that runs: the one on the path, else one that pip puts into the environment; ``""`` if neither."""
     beside = str(Path(sys.executable).with_name("uv"))
     for program in (shutil.which("uv"), beside):
-        if program and _runs([program, "--version"]):
+        if program and _runs([program, "--version"], {}):
             return program
-    installed = _runs([*PIP, "install", "--quiet", "--constraint", str(CONSTRAINTS), "uv"])
-    return beside if installed and _runs([beside, "--version"]) else ""
+    installed = _runs([*PIP, "install", "--quiet", "--constraint", str(CONSTRAINTS), "uv"], {})
+    return beside if installed and _runs([beside, "--version"], {}) else ""
 
 
 def _pip_configuration() -> str:
@@ -103,9 +108,9 @@ def _settings(configuration: str) -> dict[str, str]:
     return {name: value for name, value in values.items() if name not in os.environ}
 
 
-def _runs(command: list[str]) -> bool:
+def _runs(command: list[str], settings: dict[str, str]) -> bool:
     try:
-        return subprocess.run(command, capture_output=True, check=False).returncode == 0
+        return subprocess.run(command, env={**os.environ, **settings}, capture_output=True, check=False).returncode == 0
     except OSError:
         return False
 
