@@ -11,7 +11,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -161,6 +161,7 @@ def _vocabulary() -> frozenset[str]:
     return frozenset(line for line in lines if len(line) >= SHORTEST and line.isalpha())
 
 
+@lru_cache(maxsize=20_000)
 def _is_known(word: str) -> bool:
     stems = {word[len(beginning) :] for beginning in ("", *_BEGINNINGS) if word.startswith(beginning)}
     for rest in [*stems]:
