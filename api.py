@@ -9,6 +9,7 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from math import isfinite
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -273,8 +274,11 @@ def _check_judged(qrels: Qrels) -> None:
     for qid, judged in qrels.items():
         _check_qid("qrels", qid)
         for docid, grade in judged.items():
-            if abs(grade) > LARGEST_GRADE:
-                what = (
-                    f"qrels: the relevance {grade} of {quote_value(docid)} for query {quote_value(qid)} is not {GRADES}"
-                )
-                raise QueryError(what, remedy="scale the grades down")
+            if not isinstance(grade, Integral):
+                what, remedy = "an integer", "convert the grades with int()"
+            elif abs(grade) > LARGEST_GRADE:
+                what, remedy = GRADES, "scale the grades down"
+            else:
+                continue
+            where = f"{quote_value(docid)} for query {quote_value(qid)}"
+            raise QueryError(f"qrels: the relevance {grade} of {where} is not {what}", remedy=remedy)

@@ -273,7 +273,7 @@ def check_apart(folder: Path, sources: Iterable[Path]) -> None:
 def _shape(request: BuildRequest, config: Config, base: Manifest | None, encoders: Encoders) -> Manifest:
     """Return the manifest that describes the index: the existing one, or a new one without segments."""
     if base is not None:
-        _check_fit(request, config, base)
+        check_fit(request, config, base)
         return base
     declared = config.index.filter_fields or getattr(reader(request.kind), "FILTER_FIELDS", ())
     config = structs.replace(config, index=structs.replace(config.index, filter_fields=declared))
@@ -295,7 +295,8 @@ def _shape(request: BuildRequest, config: Config, base: Manifest | None, encoder
     )
 
 
-def _check_fit(request: BuildRequest, config: Config, base: Manifest) -> None:
+def check_fit(request: BuildRequest, config: Config, base: Manifest) -> None:
+    """Raise IndexStateError if documents cannot be added to the index ``base`` as the request says."""
     analyzer, declared = config.index.analyzer, field_names(config.index.filter_fields)
     models = {encoder.model or encoder.name for encoder in base.encoders.values()}
     foreign = [each for each in request.encoders if each not in models and str(Path(each).resolve()) not in models]

@@ -290,10 +290,7 @@ def _settings_of(args: argparse.Namespace) -> Config:
 
 
 def _tell_build(args: argparse.Namespace, built: BuildReport, seconds: float) -> None:
-    left_out: dict[str, list[str]] = {}
-    for place, reason in sorted(built.left_out, key=itemgetter(1)):
-        left_out.setdefault(reason, []).append(place)
-    _say_left_out(built, left_out)
+    left_out = _say_left_out(built)
     added = f"{format_count(built.documents, 'document')} in {format_count(built.passages, 'passage')}"
     added += f" (earlier versions replaced: {built.replaced})" if built.replaced else ""
     added += f", {built.duplicates} were already in the index" if built.duplicates else ""
@@ -318,7 +315,11 @@ def _tell_build(args: argparse.Namespace, built: BuildReport, seconds: float) ->
     report(args, facts, f"{args.index}: {went_on}added {added} in {seconds:.1f} s\n")
 
 
-def _say_left_out(built: BuildReport, left_out: dict[str, list[str]]) -> None:
+def _say_left_out(built: BuildReport) -> dict[str, list[str]]:
+    """Print what was not read, and notes; return the names of what was left out for each reason."""
+    left_out: dict[str, list[str]] = {}
+    for place, reason in sorted(built.left_out, key=itemgetter(1)):
+        left_out.setdefault(reason, []).append(place)
     for example in built.bad_lines.examples:
         say(f"skipped: {example}")
     for reason, count in sorted(built.skipped.items()):
@@ -339,6 +340,7 @@ def _say_left_out(built: BuildReport, left_out: dict[str, list[str]]) -> None:
         say(f"small segments were merged; segments now: {len(built.manifest.segments)}")
     if built.unmerged:
         say(f"the documents were added, but the segments could not be merged: {built.unmerged}")
+    return left_out
 
 
 def delete_documents(args: argparse.Namespace, delete: Callable[..., Deleted] | None = None) -> int:
@@ -539,13 +541,15 @@ def _watch_folder(args: argparse.Namespace) -> int:
         wait=PATIENCE,
     )
     watched = Watched(folder=args.folder, request=request, pattern=args.pattern)
-    check(watched)
+    config = config_of(args, Config)
+    check(watched, config)
     with _stopped_by_signals() as stop:
         say(f"watching {args.folder}; press Ctrl-C to stop")
-        for files, report, error in watch(watched, config_of(args, Config), stop):
+        for files, report, error in watch(watched, config, stop):
             if report is None:
                 say(f"factseek: {error}")
                 continue
+            _say_left_out(report)
             replaced = f" (earlier versions replaced: {report.replaced})" if report.replaced else ""
             added, read = format_count(report.documents, "document"), format_count(len(files), "file")
             write_now(f"{args.index}: added {added}{replaced} from {read}\n")
@@ -556,6 +560,7 @@ def _watch_folder(args: argparse.Namespace) -> int:
 def _kind_of(index: Path) -> str:
     from ..retrieval.store import manifest as manifests
 
+    manifests.check_whole(index)
     held = {segment.kind for segment in manifests.read(index).segments} if (index / manifests.NAME).exists() else set()
     if len(held) != 1:
         reason = f"the index {index} contains {', '.join(sorted(held))}" if held else f"there is nothing in {index} yet"

@@ -373,7 +373,7 @@ def _connection(path: Path, *, to_read: bool) -> sqlite3.Connection:
             break
     # The disk is read-only. Without a write-ahead log, the file alone contains the queue.
     how = "mode=ro" if path.with_name(f"{path.name}-wal").is_file() else "immutable=1"
-    return sqlite3.connect(f"{path.as_uri()}?{how}", uri=True, isolation_level=None, check_same_thread=False)
+    return sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True, isolation_level=None, check_same_thread=False)
 
 
 @contextmanager

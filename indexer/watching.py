@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..retrieval.errors import SourceError, UserError
-from ..retrieval.store.manifest import NAME
-from .build import BuildReport, BuildRequest, Verb, build
+from ..retrieval.store.manifest import NAME, check_whole, read
+from .build import BuildReport, BuildRequest, Verb, build, check_fit
 from .collections import reader
 from .collections._files import NOT_REGULAR, OWNER
 from .settings import Config
@@ -135,14 +135,20 @@ class Watch:
         return (status.st_mtime_ns, status.st_size, status.st_ino) if is_filled else None
 
 
-def check(watched: Watched) -> None:
-    """Raise SourceError if the folder or the kind does not exist, or if the index lies in the folder."""
+def check(watched: Watched, config: Config) -> None:
+    """Raise SourceError if the folder or the kind does not exist, or if the index lies in the folder.
+
+    Raises IndexStateError if the index exists, and is in shards or does not fit the request.
+    """
     folder, index = watched.folder, watched.request.folder
     reader(watched.request.kind)
     if not folder.is_dir():
         raise SourceError("there is no such folder to watch", place=folder)
     if Path(os.path.realpath(index)).is_relative_to(os.path.realpath(folder)):
         raise SourceError(f"lies in the watched folder {folder}; put the index somewhere else", place=index)
+    check_whole(index)
+    if (index / NAME).is_file():
+        check_fit(watched.request, config, read(index))
 
 
 def watch(watched: Watched, config: Config, stop: threading.Event) -> Iterator[WatchOutcome]:

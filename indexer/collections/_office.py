@@ -32,6 +32,7 @@ _PROTECTED = "is protected by a password; save it without one"
 _MOST_BYTES = 100_000_000
 """The maximum number of bytes in a file to read, and in the text that it contains."""
 _MEMORY, _SECONDS = 3 << 30, 120
+_ROUNDED = 2**53  # from here on, a float does not represent every integer
 _SHORT_LINE = 0.7
 """A line of a PDF ends a paragraph, or is a heading, if it is shorter than this share of a usual line."""
 
@@ -60,7 +61,7 @@ def first_table(path: Path) -> bytes:
 
 
 def sheet_note(path: Path) -> str:
-    """Return a note about which sheet of a workbook is read, ``""`` if it has only one."""
+    """Return a note about which sheet of a workbook is read, and about rounded numbers; ``""`` if there is neither."""
     return _sheet(path, path.stat().st_mtime_ns, path.stat().st_size).title
 
 
@@ -92,10 +93,12 @@ def _read_sheet(path: str) -> _Answer:
         workbook = calamine.load_workbook(path)
         names = workbook.sheet_names
         for name in names:
-            table = "".join(_lines(workbook.get_sheet_by_name(name)))
+            rounded: list[str] = []
+            table = "".join(_lines(workbook.get_sheet_by_name(name), rounded))
             if table.strip():
-                note = f"only the sheet {name!r} is read, but there are {len(names)} sheets"
-                return _Answer(title=note if len(names) > 1 else "", texts=[table])
+                notes = [f"only the sheet {name!r} is read, but there are {len(names)} sheets"] * (len(names) > 1)
+                notes += [f"{number} is rounded to 15 digits; format its column as text" for number in rounded[:1]]
+                return _Answer(title="; ".join(notes), texts=[table])
     except calamine.PasswordError:
         return _Answer(refusal=_PROTECTED)
     except calamine.CalamineError as error:
@@ -104,13 +107,17 @@ def _read_sheet(path: str) -> _Answer:
     return _Answer(refusal="is a workbook whose sheets are empty")
 
 
-def _lines(sheet: Any) -> Iterator[str]:
-    """Yield the rows as lines. If a row has several cells, all are quoted, so that each is read back unchanged."""
+def _lines(sheet: Any, rounded: list[str]) -> Iterator[str]:
+    """Yield the rows as lines. If a row has several cells, all are quoted, so that each is read back unchanged.
+
+    Add to ``rounded`` the integers that are too large for a number in a workbook.
+    """
     yield "\n" * (sheet.start[0] if sheet.start else 0)  # so that line numbers are row numbers
     line, size, header = io.StringIO(), 0, True
     writer = csv.writer(line, csv.excel_tab, quoting=csv.QUOTE_ALL, lineterminator="\n")
     for row in sheet.iter_rows():
         cells = [_plain(cell) for cell in row]
+        rounded += [cell for cell, number in zip(cells, row, strict=True) if _is_rounded(number)]
         if header and any(cells):  # the first line of a file names its columns
             cells, header = [" ".join(cell.split()) for cell in cells], False
         if len(cells) == 1:
@@ -125,6 +132,10 @@ def _lines(sheet: Any) -> Iterator[str]:
         yield line.getvalue()
         line.seek(0)
         line.truncate()
+
+
+def _is_rounded(cell: Any) -> bool:
+    return isinstance(cell, float) and cell.is_integer() and abs(cell) >= _ROUNDED
 
 
 def _plain(cell: Any) -> str:

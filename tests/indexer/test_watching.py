@@ -15,9 +15,9 @@ import pytest
 from factseek.indexer.build import BuildRequest
 from factseek.indexer.export import export
 from factseek.indexer.watching import Watch, Watched, WatchOutcome, check
-from factseek.retrieval.errors import SourceError
+from factseek.retrieval.errors import UserError
 from factseek.retrieval.store import manifest as manifests
-from factseek.settings import convert
+from factseek.settings import Config, convert
 from tests.indexer.test_compaction import write
 
 
@@ -129,7 +129,7 @@ def test_what_is_not_read(folder: Path) -> None:
     assert looked(watching(folder, pattern="*.jsonl")) == []
 
 
-@pytest.mark.parametrize("bad", ["missing", "inside"])
+@pytest.mark.parametrize("bad", ["missing", "inside", "sharded"])
 def test_what_cannot_be_watched(folder: Path, bad: str) -> None:
     index = folder / "index" if bad == "inside" else folder.parent / "index"
     request = BuildRequest(kind="jsonl", sources=(), folder=index)
@@ -137,9 +137,15 @@ def test_what_cannot_be_watched(folder: Path, bad: str) -> None:
     said = {
         "missing": f"{place}: there is no such folder to watch",
         "inside": f"{index}: lies in the watched folder {folder}; put the index somewhere else",
+        "sharded": f"{index}: is a sharded index, which this command does not support; factseek unshard turns it "
+        "into an index without shards",
     }
-    with pytest.raises(SourceError) as error:
-        check(Watched(folder=place, request=request))
+    if bad == "sharded":
+        place = folder
+        index.mkdir()
+        (index / "shards.json").touch()
+    with pytest.raises(UserError) as error:
+        check(Watched(folder=place, request=request), Config())
     assert str(error.value) == said[bad]
 
 
@@ -159,7 +165,7 @@ def test_the_command_reads_what_appears_and_stops_cleanly(folder: Path, tmp_path
     try:
         assert running.stdout
         assert running.stdout.readline() == f"{index}: added 1 document from 1 file\n"
-        write(folder, "b.jsonl", rows("b", "c"))
+        write(folder, "b.jsonl", [rows("b")[0] | {"date": "someday"}, *rows("c")])
         assert running.stdout.readline() == f"{index}: added 2 documents from 1 file\n"
         running.send_signal(signal.SIGTERM)
         out, err = running.communicate(timeout=60)
@@ -167,5 +173,7 @@ def test_the_command_reads_what_appears_and_stops_cleanly(folder: Path, tmp_path
         bound.cancel()
         running.kill()
     assert (running.returncode, out) == (0, "")
-    assert err.splitlines() == [f"watching {folder}; press Ctrl-C to stop", "stopped"]
+    place = f"{folder}/b.jsonl:1"
+    note = f"note: 1 date is not understood: 'someday' ({place}); to filter by date, write YYYY-MM-DD"
+    assert err.splitlines() == [f"watching {folder}; press Ctrl-C to stop", note, "stopped"]
     assert manifests.read(index).documents == 3
