@@ -44,8 +44,10 @@ class SearchChoices(NamedTuple):
     collapse: str | None = None
 
     def pairs(self) -> Iterator[str]:
-        """Yield the filter as ``field=value`` pairs; raise QueryError if a value is not text."""
+        """Yield the filter as ``field=value`` pairs; raise QueryError if a value is not text, or a field has none."""
         for name, admitted in self.filter.items():
+            if not admitted:
+                raise QueryError(f"filter {name} is empty", remedy="give a value, or leave the field out")
             for value in [admitted] if isinstance(admitted, str) else admitted:
                 if not isinstance(value, str):
                     raise QueryError(f"filter {name}: {value!r} is not text", remedy="give a text, or a list of texts")

@@ -119,6 +119,8 @@ def choices_of(filters: Mapping[str, Any] | None) -> SearchChoices:
                 raise FilterError(f"meta.date is compared {how}, not {operator!r}")
             if name in bounds:
                 raise FilterError(f"meta.date is bounded twice by {operator!r}; give the stricter bound alone")
+            if not value:
+                raise FilterError(f"meta.date {operator} is empty; give a day, month or year")
             bounds[name] = str(value)
         elif field in values:
             raise FilterError(f"meta.{field} is compared twice; use 'in' with all allowed values")

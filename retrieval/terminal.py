@@ -129,6 +129,7 @@ def run(parser: argparse.ArgumentParser, arguments: Sequence[str] | None = None,
     args = argparse.Namespace(interrupted=BEFORE_ANYTHING)
     try:
         args = parser.parse_args(arguments)
+        args.arguments = sys.argv[1:] if arguments is None else arguments
         command: Command = args.command
         with around(args):
             code = command(args)

@@ -21,7 +21,7 @@ from ...retrieval.records.runs import column
 from ...retrieval.terminal import DONE, Subparsers, add_config, add_json, config_of, report, say, write, write_now
 from ..formats import add_learning, check_model
 from ..settings import Config
-from ..text.languages import check_languages, language_of, with_language
+from ..text.languages import check_languages, language_of, read_language, with_language
 from . import ranking
 from .rankers import kind, names
 from .ranking import Ranked, TrainedRanker, explain, rank, rank_stream
@@ -80,7 +80,7 @@ def register(commands: Subparsers, formats: StatementTasks) -> None:
 
 def _add_language(parser: argparse.ArgumentParser) -> None:
     language = "the language of all files, ISO 639-1 (default: the task's only language, else detected)"
-    parser.add_argument("--language", default="", metavar="CODE", help=language)
+    parser.add_argument("--language", type=read_language, default="", metavar="CODE", help=language)
 
 
 def run(args: argparse.Namespace, formats: StatementTasks) -> int:
@@ -198,7 +198,7 @@ def outputs_of(args: argparse.Namespace) -> list[Path]:
         raise QueryError("is a file", place=folder, remedy="give a folder, which gets one submission per input")
     if not folder.parent.is_dir():
         raise QueryError(f"there is no folder {folder.parent}", place=folder, remedy="create it first")
-    stems = ["standard-input" if name == STANDARD_INPUT else Path(name).stem for name in args.input]
+    stems = ["standard-input" if name == STANDARD_INPUT else Path(name.removesuffix(".gz")).stem for name in args.input]
     twice = next((stem for stem in stems if stems.count(stem) > 1), "")
     if twice:
         remedy = "rename one: their submissions would have the same name"

@@ -11,12 +11,13 @@ from ... import __version__
 from ...retrieval.errors import QueryError
 from ...retrieval.files import writable, write_atomically
 from ...retrieval.progress import bar
+from ...retrieval.records.trec import write_text
 from ...retrieval.search.index import open_index
 from ...retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, report, say
 from ..checkworthiness import ranking
 from ..checkworthiness.cli import language_of_task
 from ..settings import Config
-from ..text.languages import check_languages, with_language
+from ..text.languages import check_languages, read_language, with_language
 from ..verdicts import training as verifying
 from ..verdicts.cli import add_where, finder_of
 from ..verdicts.verdict import TrainedVerdicts
@@ -39,7 +40,7 @@ def register(commands: Subparsers, formats: StatementTasks) -> None:
     parser.add_argument("--input", type=Path, required=True, metavar="FILE", help="tweets, or a debate")
     parser.add_argument("--task", choices=formats.names(), default=formats.default(), help="the format of FILE")
     language = "the language of FILE, ISO 639-1 (default: the task's only language, else detected)"
-    parser.add_argument("--language", default="", metavar="CODE", help=language)
+    parser.add_argument("--language", type=read_language, default="", metavar="CODE", help=language)
     ranker, model = "a ranker that factseek rank --save wrote", "a model that factseek verdict --save wrote"
     parser.add_argument("--ranker", type=Path, required=True, metavar="MODEL", help=ranker)
     parser.add_argument("--verdicts", type=Path, required=True, metavar="MODEL", help=model)
@@ -79,7 +80,7 @@ def run(args: argparse.Namespace, formats: StatementTasks) -> int:
             "version": __version__,
         }
         content = page(checked, heading, index.terms)
-    write_atomically(args.output, "".join(map(json_line, checked)).encode())
+    write_text(args.output, map(json_line, checked))
     write_atomically(html, content.encode())
     abstained = sum(bool(checked_claim.verdict.abstained) for checked_claim in checked)
     text = f"{args.output}: the {len(checked):,} of {len(statements):,} statements most worth checking, with evidence\n"

@@ -6,11 +6,19 @@ import re
 from collections.abc import Sequence
 
 from ...retrieval.domain import Statement
-from ...retrieval.errors import SourceError
-from ...retrieval.languages import identifier
+from ...retrieval.errors import SourceError, UsageError
+from ...retrieval.languages import identifier, language_code
 
 _READ = 20_000  # the number of characters of a file that decide its language
 _NO_WORDS = re.compile(r"(?:https?://|www\.)\S+|[@#]\w+|\d+")
+
+
+def read_language(written: str) -> str:
+    """Return the ISO 639-1 code in the value of ``--language``, ``""`` for none; raise UsageError if it is unknown."""
+    code = language_code(written)
+    if written and not code:
+        raise UsageError(f"--language: {written!r} is not a code of ISO 639", remedy="use a code such as en or ar")
+    return code
 
 
 def with_language(statements: Sequence[Statement], language: str = "") -> list[Statement]:

@@ -32,6 +32,7 @@ Numbered = Sequence[tuple[int, str]]  # lines of text with their numbers
 Rows = list[tuple[int, list[str]]]  # the cells of each row, with the number of its first line
 _CELL = re.compile(r'"[^"]*+(?:""[^"]*+)*"?')
 _LOOKED_AT = 40
+_RUN_ID = ("run_id", "runid", "run id")  # the last name of a header, where a submission must not have one
 
 
 def text_lines(path: Path, faults: Faults) -> Iterator[tuple[int, str]]:
@@ -66,8 +67,9 @@ def rows(
             faults.error(number, reason + odd)
             continue
         yield number, fields
-        run_id = run_id or fields[-1]
-        if one_run and fields[-1] != run_id:
+        if not (number == 1 and fields[-1].lower() in _RUN_ID):
+            run_id = run_id or fields[-1]
+        if one_run and run_id and fields[-1] != run_id:
             differs = f"run id {quote_value(fields[-1])} differs from {quote_value(run_id)} above"
             faults.error(number, f"{differs}: a file contains one run")
     if not number:
@@ -130,6 +132,8 @@ def rows_of(
 
     def remember_lines() -> Iterator[str]:
         for number, text in text_lines(path, faults):
+            if number == 1 and is_separator_line(text):
+                continue
             row.append((number, text))
             yield text + "\n"
 
@@ -149,16 +153,22 @@ def rows_of(
         line = row[0][0]
         if not header:
             header = [name.strip() for name in fields]
-            absent = [name for name in needed if name not in header]
-            if absent:
-                by_commas = len(header) == 1 and set(needed) <= {name.strip(' "') for name in header[0].split(",")}
-                written = quote_value(" ".join(fields)) + "; this file separates them by commas, use tabs" * by_commas
-                faults.error(line, f"the header has no {' and no '.join(absent)}: {written}")
+            if fault := _header_fault(header, needed):
+                faults.error(line, fault)
                 return
         elif len(fields) != len(header):
             faults.error(line, f"has {len(fields)} columns, but the header has {len(header)}" if fields else "is blank")
         else:
             yield line, dict(zip(header, fields, strict=True))
+
+
+def _header_fault(header: Sequence[str], needed: Sequence[str]) -> str:
+    absent = [name for name in needed if name not in header]
+    if absent:
+        by_commas = len(header) == 1 and set(needed) <= {name.strip(' "') for name in header[0].split(",")}
+        written = quote_value(" ".join(header)) + "; this file separates them by commas, use tabs" * by_commas
+        return f"the header has no {' and no '.join(absent)}: {written}"
+    return next((f"the header has {name} twice" for name in needed if header.count(name) > 1), "")
 
 
 def table_lines(path: Path, faults: Faults) -> list[tuple[int, str]]:
@@ -233,8 +243,8 @@ def note_unended(paths: Iterable[Path]) -> list[str]:
     for path in paths:
         if path.is_file() and path.stat().st_size and not is_gzip(path):
             with path.open("rb") as file:
-                file.seek(-1, os.SEEK_END)
-                if file.read(1) != b"\n":
+                file.seek(-min(2, path.stat().st_size), os.SEEK_END)
+                if not file.read().endswith((b"\n", b"\r", b"\n\0")):
                     notes.append(f"{path}: {UNENDED}")
     return notes
 

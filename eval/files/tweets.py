@@ -92,12 +92,14 @@ def columns_of(path: Path) -> list[str]:
 
 def fields_of(row: Mapping[str, object]) -> dict[str, str]:
     """Return the fields of a JSON object by name: texts, numbers as text, and ``""`` for other values."""
-    return {key.lower(): cell_of(value) for key, value in row.items()}
+    return {column_name(key): cell_of(value) for key, value in row.items()}
 
 
 def tweet_of(path: Path, line: int, row: Mapping[str, str]) -> Tweet:
     """Return the tweet of a row, given its cells by name. Raises SourceError if it has no id or no text."""
-    values = {key: next((row[name] for name in names if name in row), "").strip() for key, names in _NAMES.items()}
+    values = {
+        key: next(filter(None, (row.get(name, "").strip() for name in names)), "") for key, names in _NAMES.items()
+    }
     place = f"{path}:{line}"
     if len(values["tweet_id"].split()) != 1:
         raise SourceError(f"tweet_id {quote_value(values['tweet_id'])} is empty or contains white space", place=place)

@@ -76,6 +76,7 @@ def run(args: argparse.Namespace) -> int:
             ignore_identical_ids=args.ignore_identical_ids,
             described_in=args.ir_metadata,
             about=args.about,
+            arguments=tuple(args.arguments),
             also_read=(args.config,) if args.config else (),
         )
         done = run_queries(request, index, bar)

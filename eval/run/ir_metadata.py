@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import platform
 import shlex
+from collections.abc import Sequence
 from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
@@ -32,7 +33,9 @@ _START, _END = "ir_metadata.start", "ir_metadata.end"
 _LIBRARIES = ("faiss-cpu", "numpy", "onnxruntime", "pyserini", "tokenizers")
 
 
-def describe(index: Index, search: Search, *, task: str, run_id: str, queries: Path, own: Path | None) -> str:
+def describe(
+    index: Index, search: Search, arguments: Sequence[str], *, run_id: str, queries: Path, own: Path | None
+) -> str:
     """Return the description of a run as YAML, between the comments that mark its start and end.
 
     The components of the file ``own`` replace the generated ones, field by field. Files are named without their
@@ -43,11 +46,7 @@ def describe(index: Index, search: Search, *, task: str, run_id: str, queries: P
         remedy = f"the components are {', '.join(COMPONENTS)}"
         raise QueryError("contains other keys than the components of ir_metadata", place=own, remedy=remedy)
     published = index.info.published
-    words = ["factseek", "run", Path(task).name, "--queries", queries.name, "--index", index.info.name]
-    words += ["--retriever", search.retriever or "auto", "-k", str(search.k), "--run-id", run_id]
-    for stage in search.stages or ():
-        words += ["--stage", stage]
-    executable = {"cmd": storable(shlex.join(words))}
+    executable = {"cmd": storable(shlex.join(["factseek", *arguments]))}
     written: dict[str, Any] = {
         "platform": _platform(),
         "implementation": {"executable": executable, "source": {"lang": ["python", "java"]}},

@@ -48,7 +48,8 @@ class RunRequest:
     """A request for a run: the task, its queries, and how to search; ``run_id`` defaults to ``factseek-RETRIEVER``.
 
     ``described_in`` is the file for the run's ``ir_metadata``, or :data:`IN_RUN`; ``about`` is a file with the user's
-    additions. ``also_read`` has further files that the command reads, so it must not write to them.
+    additions, and ``arguments`` are those of the command, which the description quotes. ``also_read`` has further files
+    that the command reads, so it must not write to them.
     """
 
     task: str
@@ -60,6 +61,7 @@ class RunRequest:
     ignore_identical_ids: bool = False
     described_in: Path | None = None
     about: Path | None = None
+    arguments: tuple[str, ...] = ()
     also_read: tuple[Path, ...] = ()
 
 
@@ -105,8 +107,13 @@ def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunRe
     began = manifests.now()
     description = ""
     if request.described_in is not None:
-        named = {"task": request.task, "run_id": request.run_id}
-        description = describe(index, search, **named, queries=request.queries, own=request.about)
+        files = (Path(request.task), request.queries, index.info.place, request.output, request.described_in)
+        names = {
+            str(file): file.name or str(file) for file in (*files, *request.also_read, *filter(None, [request.about]))
+        }
+        parts = (word.rpartition("=") for word in request.arguments)  # --output=FILE too
+        words = [f"{option}{mark}{names.get(value, value)}" for option, mark, value in parts]
+        description = describe(index, search, words, run_id=request.run_id, queries=request.queries, own=request.about)
     head = as_comments(description) if request.described_in == IN_RUN else of_task.HEADER
     report = RunReport()
     digest = hashlib.sha256(head.encode("utf-8"))

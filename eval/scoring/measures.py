@@ -139,8 +139,9 @@ def _parse_measure(name: str) -> _Measure:
 
     try:
         named: list[Any] = []
-        with suppress(ValueError):  # unless it is one of trec_eval's names, such as ndcg_cut_10
-            named = parse_trec_measure(name)
+        if re.fullmatch(r"[A-Za-z_]+([._][0-9.,]+)?", name):  # the function ignores what follows a name
+            with suppress(ValueError):  # unless it is one of trec_eval's names, such as ndcg_cut_10
+                named = parse_trec_measure(name)
         measure = named[0] if len(named) == 1 else parse_measure(name)
         measure.validate_params()
         cutoff = int(measure["cutoff"]) if measure.NAME == "RR" and "cutoff" in measure.params else 0

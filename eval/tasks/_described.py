@@ -242,9 +242,15 @@ class DescribedTask:
         docids = row.docids
         if len(docids) > (k := self._description.submission.k):
             last = _ORDINALS[k - 1] if k <= len(_ORDINALS) else f"{k}th"
-            faults.warning(row.line, f"has {len(docids)} predictions; what follows the {last} is ignored")
+            cutoff = _CUTOFF.search(self.OFFICIAL)
+            ignores = cutoff is not None and int(cutoff[1]) <= k
+            rest = f"what follows the {last} is ignored" if ignores else f"the task asks for {k}"
+            faults.warning(row.line, f"has {len(docids)} predictions; {rest}")
         if not docids:
             faults.warning(row.line, "has no prediction")
+        odd = next((docid for docid in docids if [docid] != docid.split()), None)
+        if odd is not None:
+            faults.warning(row.line, f"docid {quote_value(odd)} is empty or contains white space")
         repeated = next((docid for at, docid in enumerate(docids) if docid in docids[:at]), None)
         if repeated is not None:
             faults.warning(row.line, f"contains {quote_value(repeated)} twice, and both places count")
@@ -262,13 +268,14 @@ class DescribedTask:
         first: dict[str, int] = {}
         rows = []
         delimiter = shape_of(path).delimiter or "\t"
-        for line, row in rows_of(path, faults, needed, delimiter):
-            empty = next((name for name in needed if not row[name].strip()), None)
+        for line, cells in rows_of(path, faults, needed, delimiter):
+            row = {name: cells[name].strip() for name in needed}
+            empty = next((name for name in needed if not row[name]), None)
             if empty:
                 faults.error(line, f"column {empty} is empty")
             if once and (before := first.setdefault(row[once], line)) != line:
                 faults.error(line, f"{self._description.unit} {quote_value(row[once])} is already on line {before}")
-            rows.append((line, {name: row[name].strip() for name in needed}))
+            rows.append((line, row))
         if not rows:
             faults.error(0, f"contains no {self._description.unit} at all")
         return rows

@@ -93,8 +93,8 @@ def _judgements(path: Path, faults: Strict) -> Iterator[tuple[int, str, str, int
         if len(fields) != len(_GOLD):
             faults.error(line, f"has {len(fields)} columns, but judgements have four ({' '.join(_GOLD)})")
         first, second, snippet, text = (fields[place or 0] for place in places)
-        if not (first.strip() and second.strip() and snippet.strip()):
-            faults.error(line, "topic, tweet or snippet is empty")
+        if any([name] != name.split() for name in (first, second, snippet)):
+            faults.error(line, "topic, tweet or snippet is empty or contains white space")
         grade = whole(text.removesuffix(".0"))
         if grade is None:
             advice = f"; a header has the names {' '.join(_GOLD)}" if is_header(line, text) else ""

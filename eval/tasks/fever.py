@@ -234,6 +234,8 @@ def _truth(line: int, row: Mapping[str, Any], faults: Strict) -> Truth:
 
 def _id(line: int, row: Mapping[str, Any], faults: Faults) -> str:
     value = row.get("id", f"{NUMBERED}{line}")
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        value = int(value)
     if isinstance(value, bool) or not isinstance(value, int | str) or value == "":
         faults.error(line, f"id {quote_value(str(value))} is neither a number nor a text")
     return str(value)

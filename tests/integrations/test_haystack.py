@@ -72,6 +72,7 @@ def test_filters_of_a_run_take_the_place_of_the_components_own(index: str) -> No
     [
         (condition("meta.kind", "!=", "cord19"), "meta.kind is compared by '==' or 'in', not '!='"),
         (condition("meta.date", "==", "2020"), "meta.date is compared by '<=' or '>=' with a day"),
+        (condition("meta.date", "<=", ""), "meta.date <= is empty; give a day, month or year"),
         ({"operator": "OR", "conditions": []}, "operator 'OR' is not supported"),
         ({"operator": "AND", "conditions": [condition("kind", "==", "a")] * 2}, "meta.kind is compared twice"),
         ({"operator": "AND", "conditions": [condition("date", "<=", "2020")] * 2}, "meta.date is bounded twice"),

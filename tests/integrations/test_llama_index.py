@@ -47,6 +47,7 @@ def test_it_searches_asynchronously_as_it_does_otherwise(index: str) -> None:
         ({"colour": "red"}, "there is no argument 'colour'; use one of retriever, filter, as_of"),
         ({"filter": "kind=cord19"}, "filter must be a mapping, and stages a list; write filter="),
         ({"filter": {"topic": [3]}}, "filter topic: 3 is not text"),
+        ({"filter": {"topic": []}}, "filter topic is empty; give a value, or leave the field out"),
     ],
 )
 def test_what_makes_no_sense_raises_value_error(index: str, choices: dict[str, object], message: str) -> None:

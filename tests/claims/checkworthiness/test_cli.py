@@ -153,6 +153,7 @@ ARGUMENTS = [
     (["--train", TRAIN], "there is nothing to do: give --input to rank, --stream for standard input, or --save"),
     (["--train", TRAIN, "--input", DEV, "--output", DEV], f"{DEV}: is an input of this command and would be overwritten; give another file"),
     (["--train", TRAIN, "--input", DEV, "--output", "m", "--save", "m"], "m: is also another result of this command; give another file"),
+    (["--train", TRAIN, "--save", "m", "--language", "klingon"], "--language: 'klingon' is not a code of ISO 639; use a code such as en or ar"),
     (["--train", TRAIN, "--input", "none.tsv"], "none.tsv: there is no such file"),
     (["--train", TRAIN, "--model", "upv", "--save", "m"], "unknown model 'upv'; the models are best, multilingual, ngram, random"),
 ]  # fmt: skip

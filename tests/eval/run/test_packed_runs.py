@@ -77,14 +77,9 @@ def test_a_run_is_described_beside_it(example: Path, command: Command, tmp_path:
     assert text.endswith("# ir_metadata.end\n")
     told = yaml.safe_load(text)
     assert [name for name in told if name in COMPONENTS] == ["platform", "implementation", "method", "actor", "data"]
-    assert told["method"]["retrieval"] == [
-        {
-            "name": "bm25",
-            "method": "org.apache.lucene.search.similarities.BM25Similarity",
-            "k1": 0.9,
-            "b": 0.4,
-        }
-    ]
+    bm25 = {"name": "bm25", "method": "org.apache.lucene.search.similarities.BM25Similarity", "k1": 0.9, "b": 0.4}
+    assert told["method"]["retrieval"] == [bm25]
+    assert told["implementation"]["executable"]["cmd"].endswith("--about own.yaml --run-id ours-bm25")
     assert told["data"]["test collection"] == {"name": "index", "topics": "queries-en.tsv", "qrels": "qrels.txt"}
     assert str(tmp_path) not in text, "no folder of this machine is told"
     first = described.read_bytes()

@@ -74,6 +74,7 @@ def test_trec_evals_own_outputs_are_reproduced(name, data_dir):
         "P@-1",
         "NumRet",
         "AP(",
+        "P_5;map",
         "nDCG(gains={1:99999999999})@5",
         "SetF(beta=1e400)",
     ],

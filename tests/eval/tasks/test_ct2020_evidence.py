@@ -123,6 +123,7 @@ BAD_GOLD = {
         f"T-05\t11\t{S1}\t1001\n",
         "gold:1: label '1001' is not between -1,000 and 1,000; scale the labels down",
     ),
+    "padded": (f"A\t1\t{S1} \t1\n", "gold:1: topic, tweet or snippet is empty or contains white space"),
     "twice": (f"A\t1\t{S1}\t1\nA\t1\t{S1}\t0\n", f"gold:2: snippet '{S1}' of claim 'A/1' is already judged"),
 }
 

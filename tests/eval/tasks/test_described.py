@@ -42,9 +42,7 @@ def test_any_columns_grades_and_cutoffs(put: Callable[[str, str], Path]) -> None
     assert scores.values["nDCG@20"] == pytest.approx((1 + 2 / 1.584962500721156) / (2 + 1 / 1.584962500721156))
     assert scores.notes == ("no query has more than 2 predictions, so nDCG@20 looks no deeper",)
     longest = put("long", f"id\tsources\n1\t{[str(n) for n in range(13)]}\n")
-    assert of_task.check(longest).messages == [
-        f"{longest}:2: warning: has 13 predictions; what follows the 12th is ignored"
-    ]
+    assert of_task.check(longest).messages == [f"{longest}:2: warning: has 13 predictions; the task asks for 12"]
     with pytest.raises(SourceError, match=r"gold:2: grade 'high' is not a whole number$"):
         of_task.read_gold([put("gold", "id\tsource\tgrade\n1\ta\thigh\n")])
     with pytest.raises(SourceError, match=r"gold:3: 'a' of '1' has two grades$"):
