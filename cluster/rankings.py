@@ -19,6 +19,7 @@ from ..retrieval.deadline import CutOffError, Deadline
 from ..retrieval.dense.vectors import Mask, Vectors, unit_vector
 from ..retrieval.domain import DocumentQuery, Filter, Hit, ScoredDocids, VectorQuery
 from ..retrieval.lucene.analysis import Analyzer
+from ..retrieval.retrievers import Ranked, Retriever
 from ..retrieval.search.collection_statistics import (
     CollectionQuery,
     CollectionStatistics,
@@ -31,7 +32,6 @@ from ..retrieval.search.collection_statistics import (
 )
 from ..retrieval.search.options import IndexState
 from ..retrieval.search.order import sort_hits
-from ..retrieval.search.retriever import Ranked, Retriever
 from ..retrieval.store.manifest import LUCENE, VECTORS
 
 if TYPE_CHECKING:

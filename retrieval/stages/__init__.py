@@ -18,9 +18,9 @@ from ..domain import Filter, Hit, Part
 from ..errors import QueryError
 from ..lucene.analysis import TermCache
 from ..plugins import Plugins
+from ..retrievers import Retriever
 from ..search.options import IndexState, ResolvedSearch, Search
 from ..search.order import float32, scores_below, sort_hits
-from ..search.retriever import Retriever
 from ..store.documents import Stored
 from ..store.manifest import Manifest
 
