@@ -157,10 +157,10 @@ class ShardedRankings:
         encode = partial(self._encode_queries, queries)
         if limit is None or not self._vector_views:
             return list(self.names), _with_vectors(self._with_words(queries), encode())
-        pending = limit.begin(self._encoding[0], encode)
+        pending = limit.beside.submit(encode)
         try:
             texts = self._with_words(queries)
-            return list(self.names), _with_vectors(texts, pending.result())
+            return list(self.names), _with_vectors(texts, limit.wait(self._encoding[0], pending))
         except CutOffError:
             for name in self._encoding:
                 limit.cut_off(name)

@@ -30,11 +30,10 @@ from .text import ProfileName
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 Hits = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
 Count = Annotated[int, msgspec.Meta(ge=0)]
-RrfK = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
+RrfK = Hits
 Weight = Annotated[float, msgspec.Meta(ge=0, le=1e6)]
 Strength = Annotated[float, msgspec.Meta(gt=0, le=1e6)]
 Unit = Annotated[float, msgspec.Meta(ge=0, le=1)]
-DenseType = Literal["auto", "flat"]
 AUTO = "auto"  # selects the preferred retriever of an index, or the encoder for the language of an index
 RankingName = Annotated[str, NameOf("retrieval.retrievers", "retriever", ends=":", joint="+")]
 RetrieverName = Annotated[str, NameOf("retrieval.retrievers", "retriever", also=(AUTO,), ends=":", joint="+")]
@@ -99,7 +98,7 @@ class DenseSettings(Settings, frozen=True, kw_only=True):
             "subquantizers": _AUTO_NEEDS_NONE,
         }
     )
-    type: DenseType = "auto"
+    type: Literal["auto", "flat"] = "auto"
     auto_flat_below: Count = 100_000
     exact_below: Count = 2_000
     lists: Positive = 1_024
@@ -107,26 +106,30 @@ class DenseSettings(Settings, frozen=True, kw_only=True):
     train_sample: Positive = 100_000
 
 
-def _anchor_model(self: Any, folder: Path) -> Any:
-    """Resolve the cache's path from ``folder``, and the path of the model unless the model is a name."""
-    is_folder = bool(self.model.strip()) and self.model != AUTO and (folder / self.model).is_dir()
-    model = anchored_path(self.model, folder) if is_folder else self.model
-    cache = anchored_path(self.cache, folder) if self.cache else ""
-    return msgspec.structs.replace(self, model=model, cache=cache)
+class CrossEncoderSettings(Settings, frozen=True, kw_only=True):
+    """A CrossEncoder, which reads two texts together: its model, and how it is exported."""
 
-
-class EncoderSettings(Settings, frozen=True, kw_only=True):
-    """The sentence-transformers model that makes the vectors, and how it runs."""
-
-    anchor = _anchor_model
-    model: str = AUTO
+    model: str = ""
     precision: Literal["int8", "fp32"] = "int8"
     max_tokens: Count = 0
+    cache: str = ""
+
+    def anchor(self, folder: Path) -> Self:
+        """Resolve the cache's path from ``folder``, and the path of the model unless the model is a name."""
+        is_folder = bool(self.model.strip()) and self.model != AUTO and (folder / self.model).is_dir()
+        model = anchored_path(self.model, folder) if is_folder else self.model
+        cache = anchored_path(self.cache, folder) if self.cache else ""
+        return msgspec.structs.replace(self, model=model, cache=cache)
+
+
+class EncoderSettings(CrossEncoderSettings, frozen=True, kw_only=True):
+    """The sentence-transformers model that makes the vectors, and how it runs."""
+
+    model: str = AUTO
     query_prompt: str = ""
     document_prompt: str = ""
     languages: tuple[str, ...] = ()
     threads: Count = 0
-    cache: str = ""
 
 
 class BuildSettings(Settings, frozen=True, kw_only=True):
@@ -159,16 +162,6 @@ class SearchSettings(Settings, frozen=True, kw_only=True):
     group: bool = True
     fusion: FusionSettings = FusionSettings()
     stages: tuple[StageName, ...] = ()
-
-
-class CrossEncoderSettings(Settings, frozen=True, kw_only=True):
-    """A CrossEncoder, which reads two texts together: its model, and how it is exported."""
-
-    anchor = _anchor_model
-    model: str = ""
-    precision: Literal["int8", "fp32"] = "int8"
-    max_tokens: Count = 0
-    cache: str = ""
 
 
 class JavaSettings(Settings, frozen=True, kw_only=True):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from msgspec.structs import replace
@@ -164,17 +163,15 @@ class ParallelRankings(Rankings):
         """Return the hits of each ranking that is ready in time."""
         if limit is None:
             return {name: part.search(queries, k, where) for name, part in self._parts.items()}
-        pending = {
-            name: limit.begin(name, partial(self._parts[name].search, queries, k, where)) for name in self._blocking
-        }
+        pending = {name: limit.beside.submit(self._parts[name].search, queries, k, where) for name in self._blocking}
         ranked: Ranked = {}
         late: list[CutOffError] = []
         try:
             # Retrievers that can be interrupted run in this thread while the others run in parallel.
-            for name in sorted(self._parts, key=pending.__contains__):
+            for name, part in sorted(self._parts.items(), key=lambda entry: entry[0] in pending):
                 try:
-                    future = pending.get(name)
-                    ranked[name] = future.result() if future else self._parts[name].search(queries, k, where, limit)
+                    work = pending.get(name)
+                    ranked[name] = limit.wait(name, work) if work else part.search(queries, k, where, limit)
                 except CutOffError as error:
                     late.append(error)
         finally:

@@ -83,7 +83,7 @@ class DenseRetriever(Retriever):
         self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
     ) -> list[list[Hit]]:
         if limit is not None:
-            return limit.begin(self._name, partial(self.search, queries, k, where)).result()
+            return limit.wait(self._name, limit.beside.submit(self.search, queries, k, where))
         if not queries:
             return []
         keep = self._mask(where)

@@ -128,13 +128,6 @@ class Snapshot:
             numbers += more_numbers
         return Rows(docids, numbers, any(info.passages != info.documents for info in self.manifest.segments))
 
-    def row_of(self, docid: str, number: int) -> int:
-        """Return the row of a passage of a document."""
-        for row in reversed(self.rows_of(docid)):
-            if self.rows.numbers[row] == number:
-                return row
-        raise self._missing(docid, number)
-
     def rows_of(self, docid: str) -> range:
         """Return the rows of a document's passages, which are adjacent; an empty range if it does not exist."""
         last, docids = self._last_rows().get(docid, -1), self.rows.docids
@@ -342,7 +335,13 @@ class Snapshot:
         return searcher
 
     def _rows_at(self, places: Sequence[Place]) -> list[int]:
-        return [self.row_of(docid, number) for docid, number in places]
+        rows = []
+        for docid, number in places:
+            row = next((row for row in reversed(self.rows_of(docid)) if self.rows.numbers[row] == number), None)
+            if row is None:
+                raise self._missing(docid, number)
+            rows.append(row)
+        return rows
 
     @property
     def _words(self) -> WordIndex:
