@@ -50,10 +50,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Former settings of the group, each with its replacement."""
 
     def anchor(self, folder: Path) -> Self:
-        """Return these settings with relative paths resolved from ``folder``.
-
-        A group with paths overrides this method.
-        """
+        """Return these settings with relative paths resolved from ``folder``; a group with paths overrides this."""
         groups = ((name, getattr(self, name)) for name in self.__struct_fields__)
         return msgspec.structs.replace(
             self, **{name: group.anchor(folder) for name, group in groups if isinstance(group, Settings)}
@@ -200,17 +197,14 @@ AnyConfig = TypeVar("AnyConfig", bound=Config)
 
 
 def plugin_settings(only: Collection[str] | None = None) -> dict[str, type[Settings]]:
-    """Return, by module name, the class ``SETTINGS`` of each retriever and stage that has one.
-
-    If ``only`` is given, return only the classes of the modules with these names.
-    """
-    modules = [
-        load_plugin(package, name)
+    """Return the class ``SETTINGS`` of each retriever and stage, or ``only`` of these modules, by module name."""
+    modules = {
+        name: load_plugin(package, name)
         for package in (f"{__package__}.retrievers", f"{__package__}.stages")
         for name in plugin_names(package)
         if only is None or name in only
-    ]
-    return {module.__name__.rpartition(".")[2]: module.SETTINGS for module in modules if hasattr(module, "SETTINGS")}
+    }
+    return {name: module.SETTINGS for name, module in modules.items() if hasattr(module, "SETTINGS")}
 
 
 def anchored_path(path: str, folder: Path) -> str:
@@ -237,10 +231,10 @@ def load(path: str | Path | None, kind: type[AnyConfig]) -> AnyConfig:
         return read(own, kind)
     if not here.is_file():
         return kind()
-    if _is_foreign(here, kind):
-        sys.stderr.write(f"{here} is ignored: it has no settings of factseek; write yours to {own}\n")
-        return kind()
-    return read(here, kind)
+    if not _is_foreign(here, kind):
+        return read(here, kind)
+    sys.stderr.write(f"{here} is ignored: it has no settings of factseek; write yours to {own}\n")
+    return kind()
 
 
 def _is_foreign(path: Path, kind: type[Config]) -> bool:
@@ -360,16 +354,13 @@ def formerly_weighed(setting: str) -> str:
     return setting.removesuffix(_FORMER_WEIGHT) if setting.endswith(_FORMER_WEIGHT) else ""
 
 
-def _settings(kind: type[Settings]) -> dict[str, Any]:
+def _settings(group: type[Settings], prefix: str = "") -> dict[str, Any]:
+    """Return the type of each setting and group by its dotted key."""
     types: dict[str, Any] = {}
-
-    def collect(group: type[Settings], prefix: str) -> None:
-        for name, setting in get_type_hints(group).items():
-            types[prefix + name] = setting
-            if isinstance(setting, type) and issubclass(setting, Settings):
-                collect(setting, f"{prefix}{name}.")
-
-    collect(kind, "")
+    for name, setting in get_type_hints(group).items():
+        types[prefix + name] = setting
+        if isinstance(setting, type) and issubclass(setting, Settings):
+            types |= _settings(setting, f"{prefix}{name}.")
     return types
 
 

@@ -86,10 +86,7 @@ class Deadline:
         return CutOffError(f"{retriever} took longer than the time limit of the search")
 
     def shorter(self, seconds: float) -> Deadline:
-        """Return a limit of ``seconds`` with the same ``missing`` list.
-
-        If ``seconds`` is 0, or if this limit ends first, return this limit.
-        """
+        """Return a limit of ``seconds`` with the same ``missing`` list; if it is 0 or too late, return this limit."""
         left = self._deadline - monotonic()
         if not 0 < seconds < left:
             return self

@@ -163,10 +163,7 @@ def save(path: Path, combiner: Combiner) -> None:
 
 
 def load(path: Path) -> Combiner:
-    """Read a saved combination.
-
-    Raises SourceError if the file is not a combination, or if another version of factseek wrote it.
-    """
+    """Read a saved combination. Raises SourceError if the file is not one, or of another version of factseek."""
     manifest, state = model_file.load(path, CombinerManifest)
     if manifest.task != TASK:
         raise SourceError(f"is a model for {manifest.task}, not for this task", place=path)
@@ -296,10 +293,7 @@ def _rarity(wanted: frozenset[str], covered: Sequence[frozenset[str]]) -> dict[s
 
 
 def _names(words: Sequence[str]) -> frozenset[str]:
-    """Return, in lower case, the words that look like names.
-
-    They are words with a capital letter after the first word, words in capitals, and words of letters and digits.
-    """
+    """Return, in lower case, the words that look like names: capitalised, in capitals, or of letters and digits."""
     later = {word.lower() for word in words[1:] if word[:1].isupper()}
     mixed = {word.lower() for word in words if any(map(str.isdigit, word)) and any(map(str.isalpha, word))}
     capitals = {word.lower() for word in words if len(word) > 1 and word.isupper() and not word.isdigit()}

@@ -80,11 +80,6 @@ def facet_answers(facets: Mapping[str, FacetCounts]) -> dict[str, FacetAnswer]:
     }
 
 
-def describe_total(total: Total) -> str:
-    """Return a total in words."""
-    return f"{total.hits:,} that {'contain a word of the query' if total.matching else 'can be ranked'}"
-
-
 def facet_lines(facets: Mapping[str, FacetCounts]) -> list[str]:
     """Return facets as lines of a table."""
     lines: list[str] = []

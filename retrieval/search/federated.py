@@ -228,10 +228,7 @@ def counts_of_many(
 
 
 def chosen_weights(names: Mapping[str, object], weights: Mapping[str, float] | None) -> dict[str, float]:
-    """Return the weight of each index.
-
-    Raises QueryError if an index is unknown, a weight is out of range, or all weights are 0.
-    """
+    """Return the weight of each index. Raises QueryError for an unknown index or a weight out of range."""
     chosen = dict.fromkeys(names, 1.0) | dict(weights or {})
     if not names:
         raise QueryError("give an index to search")
@@ -253,9 +250,7 @@ def fuse_indexes(
     hits = [(name, rank, hit) for name in counted for rank, hit in enumerate(rankings[name], 1)]
     scores = float32(weights[name] / (rrf_k + rank) for name, rank, _ in hits)
     scored = [IndexedHit(name, rank, score, hit) for (name, rank, hit), score in zip(hits, scores, strict=True)]
-    by_passage = sorted(scored, key=lambda scored: (scored.name, scored.rank))
-    by_docid = sorted(by_passage, key=lambda scored: scored.hit.docid, reverse=True)
-    return sorted(by_docid, key=lambda scored: -scored.score)[:k]
+    return sorted(scored, key=lambda each: (each.score, each.hit.docid), reverse=True)[:k]
 
 
 def evidence_of(
@@ -264,8 +259,8 @@ def evidence_of(
     searches: Mapping[str, Search],
     ranked: Sequence[IndexedHit],
     *,
-    highlight: bool = True,
-    after: int = 0,
+    highlight: bool,
+    after: int,
 ) -> list[Evidence]:
     """Return the evidence of hits, in their order, each with its index; ``after`` hits precede them in the ranking."""
     read = {}
@@ -301,8 +296,7 @@ def _add_counts(field: str, documents: Mapping[str, int], each: Mapping[str, Map
     having = [facets[field] for facets in each.values() if field in facets]
     for facet in having:
         values.update(dict(facet.values))
-    more, missing = (sum(getattr(facet, name) for facet in having) for name in ("more", "missing"))
-    return FacetCounts(_in_order(values), more, missing)
+    return FacetCounts(_in_order(values), sum(facet.more for facet in having), sum(facet.missing for facet in having))
 
 
 def _in_order(values: Mapping[str, int]) -> list[tuple[str, int]]:

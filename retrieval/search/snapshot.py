@@ -128,6 +128,13 @@ class Snapshot:
             numbers += more_numbers
         return Rows(docids, numbers, any(info.passages != info.documents for info in self.manifest.segments))
 
+    def row_of(self, docid: str, number: int) -> int:
+        """Return the row of a passage of a document."""
+        for row in reversed(self.rows_of(docid)):
+            if self.rows.numbers[row] == number:
+                return row
+        raise self._missing(docid, number)
+
     def rows_of(self, docid: str) -> range:
         """Return the rows of a document's passages, which are adjacent; an empty range if it does not exist."""
         last, docids = self._last_rows().get(docid, -1), self.rows.docids
@@ -212,7 +219,12 @@ class Snapshot:
                 yield from segment.documents.each(0 if number else first)
             return
         start = self.rows_of(after).stop if after is not None else 0
-        docids = (self.rows.docids[row] for row in _rows_in(keep, start))
+        rows = (
+            row  # the mask is examined only as far as the caller reads
+            for at in range(start, len(keep), _STRETCH)
+            for row in (np.flatnonzero(keep[at : at + _STRETCH]) + at).tolist()
+        )
+        docids = (self.rows.docids[row] for row in rows)
         yield from (self.document(docid) for docid, _ in groupby(docids))
 
     def _behind(self, docid: str) -> tuple[int, int]:
@@ -335,13 +347,7 @@ class Snapshot:
         return searcher
 
     def _rows_at(self, places: Sequence[Place]) -> list[int]:
-        rows = []
-        for docid, number in places:
-            row = next((row for row in reversed(self.rows_of(docid)) if self.rows.numbers[row] == number), None)
-            if row is None:
-                raise self._missing(docid, number)
-            rows.append(row)
-        return rows
+        return [self.row_of(docid, number) for docid, number in places]
 
     @property
     def _words(self) -> WordIndex:
@@ -410,9 +416,3 @@ def fitting_encoder(manifest: Manifest, view: str, encoders: IndexEncoders, fold
     if made_by is None:
         raise IndexStateError("was built without vectors", place=folder)
     return encoders(made_by, folder)
-
-
-def _rows_in(mask: Mask, start: int) -> Iterator[int]:
-    """Yield the rows that a mask admits, from ``start`` on; the mask is examined only as far as the caller reads."""
-    for at in range(start, len(mask), _STRETCH):
-        yield from (np.flatnonzero(mask[at : at + _STRETCH]) + at).tolist()
