@@ -88,11 +88,6 @@ def _hashtag() -> re.Pattern[str]:
     return re.compile(rf"[#＃](\w(?:\w|[{marks()}\u200c\u200d])*)")
 
 
-def plain(text: str) -> str:
-    """Return a query unchanged."""
-    return text
-
-
 def tweet(text: str) -> str:
     """Return a tweet without links, mentions and RT, with entities resolved; hashtags appear whole and as words."""
     text = unescape(unescape(text))
@@ -121,7 +116,7 @@ def _words_of(tag: str) -> str:
     return tag if words == tag else f"{tag} {words}"
 
 
-PROFILES: dict[str, Callable[[str], str]] = {"plain": plain, "tweet": tweet}  # the profiles by name
+PROFILES: dict[str, Callable[[str], str]] = {"plain": str, "tweet": tweet}  # the profiles by name
 
 if TYPE_CHECKING:
     ProfileName = str

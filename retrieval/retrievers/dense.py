@@ -58,8 +58,7 @@ def open(name: str, snapshot: Snapshot, config: Config, *, group: bool) -> Dense
 
 def _view(name: str) -> str:
     """Return the view that a retriever reads: ``dense:NAME`` reads ``vectors:NAME``."""
-    _, colon, variant = name.partition(":")
-    return f"{VECTORS}{colon}{variant}"
+    return f"{VECTORS}{name.removeprefix('dense')}"
 
 
 class DenseRetriever(Retriever):

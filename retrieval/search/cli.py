@@ -226,7 +226,7 @@ def _print_several(args: argparse.Namespace, answer: FederatedAnswer, wanted: st
     facets, total = (counts.facets, counts.total) if counts else ({}, None)
     if wanted != JSON:
         return _write_hits(answer.hits, wanted, facets, total, answer.took)
-    parsed, fields = next(iter(answer.indexes.values())).question.parsed, dict[str, object]()
+    parsed, fields = next(iter(answer.indexes.values())).parsed, dict[str, object]()
     if parsed:
         fields["query"] = {"text": " ".join(args.text), "parsed": parsed.as_json()}
     return _write_json({**fields, "hits": answer.hits, **_counts_as_json(total, facets)})

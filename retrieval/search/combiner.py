@@ -306,15 +306,12 @@ def _share(there: Sequence[str] | frozenset[str], wanted: frozenset[str] | set[s
 
 FIRST = (3, 5, 10)  # each hit is compared with the first 3, the first 5 and the first 10 hits
 LIKENESS = (*(f"like the first {count}" for count in FIRST), "like another")
-_RANKED_BY_VECTORS = "dense"
 
 
 def views_of(rankings: Sequence[str]) -> dict[str, str]:
     """Return the view of vectors that each ranking reads; rankings by words are left out."""
-    named = ((ranking, *ranking.partition(":")) for ranking in rankings)
-    return {
-        ranking: f"{VECTORS}{colon}{variant}" for ranking, kind, colon, variant in named if kind == _RANKED_BY_VECTORS
-    }
+    dense = [ranking for ranking in rankings if ranking.partition(":")[0] == "dense"]
+    return {ranking: f"{VECTORS}{ranking.removeprefix('dense')}" for ranking in dense}
 
 
 def likeness(vectors: NDArray[np.float32]) -> NDArray[np.float64]:

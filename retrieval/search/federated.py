@@ -20,11 +20,10 @@ from ..deadline import CutOffError
 from ..domain import FacetCounts, Hit, Part, Total
 from ..errors import QueryError
 from ..filters import last_day
-from ..lucene.spelling import respelt
-from .answer import Coverage, IndexQuestion, Question, Took, coverage, milliseconds, missing_parts
+from .answer import IndexAnswer, Question, Took, milliseconds, remarks
 from .counting import MOST_VALUES
 from .evidence import Evidence
-from .options import DEFAULT_SEARCH, ResolvedSearch, Search
+from .options import DEFAULT_SEARCH, Search
 from .order import float32, scores_below
 
 if TYPE_CHECKING:
@@ -56,22 +55,6 @@ class CountsOfMany(NamedTuple):
         """The total number of hits of all indexes; ``matching`` is true if it is true for every index."""
         counted = self.totals.values()
         return Total(sum(total.hits for total in counted), all(total.matching for total in counted))
-
-
-class IndexAnswer(NamedTuple):
-    """The answer of one of several indexes: its question, its resolved search, and notes for the reader."""
-
-    question: IndexQuestion
-    resolved: ResolvedSearch
-    weight: float
-    note: str
-    suggestion: str
-    missing: tuple[str, ...]
-
-    @property
-    def coverage(self) -> Coverage:
-        """Which parts of the index were ready in time and which were not; empty if all were."""
-        return coverage(self.resolved.rankings, self.missing)
 
 
 class FederatedAnswer(NamedTuple):
@@ -161,18 +144,10 @@ def answer(
     hits = evidence_of(indexes, text, options, shown, highlight=first.highlight, after=start)
     if first.passages:
         hits = [indexes[str(hit.index)].with_passages(text, [hit], options[str(hit.index)])[0] for hit in hits]
-    each = {}
-    for name, index in indexes.items():
-        search = searches[name]
-        spelt = index.spellings(text, search)
-        each[name] = IndexAnswer(
-            question=on_index[name],
-            resolved=index.resolve(search),
-            weight=chosen[name],
-            note=index.note(text, search),
-            suggestion=respelt(first.query, spelt) if spelt else "",
-            missing=missing_parts(index, since, search.limit, reading),
-        )
+    each = {
+        name: IndexAnswer(**remarks(index, on_index[name], first.query, since, reading), weight=chosen[name])
+        for name, index in indexes.items()
+    }
     took = Took(retrieve=milliseconds(began, retrieved), evidence=milliseconds(retrieved, perf_counter()))
     return FederatedAnswer(hits, shown, more, rrf_k, took, each, counts)
 
