@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ import numpy as np
 from ..config import Config
 from ..deadline import Deadline
 from ..dense.encoder import Encoder
-from ..dense.vectors import VectorIndex, Vectors, mean_direction, unit_vector
+from ..dense.vectors import VectorIndex, Vectors, unit_vector
 from ..domain import DocumentQuery, Filter, Hit, VectorQuery
 from ..search.collection_statistics import CollectionQuery
 from ..search.order import first_fetch, top_k
@@ -71,7 +71,7 @@ class DenseRetriever(Retriever):
         self._name, self._view = name, _view(name)
         self._encoder_of = snapshot.encoder_of
         self._vectors: VectorIndex = snapshot.view(self._view)
-        self._rows, self._rows_of, self._mask = snapshot.rows, snapshot.rows_of, snapshot.mask
+        self._rows, self._mask, self._document_vector = snapshot.rows, snapshot.mask, snapshot.document_vector
         self._group = group
 
     @cached_property
@@ -98,18 +98,26 @@ class DenseRetriever(Retriever):
         return [top_k(partial(fetch, at), k, self._rows, group=self._group) for at in range(len(queries))]
 
     def _vectors_of(self, queries: Sequence[str]) -> Vectors:
-        texts = [query for query in queries if not isinstance(query, DocumentQuery | CollectionQuery | VectorQuery)]
-        encoded = self._encoder.encode_query(texts) if texts else ()
-        if len(encoded) == len(queries):
-            return np.asarray(encoded)
-        following, vectors = iter(encoded), []
-        for query in queries:
-            if isinstance(query, CollectionQuery):
-                vectors.append(query.vectors[self._view])
-            elif isinstance(query, DocumentQuery):
-                vectors.append(mean_direction(self._vectors.of_rows(self._rows_of(query.docid))))
-            elif isinstance(query, VectorQuery):
-                vectors.append(unit_vector(query.vector, self._encoder.dimension))
-            else:
-                vectors.append(next(following))
-        return np.stack(vectors)
+        from_collection = [query.vectors[self._view] for query in queries if isinstance(query, CollectionQuery)]
+        if from_collection:
+            return np.stack(from_collection)
+        return query_vectors(queries, lambda: self._encoder, lambda docid: self._document_vector(docid, self._view))
+
+
+def query_vectors(
+    queries: Sequence[str], encoder: Callable[[], Encoder], document_vector: Callable[[str], Vectors]
+) -> Vectors:
+    """Return the vectors of queries, shape (queries, dimension): texts are encoded together, documents looked up."""
+    texts = [query for query in queries if not isinstance(query, DocumentQuery | VectorQuery)]
+    encoded = encoder().encode_query(texts) if texts else ()
+    if len(encoded) == len(queries):
+        return np.asarray(encoded)
+    following, vectors = iter(encoded), []
+    for query in queries:
+        if isinstance(query, DocumentQuery):
+            vectors.append(document_vector(query.docid))
+        elif isinstance(query, VectorQuery):
+            vectors.append(unit_vector(query.vector, encoder().dimension))
+        else:
+            vectors.append(next(following))
+    return np.stack(vectors)

@@ -83,7 +83,7 @@ class IndexQuestion(NamedTuple):
 
 
 class IndexAnswer(msgspec.Struct, kw_only=True):
-    """What an index says to a question besides its hits: its resolved search, notes for the reader, and counts."""
+    """What an index says to a question besides its hits: the resolved search, and notes for the reader."""
 
     text: str
     """The text that was searched for."""
@@ -95,8 +95,6 @@ class IndexAnswer(msgspec.Struct, kw_only=True):
     missing: tuple[str, ...]
     """The names of the rankings, other parts and shards that were not ready in time."""
     parsed: ParsedQuery | None = None
-    total: Total | None = None
-    facets: dict[str, FacetCounts] = {}
     weight: float = 1.0
     """The weight of the index among several."""
 
@@ -113,6 +111,8 @@ class Answer(IndexAnswer, kw_only=True):
     ranked: list[Hit]
     more: bool
     """Whether more hits follow."""
+    total: Total | None = None
+    facets: dict[str, FacetCounts] = {}
     explanation: Explanation | None = None
     took: Took
 
@@ -146,8 +146,8 @@ def answer(index: Index, question: Question) -> Answer:
     in time.
     """
     since = monotonic()
-    asked = question.to(index)
-    text, search, _ = asked
+    on_index = question.to(index)
+    text, search, _ = on_index
     facets, total = {}, None
     if question.count or question.facets:
         facets, total = index.facets(text, question.facets, search), index.count(text, search)
@@ -164,7 +164,7 @@ def answer(index: Index, question: Question) -> Answer:
     if question.passages:
         evidence = index.with_passages(text, evidence, options)
     return Answer(
-        **remarks(index, asked, question.query, since, reading),
+        **remarks(index, on_index, question.query, since, reading),
         hits=evidence,
         ranked=ranked,
         more=len(hits) > k,
@@ -175,12 +175,14 @@ def answer(index: Index, question: Question) -> Answer:
     )
 
 
-def remarks(index: Index, asked: IndexQuestion, query: str, since: float, reading: Deadline | None) -> dict[str, Any]:
+def remarks(
+    index: Index, on_index: IndexQuestion, query: str, since: float, reading: Deadline | None
+) -> dict[str, Any]:
     """Return the fields of an :class:`IndexAnswer` that notes, the spelling of ``query`` and late parts fill.
 
     ``reading`` is the limit of the evidence. Shards that failed to answer after ``since`` are missing.
     """
-    text, search, parsed = asked
+    text, search, parsed = on_index
     spelt, limits = index.spellings(text, search), filter(None, (search.limit, reading))
     return {
         "text": text,
