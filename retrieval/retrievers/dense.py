@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property, partial
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -69,14 +69,11 @@ class DenseRetriever(Retriever):
 
     def __init__(self, name: str, snapshot: Snapshot, *, group: bool) -> None:
         self._name, self._view = name, _view(name)
-        self._encoder_of = snapshot.encoder_of
+        self._encoder = cache(partial(snapshot.encoder_of, self._view))
         self._vectors: VectorIndex = snapshot.view(self._view)
-        self._rows, self._mask, self._document_vector = snapshot.rows, snapshot.mask, snapshot.document_vector
+        self._rows, self._mask = snapshot.rows, snapshot.mask
+        self._document_vector = partial(snapshot.document_vector, view=self._view)
         self._group = group
-
-    @cached_property
-    def _encoder(self) -> Encoder:
-        return self._encoder_of(self._view)
 
     def search(
         self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
@@ -86,7 +83,8 @@ class DenseRetriever(Retriever):
         if not queries:
             return []
         keep = self._mask(where)
-        vectors = self._vectors_of(queries)
+        encoded = [query.vectors[self._view] for query in queries if isinstance(query, CollectionQuery)]
+        vectors = np.stack(encoded) if encoded else query_vectors(queries, self._encoder, self._document_vector)
         # One scan for all queries costs half as much per query as one scan for each.
         wanted = first_fetch(k, self._rows, group=self._group)
         first = self._vectors.search(vectors, wanted, keep)
@@ -96,12 +94,6 @@ class DenseRetriever(Retriever):
             return nearest.scores.tolist(), nearest.rows.tolist()
 
         return [top_k(partial(fetch, at), k, self._rows, group=self._group) for at in range(len(queries))]
-
-    def _vectors_of(self, queries: Sequence[str]) -> Vectors:
-        from_collection = [query.vectors[self._view] for query in queries if isinstance(query, CollectionQuery)]
-        if from_collection:
-            return np.stack(from_collection)
-        return query_vectors(queries, lambda: self._encoder, lambda docid: self._document_vector(docid, self._view))
 
 
 def query_vectors(

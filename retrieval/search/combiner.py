@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ..domain import Hit, Part
+from ..domain import Hit
 from ..errors import SourceError
 from ..lucene.analysis import TermCache, query_terms, words_of
 from ..records import model_file, qrels
@@ -226,30 +226,23 @@ def matrix(
     """
     if not hits:
         return np.empty((0, len(names(rankings))))
-    columns = [column for ranking in rankings for column in _of_ranking(ranking, hits)]
+    of_rankings = [_of_ranking(ranking, hits) for ranking in rankings]
     texts = _of_texts(query, passages, terms)
     fused = np.array([[hit.score] for hit in hits])
     nothing = np.zeros((len(hits), len(LIKENESS)))
     alike = [likeness(vectors[view]) if view in vectors else nothing for view in views_of(rankings).values()]
-    return np.concatenate([np.stack(columns, axis=1), fused, texts, *alike], axis=1)
+    return np.concatenate([*of_rankings, fused, texts, *alike], axis=1)
 
 
-def _of_ranking(ranking: str, hits: Sequence[Hit]) -> list[NDArray[np.float64]]:
+def _of_ranking(ranking: str, hits: Sequence[Hit]) -> NDArray[np.float64]:
     parts = [next((part for part in hit.parts if part.retriever == ranking), None) for hit in hits]
     there = [part.score for part in parts if part is not None]
     low, high = (min(there), max(there)) if there else (0.0, 0.0)
     spread = high - low if high > low else 1.0
-
-    def column(value: Callable[[Part], float], missing: float) -> NDArray[np.float64]:
-        return np.array([missing if part is None else value(part) for part in parts])
-
-    return [
-        column(lambda _: 1.0, 0.0),
-        column(lambda part: 1 / (_RANK_CONSTANT + part.rank), 0.0),
-        column(lambda part: part.score, low),
-        column(lambda part: (part.score - low) / spread, 0.0),
-        column(lambda part: part.score - high, low - high),
-    ]
+    found = np.array([part is not None for part in parts], dtype=np.float64)
+    ranks = np.array([math.inf if part is None else part.rank for part in parts])
+    scores = np.array([low if part is None else part.score for part in parts])
+    return np.stack([found, 1 / (_RANK_CONSTANT + ranks), scores, (scores - low) / spread, scores - high], axis=1)
 
 
 def _of_texts(query: str, passages: Sequence[Titled], terms: TermCache) -> NDArray[np.float64]:
