@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from flask import request
 
-from ..retrieval.deadline import WRITTEN, Memory
+from ..retrieval.deadline import WRITTEN, Memory, Unbounded
 from ..retrieval.domain import Document
 from .errors import OverloadedError
 
@@ -78,7 +78,7 @@ class Budget:
             return True
 
 
-class Charge(Memory):
+class Charge:
     """The part of a budget that one request holds. Safe for threads."""
 
     def __init__(self, budget: Budget) -> None:
@@ -102,7 +102,7 @@ class Charge(Memory):
             raise NoMemoryError
 
 
-class PartMemory(Memory):
+class PartMemory:
     """The memory of one part of a streamed answer: taken while the part is made, given back as it is sent.
 
     Safe for threads.
@@ -151,7 +151,7 @@ class PartMemory(Memory):
 
 def answer_memory() -> Memory:
     """Return the memory of the current request."""
-    memory: Memory = request.environ.get(MEMORY) or Memory()
+    memory: Memory = request.environ.get(MEMORY) or Unbounded()
     return memory
 
 
