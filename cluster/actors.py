@@ -27,13 +27,12 @@ from ..indexer.build import BuildReport, BuildRequest, build
 from ..indexer.lock import writing_parts
 from ..retrieval.config import Config
 from ..retrieval.deadline import CutOffError, Deadline
-from ..retrieval.dense.vectors import Mask
 from ..retrieval.domain import Document, Filter, Hit
 from ..retrieval.encoders.runtime import SharedEncoders
 from ..retrieval.errors import FactseekError, IndexStateError, MachineError
 from ..retrieval.lucene.jvm import start
+from ..retrieval.retrievers import Ranked, Rankings
 from ..retrieval.search.options import IndexState, ReadNote, ReplicaState, ShardState
-from ..retrieval.search.retriever import Ranked, Rankings
 from ..retrieval.search.snapshot import IndexEncoders, Snapshot
 from ..retrieval.store.documents import Place, Stored
 from ..retrieval.store.manifest import Manifest
@@ -278,10 +277,6 @@ class RemoteRankings(Rankings):
             if name not in ranked:
                 limit.cut_off(name)
         return ranked
-
-    def matching(self, query: str) -> Mask | None:
-        """Return None: each shard counts its own matching passages."""
-        return None
 
 
 def open_state(folder: Path, config: Config, cluster: ClusterSettings, encoders: IndexEncoders) -> IndexState:

@@ -30,9 +30,9 @@ from ..retrieval.errors import PartMissingError
 from ..retrieval.lucene.analysis import Analyzer
 from ..retrieval.lucene.index import Weights
 from ..retrieval.lucene.jvm import start
+from ..retrieval.retrievers import ParallelRankings, Rankings, Retriever
 from ..retrieval.search.collection_statistics import FieldStatistics, Term, TermCount
 from ..retrieval.search.options import CountQuery, IndexState, ReadNote, ShardState
-from ..retrieval.search.retriever import Rankings, Retriever
 from ..retrieval.search.snapshot import IndexEncoders, Snapshot, fitting_encoder
 from ..retrieval.store.documents import Place, Stored
 from ..retrieval.store.index_folder import Lease
@@ -219,7 +219,7 @@ class ShardedState:
         # In one process, each ranking runs separately, so a late ranking does not delay the others.
         if self._gather.remote and not any(retrievers.fusing(name) or retrievers.expanding(name) for name in names):
             return ShardedRankings(names, config, self)
-        return retrievers.side_by_side({name: self.ranking(name, config) for name in names})
+        return ParallelRankings({name: self.ranking(name, config) for name in names})
 
     def facets(self, question: CountQuery, fields: Mapping[str, int]) -> dict[str, FacetCounts]:
         """Count the documents by the values of each field."""

@@ -11,14 +11,14 @@ from functools import partial
 from itertools import chain, count
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-import numpy as np
-
 from ..retrieval import retrievers
 from ..retrieval.config import Config
 from ..retrieval.deadline import CutOffError, Deadline
-from ..retrieval.dense.vectors import Mask, Vectors, unit_vector
-from ..retrieval.domain import DocumentQuery, Filter, Hit, ScoredDocids, VectorQuery
+from ..retrieval.dense.vectors import Mask, Vectors
+from ..retrieval.domain import Filter, Hit, ScoredDocids
 from ..retrieval.lucene.analysis import Analyzer
+from ..retrieval.retrievers import Ranked, Retriever
+from ..retrieval.retrievers.dense import query_vectors
 from ..retrieval.search.collection_statistics import (
     CollectionQuery,
     CollectionStatistics,
@@ -31,7 +31,6 @@ from ..retrieval.search.collection_statistics import (
 )
 from ..retrieval.search.options import IndexState
 from ..retrieval.search.order import sort_hits
-from ..retrieval.search.retriever import Ranked, Retriever
 from ..retrieval.store.manifest import LUCENE, VECTORS
 
 if TYPE_CHECKING:
@@ -157,10 +156,10 @@ class ShardedRankings:
         encode = partial(self._encode_queries, queries)
         if limit is None or not self._vector_views:
             return list(self.names), _with_vectors(self._with_words(queries), encode())
-        pending = limit.begin(self._encoding[0], encode)
+        pending = limit.beside.submit(encode)
         try:
             texts = self._with_words(queries)
-            return list(self.names), _with_vectors(texts, pending.result())
+            return list(self.names), _with_vectors(texts, limit.wait(self._encoding[0], pending))
         except CutOffError:
             for name in self._encoding:
                 limit.cut_off(name)
@@ -178,21 +177,13 @@ class ShardedRankings:
 
     def _encode_queries(self, queries: Sequence[str]) -> dict[str, Vectors]:
         """Return the vectors of queries by view, encoded once for all shards; vectors of documents are looked up."""
-        vectors: dict[str, Vectors] = {}
-        for view in self._vector_views:
-            encoder = self._whole.encoder_of(view)
-            texts = [query for query in queries if not isinstance(query, DocumentQuery | VectorQuery)]
-            encoded = iter(encoder.encode_query(texts) if texts else ())
-            rows = [
-                self._whole.document_vector(query.docid, view)
-                if isinstance(query, DocumentQuery)
-                else unit_vector(query.vector, encoder.dimension)
-                if isinstance(query, VectorQuery)
-                else next(encoded)
-                for query in queries
-            ]
-            vectors[view] = np.stack(rows) if rows else np.empty((0, 0), dtype=np.float32)
-        return vectors
+        whole = self._whole
+
+        def encode(view: str) -> Vectors:
+            encoder = partial(whole.encoder_of, view)
+            return query_vectors(queries, encoder, lambda docid: whole.document_vector(docid, view))
+
+        return {view: encode(view) for view in self._vector_views}
 
 
 class ShardedRanking(Retriever):

@@ -53,10 +53,7 @@ class OpenedOnce:
 
 
 def opened_once(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], T]:
-    """Return a method that keeps one result for each combination of positional arguments.
-
-    ``self._opened``, an :class:`OpenedOnce`, keeps the results.
-    """
+    """Return a method that keeps one result for each combination of positional arguments in ``self._opened``."""
 
     @wraps(method)
     def get(self: Any, /, *args: P.args, **options: P.kwargs) -> T:
@@ -67,12 +64,7 @@ def opened_once(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenat
 
 
 def cache_method(most: int, method: Callable[..., T]) -> _lru_cache_wrapper[T]:
-    """Return a bound method with a cache of at most ``most`` results, the most recently used.
-
-    The object of the method must outlive the returned method.
-
-    The cache refers to the object weakly. A strong reference would form a cycle, and a closed index would stay in
-    memory until garbage collection.
-    """
+    """Return a bound method with a cache of at most ``most`` results; its object must outlive the returned method."""
     bound = cast(MethodType, method)
+    # A strong reference would form a cycle, and a closed index would stay in memory until garbage collection.
     return lru_cache(maxsize=most)(partial(bound.__func__, weakref.proxy(bound.__self__)))

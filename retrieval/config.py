@@ -30,11 +30,10 @@ from .text import ProfileName
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 Hits = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
 Count = Annotated[int, msgspec.Meta(ge=0)]
-RrfK = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
+RrfK = Hits
 Weight = Annotated[float, msgspec.Meta(ge=0, le=1e6)]
 Strength = Annotated[float, msgspec.Meta(gt=0, le=1e6)]
 Unit = Annotated[float, msgspec.Meta(ge=0, le=1)]
-DenseType = Literal["auto", "flat"]
 AUTO = "auto"  # selects the preferred retriever of an index, or the encoder for the language of an index
 RankingName = Annotated[str, NameOf("retrieval.retrievers", "retriever", ends=":", joint="+")]
 RetrieverName = Annotated[str, NameOf("retrieval.retrievers", "retriever", also=(AUTO,), ends=":", joint="+")]
@@ -51,10 +50,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Former settings of the group, each with its replacement."""
 
     def anchor(self, folder: Path) -> Self:
-        """Return these settings with relative paths resolved from ``folder``.
-
-        A group with paths overrides this method.
-        """
+        """Return these settings with relative paths resolved from ``folder``; a group with paths overrides this."""
         groups = ((name, getattr(self, name)) for name in self.__struct_fields__)
         return msgspec.structs.replace(
             self, **{name: group.anchor(folder) for name, group in groups if isinstance(group, Settings)}
@@ -99,7 +95,7 @@ class DenseSettings(Settings, frozen=True, kw_only=True):
             "subquantizers": _AUTO_NEEDS_NONE,
         }
     )
-    type: DenseType = "auto"
+    type: Literal["auto", "flat"] = "auto"
     auto_flat_below: Count = 100_000
     exact_below: Count = 2_000
     lists: Positive = 1_024
@@ -107,26 +103,30 @@ class DenseSettings(Settings, frozen=True, kw_only=True):
     train_sample: Positive = 100_000
 
 
-def _anchor_model(self: Any, folder: Path) -> Any:
-    """Resolve the cache's path from ``folder``, and the path of the model unless the model is a name."""
-    is_folder = bool(self.model.strip()) and self.model != AUTO and (folder / self.model).is_dir()
-    model = anchored_path(self.model, folder) if is_folder else self.model
-    cache = anchored_path(self.cache, folder) if self.cache else ""
-    return msgspec.structs.replace(self, model=model, cache=cache)
+class CrossEncoderSettings(Settings, frozen=True, kw_only=True):
+    """A CrossEncoder, which reads two texts together: its model, and how it is exported."""
 
-
-class EncoderSettings(Settings, frozen=True, kw_only=True):
-    """The sentence-transformers model that makes the vectors, and how it runs."""
-
-    anchor = _anchor_model
-    model: str = AUTO
+    model: str = ""
     precision: Literal["int8", "fp32"] = "int8"
     max_tokens: Count = 0
+    cache: str = ""
+
+    def anchor(self, folder: Path) -> Self:
+        """Resolve the cache's path from ``folder``, and the path of the model unless the model is a name."""
+        is_folder = bool(self.model.strip()) and self.model != AUTO and (folder / self.model).is_dir()
+        model = anchored_path(self.model, folder) if is_folder else self.model
+        cache = anchored_path(self.cache, folder) if self.cache else ""
+        return msgspec.structs.replace(self, model=model, cache=cache)
+
+
+class EncoderSettings(CrossEncoderSettings, frozen=True, kw_only=True):
+    """The sentence-transformers model that makes the vectors, and how it runs."""
+
+    model: str = AUTO
     query_prompt: str = ""
     document_prompt: str = ""
     languages: tuple[str, ...] = ()
     threads: Count = 0
-    cache: str = ""
 
 
 class BuildSettings(Settings, frozen=True, kw_only=True):
@@ -159,16 +159,6 @@ class SearchSettings(Settings, frozen=True, kw_only=True):
     group: bool = True
     fusion: FusionSettings = FusionSettings()
     stages: tuple[StageName, ...] = ()
-
-
-class CrossEncoderSettings(Settings, frozen=True, kw_only=True):
-    """A CrossEncoder, which reads two texts together: its model, and how it is exported."""
-
-    anchor = _anchor_model
-    model: str = ""
-    precision: Literal["int8", "fp32"] = "int8"
-    max_tokens: Count = 0
-    cache: str = ""
 
 
 class JavaSettings(Settings, frozen=True, kw_only=True):
@@ -207,17 +197,14 @@ AnyConfig = TypeVar("AnyConfig", bound=Config)
 
 
 def plugin_settings(only: Collection[str] | None = None) -> dict[str, type[Settings]]:
-    """Return, by module name, the class ``SETTINGS`` of each retriever and stage that has one.
-
-    If ``only`` is given, return only the classes of the modules with these names.
-    """
-    modules = [
-        load_plugin(package, name)
+    """Return the class ``SETTINGS`` of each retriever and stage, or ``only`` of these modules, by module name."""
+    modules = {
+        name: load_plugin(package, name)
         for package in (f"{__package__}.retrievers", f"{__package__}.stages")
         for name in plugin_names(package)
         if only is None or name in only
-    ]
-    return {module.__name__.rpartition(".")[2]: module.SETTINGS for module in modules if hasattr(module, "SETTINGS")}
+    }
+    return {name: module.SETTINGS for name, module in modules.items() if hasattr(module, "SETTINGS")}
 
 
 def anchored_path(path: str, folder: Path) -> str:
@@ -244,10 +231,10 @@ def load(path: str | Path | None, kind: type[AnyConfig]) -> AnyConfig:
         return read(own, kind)
     if not here.is_file():
         return kind()
-    if _is_foreign(here, kind):
-        sys.stderr.write(f"{here} is ignored: it has no settings of factseek; write yours to {own}\n")
-        return kind()
-    return read(here, kind)
+    if not _is_foreign(here, kind):
+        return read(here, kind)
+    sys.stderr.write(f"{here} is ignored: it has no settings of factseek; write yours to {own}\n")
+    return kind()
 
 
 def _is_foreign(path: Path, kind: type[Config]) -> bool:
@@ -367,16 +354,13 @@ def formerly_weighed(setting: str) -> str:
     return setting.removesuffix(_FORMER_WEIGHT) if setting.endswith(_FORMER_WEIGHT) else ""
 
 
-def _settings(kind: type[Settings]) -> dict[str, Any]:
+def _settings(group: type[Settings], prefix: str = "") -> dict[str, Any]:
+    """Return the type of each setting and group by its dotted key."""
     types: dict[str, Any] = {}
-
-    def collect(group: type[Settings], prefix: str) -> None:
-        for name, setting in get_type_hints(group).items():
-            types[prefix + name] = setting
-            if isinstance(setting, type) and issubclass(setting, Settings):
-                collect(setting, f"{prefix}{name}.")
-
-    collect(kind, "")
+    for name, setting in get_type_hints(group).items():
+        types[prefix + name] = setting
+        if isinstance(setting, type) and issubclass(setting, Settings):
+            types |= _settings(setting, f"{prefix}{name}.")
     return types
 
 

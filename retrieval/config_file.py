@@ -28,24 +28,14 @@ def read_yaml(path: Path, noun: str = "configuration file") -> Any:
         raise ConfigError("is not UTF-8 text", place=path) from None
     except RecursionError:
         raise ConfigError("is nested too deeply", place=path) from None
-    except _RepeatedKeyError as error:
-        raise ConfigError(
-            f"the key {error.key!r} is already on line {error.first}", place=f"{path}:{error.line}", remedy="keep one"
-        ) from None
+    except ConfigError as error:
+        raise ConfigError(error.what, place=f"{path}:{error.place}", remedy=error.remedy) from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f"{path}:{mark.line + 1}" if mark else path
         raise ConfigError(f"is not YAML: {getattr(error, 'problem', error)}", place=place) from None
     except ValueError as error:  # an invalid date, or a number of too many digits
         raise ConfigError(f"contains an invalid value: {error}", place=path) from None
-
-
-class _RepeatedKeyError(Exception):
-    """A key appears twice in one mapping."""
-
-    def __init__(self, key: str, first: int, line: int) -> None:
-        super().__init__(key, first, line)
-        self.key, self.first, self.line = key, first, line
 
 
 class _UniqueKeyLoader(yaml.SafeLoader):
@@ -57,6 +47,7 @@ class _UniqueKeyLoader(yaml.SafeLoader):
             if isinstance(key, yaml.ScalarNode):
                 name, line = (key.tag, key.value), key.start_mark.line + 1
                 if name in lines:
-                    raise _RepeatedKeyError(key.value, lines[name], line)
+                    what = f"the key {key.value!r} is already on line {lines[name]}"
+                    raise ConfigError(what, place=line, remedy="keep one")
                 lines[name] = line
         return super().construct_mapping(node, deep)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import Executor, Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
-from dataclasses import dataclass
 from time import monotonic
-from typing import Generic, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from .errors import FactseekError
 
@@ -27,19 +26,15 @@ class Memory(Protocol):
 
     def spend(self, size: int) -> None:
         """Reserve ``size`` bytes; raise an error if they are not available."""
+        return
 
     def give_back(self, size: int) -> None:
         """Release ``size`` reserved bytes."""
+        return
 
 
-class Unbounded:
-    """Memory without a limit."""
-
-    def spend(self, size: int) -> None:
-        """Reserve nothing."""
-
-    def give_back(self, size: int) -> None:
-        """Release nothing."""
+class Unbounded(Memory):
+    """Memory without a limit: both methods do nothing."""
 
 
 def losing_hits(parts: Iterable[str]) -> list[str]:
@@ -48,7 +43,7 @@ def losing_hits(parts: Iterable[str]) -> list[str]:
 
 
 class Deadline:
-    """The time limit and the memory of one search.
+    """The time limit of one search, and the memory for everything that the search reads for the answer.
 
     ``missing`` names the retrievers, and other parts such as highlights, that were cut off. A retriever that cannot be
     interrupted runs in a thread of ``beside``, and continues there after the limit.
@@ -58,7 +53,6 @@ class Deadline:
         self.missing: list[str] = []
         self.beside = beside
         self.memory: Memory = memory or Unbounded()
-        """The memory from which the search reserves space for everything that it reads for the answer."""
         self._seconds = seconds
         self.began = monotonic()
         self._deadline = self.began + seconds
@@ -88,10 +82,7 @@ class Deadline:
         return CutOffError(f"{retriever} took longer than the time limit of the search")
 
     def shorter(self, seconds: float) -> Deadline:
-        """Return a limit of ``seconds`` with the same ``missing`` list.
-
-        If ``seconds`` is 0, or if this limit ends first, return this limit.
-        """
+        """Return a limit of ``seconds`` with the same ``missing`` list; if it is 0 or too late, return this limit."""
         left = self._deadline - monotonic()
         if not 0 < seconds < left:
             return self
@@ -99,28 +90,11 @@ class Deadline:
         limit.missing = self.missing
         return limit
 
-    def begin(self, retriever: str, call: Callable[[], T]) -> Pending[T]:
-        """Run ``call``, which cannot be interrupted, in another thread; return the pending result."""
-        return Pending(self, retriever, self.beside.submit(call))
-
-
-@dataclass
-class Pending(Generic[T]):
-    """The work of a retriever in another thread."""
-
-    _limit: Deadline
-    _retriever: str
-    _begun: Future[T]
-
-    def result(self) -> T:
-        """Wait for the result and return it. Raises CutOffError if it takes longer than the limit."""
+    def wait(self, retriever: str, work: Future[T]) -> T:
+        """Return the result of work in a thread of ``beside``. Raises CutOffError if it takes longer than the limit."""
         try:
-            return self._begun.result(self._limit.require_seconds(self._retriever))
+            return work.result(self.require_seconds(retriever))
         except FutureTimeoutError:
-            raise self._limit.cut_off(self._retriever) from None
+            raise self.cut_off(retriever) from None
         finally:
-            self.cancel()
-
-    def cancel(self) -> None:
-        """Cancel the work if it has not started; otherwise it continues, and nobody waits for it."""
-        self._begun.cancel()
+            work.cancel()  # if it has not started; otherwise it continues, and nobody waits for it

@@ -20,7 +20,7 @@ remedy reads the field; it never parses a message.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 
 
 class FactseekError(Exception):
@@ -36,9 +36,9 @@ class FactseekError(Exception):
         self.place = str(place)
         self.remedy = remedy
 
-    def __reduce__(self) -> tuple[Callable[..., FactseekError], tuple[object, ...]]:
+    def __reduce__(self) -> tuple[partial[FactseekError], tuple[()]]:
         """Return the arguments that recreate this error in another process."""
-        return _restore_error, (type(self), self.what, self.place, self.remedy)
+        return partial(type(self), self.what, place=self.place, remedy=self.remedy), ()
 
     def __str__(self) -> str:
         """Return the message: ``place: what; remedy``."""
@@ -49,10 +49,6 @@ class FactseekError(Exception):
     def line(self) -> str:
         """The message on a single line, even if a value in it contains line breaks."""
         return " ".join(str(self).split())
-
-
-def _restore_error(kind: type[FactseekError], what: str, place: str, remedy: str) -> FactseekError:
-    return kind(what, place=place, remedy=remedy)
 
 
 class UserError(FactseekError):

@@ -36,10 +36,8 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 
 def temporary_beside(path: Path) -> Path:
-    """Return a unique name for a temporary file next to ``path``.
-
-    The name has random bytes, because two containers may use the same process id.
-    """
+    """Return a unique name for a temporary file next to ``path``."""
+    # The random bytes are for two containers, which may use the same process id.
     return path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(6).hex()}.tmp")
 
 
@@ -262,8 +260,5 @@ def user_cache(name: str) -> Path:
 
 
 def is_own(status: os.stat_result) -> bool:
-    """Return whether this user owns a file or folder and nobody else can write to it.
-
-    Only such a file, or files in such a folder, may be executed.
-    """
+    """Return whether only this user can write to a file or folder; only then may it be executed."""
     return status.st_uid == os.getuid() and not status.st_mode & 0o022

@@ -5,9 +5,9 @@ from __future__ import annotations
 import calendar
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import date
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 from urllib.parse import quote
 
@@ -42,13 +42,9 @@ def field_names(names: Iterable[str]) -> tuple[str, ...]:
 
 def metadata_values(value: object) -> list[str]:
     """Return the filter values of a metadata value. It may be a text, a whole number, a Boolean, or a list of these."""
-    return list(dict.fromkeys(filter(None, map(_text_of, value if isinstance(value, list) else [value]))))
-
-
-def _text_of(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return folded_value(str(value)) if isinstance(value, (str, int)) else ""
+    values = [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, (str, int))]
+    texts = (str(each).lower() if isinstance(each, bool) else folded_value(str(each)) for each in values)
+    return list(dict.fromkeys(filter(None, texts)))
 
 
 def refuse_texts(where: Filter) -> None:
@@ -183,17 +179,15 @@ def tokens(document: Document, kind: str, segment: str, declared: Sequence[str] 
     shared = _join_tokens(kind, document.topic, document.source, document.language, document.date)
     pairs = ((name, value) for name in declared for value in metadata_values(document.metadata.get(name)))
     own = (token(f"{METADATA}.{name}", value) for name, value in pairs)
-    titles = _title_tokens(document.title, by_letters=True)
+    titles = title_tokens(document.title, by_letters=True)
     return " ".join((token("id", f"{segment}:{document.docid}"), shared, *titles, *own))
 
 
-def title_tokens(title: str) -> list[str]:
-    """Return the search tokens of a title's words; in scripts without spaces they are letters or pairs of letters."""
-    return _title_tokens(title, by_letters=False)
+def title_tokens(title: str, *, by_letters: bool = False) -> list[str]:
+    """Return the search tokens of a title's words; in scripts without spaces they are letters or pairs of letters.
 
-
-def _title_tokens(title: str, *, by_letters: bool) -> list[str]:
-    """Return :func:`title_tokens`; ``by_letters`` adds tokens of the index alone: single letters and parts of words."""
+    ``by_letters`` adds tokens of the index alone: single letters and parts of words.
+    """
     form = fold(title).replace("İ", "i").replace("ı", "i").casefold()  # Turkish: I without a dot is ı in lower case
     found = words_of(form) + (parts_of(form).split() if by_letters else [])
     words = set(filter(str.isascii, found))
@@ -208,11 +202,6 @@ def _title_tokens(title: str, *, by_letters: bool) -> list[str]:
     return list(map(_title_token, sorted(words - {""})))
 
 
-@lru_cache(maxsize=20_000)
-def _title_token(word: str) -> str:
-    return token("title", word)
-
-
 @lru_cache(maxsize=1_000)
 def _join_tokens(kind: str, topic: str, source: str, language: str, dated: str) -> str:
     fields = {"kind": kind, "topic": topic, "source": source, "language": language, "date": last_day(dated)}
@@ -225,28 +214,19 @@ def token(name: str, value: str) -> str:
     return f"{name}={quoted}" if len(quoted) <= MOST_CHARS else f"{name}=#{hashlib.sha256(quoted.encode()).hexdigest()}"
 
 
-def has_metadata(where: Filter, metadata: Mapping[str, Any]) -> bool:
-    """Return whether a document's metadata has an admitted value in each filtered metadata field."""
-    admitted = dict(where.values())
-    return all(
-        name not in admitted or not set(admitted[name]).isdisjoint(metadata_values(metadata.get(name)))
-        for name, _ in where.metadata
-    )
+_title_token = lru_cache(maxsize=20_000)(partial(token, "title"))
 
 
 def matches(where: Filter, document: Document, kind: str) -> bool:
     """Return whether a document passes the filter's conditions on documents; Lucene must give the same result."""
+    have = {name: metadata_values(document.metadata.get(name)) for name, _ in where.metadata}
+    have |= {"topic": [document.topic], "source": [document.source], "language": [document.language], "kind": [kind]}
     if document.docid in where.excluded:
         return False
-    have = {"topic": document.topic, "source": document.source, "language": document.language, "kind": kind}
-    if any(have.get(name, admitted[0]) not in admitted for name, admitted in where.values()):
-        return False
-    if not has_metadata(where, document.metadata):
+    if any(set(admitted).isdisjoint(have[name]) for name, admitted in where.values()):
         return False
     first, until = days_of(where.since, where.as_of)
-    if not (first or until):
-        return True
     day = last_day(document.date)
-    if not day:
+    if not day and (first or until):
         return where.undated
     return first <= day and (not until or day <= until)

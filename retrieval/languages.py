@@ -32,30 +32,23 @@ _NO_LANGUAGE = "zxx"  # the identifier's label for codes and numbers
 
 
 def unknown_language(text: str, known: Sequence[str]) -> str:
-    """Return the script or language of ``text`` if it is not in ``known``, else ``""``.
-
-    If ``known`` is empty, every language is known.
-    """
+    """Return the script or language of ``text`` if it is not in ``known``, which may be empty for all, else ``""``."""
     if not known:
         return ""
-    script = _script(text)
-    if script:
+    if not text.isascii() and (script := _script(text)):
         return "" if set(_WRITTEN_IN[script]) & set(known) else script
     return _latin_language(text, tuple(known))
 
 
 def written_in(text: str, language: str) -> bool:
     """Return whether the letters of ``text`` belong to the script of a language, an ISO 639-1 code."""
-    script = "" if text.isascii() else _script(text)
-    if script:
+    if not text.isascii() and (script := _script(text)):
         return language in _WRITTEN_IN[script]
     return language not in _OTHER_SCRIPTS or not any(map(str.isalpha, text))
 
 
 def _script(text: str) -> str:
     """Return the script of most letters of ``text``, or ``""`` if it is Latin or unknown."""
-    if text.isascii():
-        return ""
     names = (unicodedata.name(char, "").split(" ", 1)[0].split("-", 1)[0] for char in text if char.isalpha())
     common = Counter(_SCRIPTS.get(name, "") for name in names).most_common(1)
     return common[0][0] if common else ""

@@ -23,10 +23,7 @@ class Bar(Protocol):
 
 
 Progress = Callable[[str, str, int | None], Bar]
-"""A function that starts a display.
-
-The arguments are the activity, the unit in the singular, and the total number, None if unknown.
-"""
+"""A function that starts a display of an activity, with the unit in the singular and the total, None if unknown."""
 
 
 def bar(doing: str, unit: str, total: int | None = None) -> Bar:

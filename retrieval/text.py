@@ -60,10 +60,7 @@ def web_link(url: str) -> str:
 @cache
 def marks() -> str:
     """Return all combining marks in the form of a character class, because ``\\w`` does not include them."""
-    codes = [code for code in range(0x300, 0x1E94B) if unicodedata.category(chr(code)) in ("Mn", "Mc")]
-    firsts = [code for before, code in zip((0, *codes), codes, strict=False) if code != before + 1]
-    lasts = [code for code, after in zip(codes, (*codes[1:], 0), strict=True) if after != code + 1]
-    return "".join(f"{chr(first)}-{chr(last)}" for first, last in zip(firsts, lasts, strict=True))
+    return "".join(filter(lambda mark: unicodedata.category(mark) in ("Mn", "Mc"), map(chr, range(0x300, 0x1E94B))))
 
 
 _LATIN = "A-Za-z0-9_\u00c0-\u024f\u0300-\u036f\u1e00-\u1eff"
@@ -86,11 +83,6 @@ _WORD = re.compile(r"\w")
 @cache
 def _hashtag() -> re.Pattern[str]:
     return re.compile(rf"[#＃](\w(?:\w|[{marks()}\u200c\u200d])*)")
-
-
-def plain(text: str) -> str:
-    """Return a query unchanged."""
-    return text
 
 
 def tweet(text: str) -> str:
@@ -121,7 +113,7 @@ def _words_of(tag: str) -> str:
     return tag if words == tag else f"{tag} {words}"
 
 
-PROFILES: dict[str, Callable[[str], str]] = {"plain": plain, "tweet": tweet}  # the profiles by name
+PROFILES: dict[str, Callable[[str], str]] = {"plain": str, "tweet": tweet}  # the profiles by name
 
 if TYPE_CHECKING:
     ProfileName = str

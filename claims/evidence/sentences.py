@@ -92,7 +92,7 @@ class Finder:
         equal = dict.fromkeys(fusion.weights, 0.5)
         fusion = msgspec.structs.replace(fusion, kind=settings.fusion, weights=equal)
         self._search = Search(k=settings.depth, where=where, group=False, fusion=fusion, limit=limit)
-        self._whole = index.info.kinds_of_sentences
+        self._whole = {segment.kind for segment in index.info.published.segments if segment.of_sentences}
         self._vectors: dict[str, NDArray[np.float32]] = {}
 
     @property

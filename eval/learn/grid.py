@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ...retrieval import retrievers
 from ...retrieval.config import BM25Settings, FusionSettings
 from ...retrieval.retrievers import RetrieverKind
-from ...retrieval.search.score_normalizers import RULES
+from ...retrieval.search.score_normalizers import BY_SCORE, RRF
 
 K1 = (0.6, 0.9, 1.2, 1.6, 2.0)
 B = (0.2, 0.4, 0.6, 0.75, 0.9)
@@ -35,7 +35,7 @@ class Setting(NamedTuple):
         stages = ", ".join(self.stages) or "-"
         if not self.fuses:
             return self.retriever, "-", "-", "-", "-", *sparse, stages
-        by_rank = fusion.kind in RULES and RULES[fusion.kind].by_rank
+        by_rank = fusion.kind == RRF
         rrf_k = str(fusion.rrf_k) if by_rank else "-"
         weights = " : ".join(f"{fusion.weights[name]:g}" for name in sorted(fusion.weights))
         return self.retriever, fusion.kind, rrf_k, weights, str(fusion.depth), *sparse, stages
@@ -69,8 +69,8 @@ def title_weights(base: Setting) -> Sequence[Setting]:
 
 def fusions(base: Setting, alone: Sequence[str]) -> Sequence[Setting]:
     """Return ``base``, the rankings ``alone``, then settings that vary the kind of fusion and the weights."""
-    by_rank = [replace(base.fusion, kind=kind, rrf_k=rrf_k) for kind in RULES if RULES[kind].by_rank for rrf_k in RRF_K]
-    by_score = [replace(base.fusion, kind=kind) for kind in RULES if not RULES[kind].by_rank]
+    by_rank = [replace(base.fusion, kind=RRF, rrf_k=rrf_k) for rrf_k in RRF_K]
+    by_score = [replace(base.fusion, kind=kind) for kind in BY_SCORE]
     weighted = [
         replace(fusion, weights=weights)
         for fusion in (*by_rank, *by_score)

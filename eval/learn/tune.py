@@ -200,7 +200,7 @@ def _chooser(evaluator: SettingEvaluator, default: Setting, index: Index, bar: B
     def choose(rows: Rows) -> Setting:
         plain = default._replace(stages=())
         best = best_of(parameters(plain), rows)
-        if index.info.weighs_titles:
+        if index.info.published.fields == "title_text":
             best = best_of(title_weights(best), rows)
         if fusible:
             best = best_of(fusions(plain._replace(bm25=best.bm25), alone), rows)

@@ -7,21 +7,61 @@ module interprets it. Configuration, command line, HTTP, the page, ``bench`` and
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from msgspec.structs import replace
 
 from ..config import AUTO, Config, FusionSettings
-from ..domain import Filter
+from ..deadline import CutOffError, Deadline
+from ..dense.vectors import Mask
+from ..domain import Filter, Hit, ScoredDocids
 from ..errors import IndexStateError, QueryError
 from ..plugins import Plugins
-from ..search.retriever import Rankings, Retriever, SideBySide
+from ..records.runs import best_documents
 from ..store.manifest import Manifest
 from ..terminal import join_words
 
 if TYPE_CHECKING:
     from ..search.options import IndexState
     from ..search.snapshot import Snapshot
+
+
+Ranked = dict[str, list[list[Hit]]]  # the hits of each query, by the name of the ranking
+
+
+class Retriever(Protocol):
+    """A ranking of the passages of an index, for a batch of queries."""
+
+    def search(
+        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
+    ) -> list[list[Hit]]:
+        """Return at most ``k`` hits per query, in the total order. Raises CutOffError if nothing is ready in time."""
+
+    def columns(
+        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
+    ) -> list[ScoredDocids]:
+        """Return the documents of the hits of :meth:`search`; override it if this is possible without making hits."""
+        return list(map(best_documents, self.search(queries, k, where, limit)))
+
+    def matching(self, query: str) -> Mask | None:
+        """Return a mask of the rows that a query can find without a filter; None, the default, means all."""
+        return None
+
+
+class Rankings(Protocol):
+    """Several rankings by name, made in this process or elsewhere."""
+
+    names: Sequence[str]
+
+    def search(
+        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
+    ) -> Ranked:
+        """Return at most ``k`` hits per query for each ranking that is ready; raise CutOffError if none is."""
+
+    def matching(self, query: str) -> Mask | None:
+        """Return the passages that at least one of the rankings can find; None, the default, means all."""
+        return None
 
 
 class MissingComponent(NamedTuple):
@@ -106,22 +146,62 @@ def expanding(name: str) -> RetrieverKind | None:
     return kind(name) if getattr(kind(name), "EXPANDS", False) else None
 
 
-def side_by_side(parts: Mapping[str, Retriever]) -> Rankings:
-    """Return open retrievers, by name, as rankings made together in this process."""
-    return SideBySide(parts, [name for name in parts if kind(name).BLOCKING])
+class ParallelRankings(Rankings):
+    """The rankings of open retrievers in this process, by name. Under a time limit, they run in parallel.
+
+    Retrievers that cannot be interrupted continue after the limit.
+    """
+
+    def __init__(self, parts: Mapping[str, Retriever]) -> None:
+        self._parts = parts
+        self._blocking = [name for name in parts if kind(name).BLOCKING]
+        self.names: Sequence[str] = tuple(parts)
+
+    def search(
+        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
+    ) -> Ranked:
+        """Return the hits of each ranking that is ready in time."""
+        if limit is None:
+            return {name: part.search(queries, k, where) for name, part in self._parts.items()}
+        pending = {name: limit.beside.submit(self._parts[name].search, queries, k, where) for name in self._blocking}
+        ranked: Ranked = {}
+        late: list[CutOffError] = []
+        try:
+            # Retrievers that can be interrupted run in this thread while the others run in parallel.
+            for name, part in sorted(self._parts.items(), key=lambda entry: entry[0] in pending):
+                try:
+                    work = pending.get(name)
+                    ranked[name] = limit.wait(name, work) if work else part.search(queries, k, where, limit)
+                except CutOffError as error:
+                    late.append(error)
+        finally:
+            for future in pending.values():
+                future.cancel()
+        if not ranked:
+            raise late[-1]
+        return ranked
+
+    def matching(self, query: str) -> Mask | None:
+        """Return the union of the rankings' masks."""
+        united: Mask | None = None
+        for part in self._parts.values():
+            matching = part.matching(query)
+            if matching is None:
+                return None
+            united = matching if united is None else united | matching
+        return united
 
 
 def list_retrievers(manifest: Manifest, config: Config) -> tuple[str, ...]:
     """Return the names of the retrievers of an index: the choice of ``auto``, then the others in alphabetical order."""
-    able = [
-        (name, of_kind)
-        for of_kind in map(kind, names())
-        if not getattr(of_kind, "EXPANDS", False)
-        for name in of_kind.names(manifest)
-        if _answers(of_kind, name, manifest, config)
-    ]
-    able.sort(key=lambda entry: -entry[1].PRIORITY)
-    return tuple([name for name, _ in able[:1]] + sorted(name for name, _ in able[1:]))
+    able = {}
+    for of_kind in map(kind, names()):
+        for name in () if getattr(of_kind, "EXPANDS", False) else of_kind.names(manifest):
+            with suppress(QueryError):  # an invalid configuration makes it unavailable
+                if of_kind.lacks(name, manifest, config) is None:
+                    able[name] = of_kind.PRIORITY
+    first = max(able, key=able.__getitem__, default="")
+    return tuple(sorted(able, key=lambda name: (name != first, name)))
 
 
 def with_default_weights(config: Config, manifest: Manifest) -> Config:
@@ -163,11 +243,3 @@ def missing(name: str, manifest: Manifest, config: Config) -> MissingComponent |
     """Return the part that an index lacks for a retriever or for this variant of it; None if nothing is missing."""
     lack = kind(name).lacks(name, manifest, config)
     return MissingComponent(f"has no {name}", "") if not lack and name not in kind(name).names(manifest) else lack
-
-
-def _answers(of_kind: RetrieverKind, name: str, manifest: Manifest, config: Config) -> bool:
-    """Return whether an index can use a retriever; an invalid configuration makes it unavailable."""
-    try:
-        return of_kind.lacks(name, manifest, config) is None
-    except QueryError:
-        return False

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
+from msgspec.structs import astuple
+
 from ..config import BM25Settings, Config
 from ..deadline import Deadline
 from ..dense.vectors import Mask
 from ..domain import Filter, Hit, ScoredDocids
 from ..lucene.index import PassageSearcher, Ranked, Weights
 from ..search.order import first_of_each, hits_of
-from ..search.retriever import Retriever
 from ..store.manifest import LUCENE, Manifest
-from . import MissingComponent
+from . import MissingComponent, Retriever
 
 if TYPE_CHECKING:
     from ..search.snapshot import Snapshot
@@ -54,7 +55,7 @@ class BM25Retriever(Retriever):
     def __init__(self, snapshot: Snapshot, settings: BM25Settings, *, group: bool) -> None:
         self._searcher: PassageSearcher = snapshot.view(LUCENE)
         self._rows = snapshot.rows
-        self._weights = Weights(settings.k1, settings.b, settings.title_weight, settings.text_weight)
+        self._weights = Weights(*astuple(settings))
         self._group = group
 
     def search(

@@ -20,9 +20,8 @@ from ..domain import Filter, Hit, WeightedQuery
 from ..lucene.analysis import terms_of
 from ..lucene.index import flat_text
 from ..search.collection_statistics import weighted_terms
-from ..search.retriever import Retriever
 from ..store.manifest import Manifest
-from . import bm25
+from . import Retriever, bm25
 
 if TYPE_CHECKING:
     from ..search.options import IndexState

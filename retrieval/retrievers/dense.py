@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..config import Config
 from ..deadline import Deadline
-from ..dense.vectors import Mask, Nearest, VectorIndex, Vectors, mean_direction, unit_vector
+from ..dense.encoder import Encoder
+from ..dense.vectors import VectorIndex, Vectors, unit_vector
 from ..domain import DocumentQuery, Filter, Hit, VectorQuery
 from ..search.collection_statistics import CollectionQuery
 from ..search.order import first_fetch, top_k
-from ..search.retriever import Retriever
 from ..store.manifest import VECTORS, Manifest
-from . import MissingComponent
+from . import MissingComponent, Retriever
 
 if TYPE_CHECKING:
     from ..search.snapshot import Snapshot
@@ -58,8 +58,7 @@ def open(name: str, snapshot: Snapshot, config: Config, *, group: bool) -> Dense
 
 def _view(name: str) -> str:
     """Return the view that a retriever reads: ``dense:NAME`` reads ``vectors:NAME``."""
-    _, colon, variant = name.partition(":")
-    return f"{VECTORS}{colon}{variant}"
+    return f"{VECTORS}{name.removeprefix('dense')}"
 
 
 class DenseRetriever(Retriever):
@@ -70,46 +69,47 @@ class DenseRetriever(Retriever):
 
     def __init__(self, name: str, snapshot: Snapshot, *, group: bool) -> None:
         self._name, self._view = name, _view(name)
-        self._encoder = partial(snapshot.encoder_of, self._view)
+        self._encoder = cache(partial(snapshot.encoder_of, self._view))
         self._vectors: VectorIndex = snapshot.view(self._view)
-        self._rows, self._rows_of, self._mask = snapshot.rows, snapshot.rows_of, snapshot.mask
+        self._rows, self._mask = snapshot.rows, snapshot.mask
+        self._document_vector = partial(snapshot.document_vector, view=self._view)
         self._group = group
 
     def search(
         self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
     ) -> list[list[Hit]]:
         if limit is not None:
-            return limit.begin(self._name, partial(self.search, queries, k, where)).result()
+            return limit.wait(self._name, limit.beside.submit(self.search, queries, k, where))
         if not queries:
             return []
         keep = self._mask(where)
-        vectors = self._vectors_of(queries)
+        encoded = [query.vectors[self._view] for query in queries if isinstance(query, CollectionQuery)]
+        vectors = np.stack(encoded) if encoded else query_vectors(queries, self._encoder, self._document_vector)
         # One scan for all queries costs half as much per query as one scan for each.
-        first = self._vectors.search(vectors, first_fetch(k, self._rows, group=self._group), keep)
-        return [self._rank(*pair, k, keep) for pair in zip(vectors, first, strict=True)]
-
-    def _vectors_of(self, queries: Sequence[str]) -> Vectors:
-        texts = [query for query in queries if not isinstance(query, DocumentQuery | CollectionQuery | VectorQuery)]
-        encoded = self._encoder().encode_query(texts) if texts else ()
-        if len(encoded) == len(queries):
-            return np.asarray(encoded)
-        following, vectors = iter(encoded), []
-        for query in queries:
-            if isinstance(query, CollectionQuery):
-                vectors.append(query.vectors[self._view])
-            elif isinstance(query, DocumentQuery):
-                vectors.append(mean_direction(self._vectors.of_rows(self._rows_of(query.docid))))
-            elif isinstance(query, VectorQuery):
-                vectors.append(unit_vector(query.vector, self._encoder().dimension))
-            else:
-                vectors.append(next(following))
-        return np.stack(vectors)
-
-    def _rank(self, vector: Vectors, first: Nearest, k: int, keep: Mask | None) -> list[Hit]:
         wanted = first_fetch(k, self._rows, group=self._group)
+        first = self._vectors.search(vectors, wanted, keep)
 
-        def fetch(n: int) -> tuple[list[float], list[int]]:
-            nearest = first if n == wanted else self._vectors.search(vector[np.newaxis, :], n, keep)[0]
+        def fetch(at: int, n: int) -> tuple[list[float], list[int]]:
+            nearest = first[at] if n == wanted else self._vectors.search(vectors[at : at + 1], n, keep)[0]
             return nearest.scores.tolist(), nearest.rows.tolist()
 
-        return top_k(fetch, k, self._rows, group=self._group)
+        return [top_k(partial(fetch, at), k, self._rows, group=self._group) for at in range(len(queries))]
+
+
+def query_vectors(
+    queries: Sequence[str], encoder: Callable[[], Encoder], document_vector: Callable[[str], Vectors]
+) -> Vectors:
+    """Return the vectors of queries, shape (queries, dimension): texts are encoded together, documents looked up."""
+    texts = [query for query in queries if not isinstance(query, DocumentQuery | VectorQuery)]
+    encoded = encoder().encode_query(texts) if texts else ()
+    if len(encoded) == len(queries):
+        return np.asarray(encoded)
+    following, vectors = iter(encoded), []
+    for query in queries:
+        if isinstance(query, DocumentQuery):
+            vectors.append(document_vector(query.docid))
+        elif isinstance(query, VectorQuery):
+            vectors.append(unit_vector(query.vector, encoder().dimension))
+        else:
+            vectors.append(next(following))
+    return np.stack(vectors)

@@ -14,10 +14,9 @@ from ..domain import DocumentQuery, Filter, Hit
 from ..errors import QueryError
 from ..languages import unknown_language, written_in
 from ..search.fusion import Ranking, fuse
-from ..search.retriever import Rankings, Retriever
 from ..search.score_normalizers import AUTO
 from ..store.manifest import Manifest
-from . import MissingComponent, kind, missing, side_by_side
+from . import MissingComponent, ParallelRankings, Rankings, Retriever, kind, missing
 
 if TYPE_CHECKING:
     from ..search.snapshot import Snapshot
@@ -64,7 +63,7 @@ def rankings(name: str, config: Config) -> tuple[str, ...]:
 
 def open(name: str, snapshot: Snapshot, config: Config, *, group: bool) -> HybridRetriever:
     parts = {part: kind(part).open(part, snapshot, config, group=group) for part in rankings(name, config)}
-    return HybridRetriever(side_by_side(parts), config, snapshot.manifest.language, group=group)
+    return HybridRetriever(ParallelRankings(parts), config, snapshot.manifest.language, group=group)
 
 
 def fusion_of(query: str, fusion: FusionSettings, language: str) -> FusionSettings:

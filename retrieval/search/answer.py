@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from time import monotonic, perf_counter
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
@@ -82,23 +82,35 @@ class IndexQuestion(NamedTuple):
     parsed: ParsedQuery | None = None
 
 
-class Answer(msgspec.Struct, kw_only=True):
-    """The hits of a question, with counts, notes and explanations."""
+class IndexAnswer(msgspec.Struct, kw_only=True):
+    """What an index says to a question besides its hits: the resolved search, and notes for the reader."""
 
     text: str
     """The text that was searched for."""
     search: Search
     resolved: ResolvedSearch
-    hits: list[Evidence]
-    ranked: list[Hit]
-    more: bool
-    """Whether more hits follow."""
     note: str
     suggestion: str
     """The query with its misspelt words corrected, ``""`` if there are none."""
     missing: tuple[str, ...]
     """The names of the rankings, other parts and shards that were not ready in time."""
     parsed: ParsedQuery | None = None
+    weight: float = 1.0
+    """The weight of the index among several."""
+
+    @property
+    def coverage(self) -> Coverage:
+        """Which parts were ready in time and which were not; empty if all were."""
+        return coverage(self.resolved.rankings, self.missing)
+
+
+class Answer(IndexAnswer, kw_only=True):
+    """The hits of a question, with counts, notes and explanations."""
+
+    hits: list[Evidence]
+    ranked: list[Hit]
+    more: bool
+    """Whether more hits follow."""
     total: Total | None = None
     facets: dict[str, FacetCounts] = {}
     explanation: Explanation | None = None
@@ -119,11 +131,6 @@ class Answer(msgspec.Struct, kw_only=True):
         """Whether the search used an approximate vector index."""
         return self.resolved.approximate
 
-    @property
-    def coverage(self) -> Coverage:
-        """Which parts were ready in time and which were not; empty if all were."""
-        return coverage(self.resolved.rankings, self.missing)
-
 
 def coverage(rankings: Iterable[str], missing: Sequence[str]) -> Coverage:
     """Return, for each ranking and each missing part, whether it was ready; empty if nothing is missing."""
@@ -139,7 +146,8 @@ def answer(index: Index, question: Question) -> Answer:
     in time.
     """
     since = monotonic()
-    text, search, parsed = question.to(index)
+    on_index = question.to(index)
+    text, search, _ = on_index
     facets, total = {}, None
     if question.count or question.facets:
         facets, total = index.facets(text, question.facets, search), index.count(text, search)
@@ -156,16 +164,10 @@ def answer(index: Index, question: Question) -> Answer:
     if question.passages:
         evidence = index.with_passages(text, evidence, options)
     return Answer(
-        text=text,
-        search=search,
-        resolved=resolved,
+        **remarks(index, on_index, question.query, since, reading),
         hits=evidence,
         ranked=ranked,
         more=len(hits) > k,
-        note=index.note(text, search),
-        suggestion=respelt(question.query, spelt) if (spelt := index.spellings(text, search)) else "",
-        missing=missing_parts(index, since, search.limit, reading),
-        parsed=parsed,
         total=total,
         facets=facets,
         explanation=explanation(index, text, search, ranked) if question.explain else None,
@@ -173,9 +175,24 @@ def answer(index: Index, question: Question) -> Answer:
     )
 
 
-def missing_parts(index: Index, since: float, *limits: Deadline | None) -> tuple[str, ...]:
-    """Return the names of the parts that exceeded the limits, and of the shards that failed to answer."""
-    return (*(name for limit in limits if limit for name in limit.missing), *index.missing_since(since))
+def remarks(
+    index: Index, on_index: IndexQuestion, query: str, since: float, reading: Deadline | None
+) -> dict[str, Any]:
+    """Return the fields of an :class:`IndexAnswer` that notes, the spelling of ``query`` and late parts fill.
+
+    ``reading`` is the limit of the evidence. Shards that failed to answer after ``since`` are missing.
+    """
+    text, search, parsed = on_index
+    spelt, limits = index.spellings(text, search), filter(None, (search.limit, reading))
+    return {
+        "text": text,
+        "search": search,
+        "resolved": index.resolve(search),
+        "note": index.note(text, search),
+        "suggestion": respelt(query, spelt) if spelt else "",
+        "missing": (*(name for limit in limits for name in limit.missing), *index.missing_since(since)),
+        "parsed": parsed,
+    }
 
 
 def milliseconds(began: float, ended: float) -> float:

@@ -191,55 +191,51 @@ def search(args: argparse.Namespace) -> int:
 
 def _print(args: argparse.Namespace, manifest_id: str, answer: Answer, wanted: str) -> int:
     _say_notes("", answer.note, answer.suggestion)
-    if wanted == JSON:
-        return _write_json(_as_json(args, manifest_id, answer))
-    reasons = [hit.sentence for hit in answer.explanation.hits] if answer.explanation else []
-    return _write_hits(answer.hits, wanted, answer.facets, answer.total, answer.took, reasons=reasons)
-
-
-def _as_json(args: argparse.Namespace, manifest_id: str, answer: Answer) -> dict[str, object]:
+    explained = answer.explanation.hits if answer.explanation else []
+    if wanted != JSON:
+        reasons = [hit.sentence for hit in explained]
+        return _write_hits(answer.hits, wanted, answer.facets, answer.total, answer.took, reasons=reasons)
+    query: dict[str, object] = {}
+    if args.like:
+        query = {"text": str(answer.text), "like": args.like}
+    elif answer.parsed:
+        query = {"text": " ".join(args.text), "parsed": answer.parsed.as_json()}
+    optional = {
+        "query": query,
+        "suggestion": answer.suggestion,
+        "depth": answer.depth,
+        "approximate": answer.approximate,
+        **_counts_as_json(answer.total, answer.facets),
+        "explanation": [
+            {"words": {word.word: word.weight for word in hit.words}, "sentence": hit.sentence} for hit in explained
+        ],
+    }
     fields: dict[str, object] = {
         "manifest_id": manifest_id,
         "retriever": answer.retriever,
         "note": answer.note,
         "hits": answer.hits,
     }
-    if args.like:
-        fields["query"] = {"text": str(answer.text), "like": args.like}
-    elif answer.parsed:
-        fields["query"] = {"text": " ".join(args.text), "parsed": answer.parsed.as_json()}
-    if answer.suggestion:
-        fields["suggestion"] = answer.suggestion
-    if answer.depth:
-        fields["depth"] = answer.depth
-    if answer.approximate:
-        fields["approximate"] = True
-    if answer.total is not None:
-        fields["total"] = counting.total_answer(answer.total)
-        fields["facets"] = counting.facet_answers(answer.facets)
-    if answer.explanation and answer.hits:
-        fields["explanation"] = [
-            {"words": {word.word: word.weight for word in hit.words}, "sentence": hit.sentence}
-            for hit in answer.explanation.hits
-        ]
-    return fields
+    return _write_json(fields | {name: value for name, value in optional.items() if value or name == "facets"})
 
 
 def _print_several(args: argparse.Namespace, answer: FederatedAnswer, wanted: str) -> int:
     for name, part in answer.indexes.items():
         _say_notes(name, part.note, part.suggestion)
-    parsed, counts = next(iter(answer.indexes.values())).question.parsed, answer.counts
-    if wanted == JSON:
-        fields: dict[str, object] = {}
-        if parsed:
-            fields["query"] = {"text": " ".join(args.text), "parsed": parsed.as_json()}
-        fields["hits"] = answer.hits
-        if counts:
-            fields["total"] = counting.total_answer(counts.total)
-            fields["facets"] = counting.facet_answers(counts.facets)
-        return _write_json(fields)
+    counts = answer.counts
     facets, total = (counts.facets, counts.total) if counts else ({}, None)
-    return _write_hits(answer.hits, wanted, facets, total, answer.took)
+    if wanted != JSON:
+        return _write_hits(answer.hits, wanted, facets, total, answer.took)
+    parsed, fields = next(iter(answer.indexes.values())).parsed, dict[str, object]()
+    if parsed:
+        fields["query"] = {"text": " ".join(args.text), "parsed": parsed.as_json()}
+    return _write_json({**fields, "hits": answer.hits, **_counts_as_json(total, facets)})
+
+
+def _counts_as_json(total: Total | None, facets: Mapping[str, FacetCounts]) -> dict[str, object]:
+    if total is None:
+        return {}
+    return {"total": counting.total_answer(total), "facets": counting.facet_answers(facets)}
 
 
 def _say_notes(name: str, note: str, suggestion: str) -> None:
@@ -270,7 +266,9 @@ def _write_hits(
     for line in counting.facet_lines(facets):
         write(_STEERING.sub("\ufffd", line) + "\n")
     sys.stdout.flush()  # if writing the hits fails, the user sees the error and no count
-    of_all = f" of {counting.describe_total(total)}" if total is not None else ""
+    of_all = ""
+    if total is not None:
+        of_all = f" of {total.hits:,} that {'contain a word of the query' if total.matching else 'can be ranked'}"
     count = f"{format_count(len(hits), 'hit')}{of_all} in {took.retrieve + took.evidence:.0f} ms"
     say(count if hits else f"no hits{of_all}")
     return DONE

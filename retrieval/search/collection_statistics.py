@@ -10,12 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ..dense.vectors import Vectors
 from ..domain import WeightedQuery
 
-Vectors = NDArray[np.float32]
 NO_VECTORS: Mapping[str, Vectors] = MappingProxyType({})
 Term = tuple[str, str]  # a field and one of its terms
 
@@ -85,7 +82,4 @@ def joined_fields(parts: Iterable[Sequence[FieldStatistics]]) -> tuple[FieldStat
 
 def joined_counts(parts: Iterable[Sequence[TermCount]]) -> list[TermCount]:
     """Return the counts of each term summed over all parts of a collection."""
-    return [
-        TermCount(sum(count.passages for count in counts), sum(count.occurrences for count in counts))
-        for counts in zip(*parts, strict=True)
-    ]
+    return [TermCount(*map(sum, zip(*counts, strict=True))) for counts in zip(*parts, strict=True)]

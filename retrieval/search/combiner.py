@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ..domain import Hit, Part
+from ..domain import Hit
 from ..errors import SourceError
 from ..lucene.analysis import TermCache, query_terms, words_of
 from ..records import model_file, qrels
@@ -163,10 +163,7 @@ def save(path: Path, combiner: Combiner) -> None:
 
 
 def load(path: Path) -> Combiner:
-    """Read a saved combination.
-
-    Raises SourceError if the file is not a combination, or if another version of factseek wrote it.
-    """
+    """Read a saved combination. Raises SourceError if the file is not one, or of another version of factseek."""
     manifest, state = model_file.load(path, CombinerManifest)
     if manifest.task != TASK:
         raise SourceError(f"is a model for {manifest.task}, not for this task", place=path)
@@ -229,30 +226,23 @@ def matrix(
     """
     if not hits:
         return np.empty((0, len(names(rankings))))
-    columns = [column for ranking in rankings for column in _of_ranking(ranking, hits)]
+    of_rankings = [_of_ranking(ranking, hits) for ranking in rankings]
     texts = _of_texts(query, passages, terms)
     fused = np.array([[hit.score] for hit in hits])
     nothing = np.zeros((len(hits), len(LIKENESS)))
     alike = [likeness(vectors[view]) if view in vectors else nothing for view in views_of(rankings).values()]
-    return np.concatenate([np.stack(columns, axis=1), fused, texts, *alike], axis=1)
+    return np.concatenate([*of_rankings, fused, texts, *alike], axis=1)
 
 
-def _of_ranking(ranking: str, hits: Sequence[Hit]) -> list[NDArray[np.float64]]:
+def _of_ranking(ranking: str, hits: Sequence[Hit]) -> NDArray[np.float64]:
     parts = [next((part for part in hit.parts if part.retriever == ranking), None) for hit in hits]
     there = [part.score for part in parts if part is not None]
     low, high = (min(there), max(there)) if there else (0.0, 0.0)
     spread = high - low if high > low else 1.0
-
-    def column(value: Callable[[Part], float], missing: float) -> NDArray[np.float64]:
-        return np.array([missing if part is None else value(part) for part in parts])
-
-    return [
-        column(lambda _: 1.0, 0.0),
-        column(lambda part: 1 / (_RANK_CONSTANT + part.rank), 0.0),
-        column(lambda part: part.score, low),
-        column(lambda part: (part.score - low) / spread, 0.0),
-        column(lambda part: part.score - high, low - high),
-    ]
+    found = np.array([part is not None for part in parts], dtype=np.float64)
+    ranks = np.array([math.inf if part is None else part.rank for part in parts])
+    scores = np.array([low if part is None else part.score for part in parts])
+    return np.stack([found, 1 / (_RANK_CONSTANT + ranks), scores, (scores - low) / spread, scores - high], axis=1)
 
 
 def _of_texts(query: str, passages: Sequence[Titled], terms: TermCache) -> NDArray[np.float64]:
@@ -296,10 +286,7 @@ def _rarity(wanted: frozenset[str], covered: Sequence[frozenset[str]]) -> dict[s
 
 
 def _names(words: Sequence[str]) -> frozenset[str]:
-    """Return, in lower case, the words that look like names.
-
-    They are words with a capital letter after the first word, words in capitals, and words of letters and digits.
-    """
+    """Return, in lower case, the words that look like names: capitalised, in capitals, or of letters and digits."""
     later = {word.lower() for word in words[1:] if word[:1].isupper()}
     mixed = {word.lower() for word in words if any(map(str.isdigit, word)) and any(map(str.isalpha, word))}
     capitals = {word.lower() for word in words if len(word) > 1 and word.isupper() and not word.isdigit()}
@@ -312,15 +299,12 @@ def _share(there: Sequence[str] | frozenset[str], wanted: frozenset[str] | set[s
 
 FIRST = (3, 5, 10)  # each hit is compared with the first 3, the first 5 and the first 10 hits
 LIKENESS = (*(f"like the first {count}" for count in FIRST), "like another")
-_RANKED_BY_VECTORS = "dense"
 
 
 def views_of(rankings: Sequence[str]) -> dict[str, str]:
     """Return the view of vectors that each ranking reads; rankings by words are left out."""
-    named = ((ranking, *ranking.partition(":")) for ranking in rankings)
-    return {
-        ranking: f"{VECTORS}{colon}{variant}" for ranking, kind, colon, variant in named if kind == _RANKED_BY_VECTORS
-    }
+    dense = [ranking for ranking in rankings if ranking.partition(":")[0] == "dense"]
+    return {ranking: f"{VECTORS}{ranking.removeprefix('dense')}" for ranking in dense}
 
 
 def likeness(vectors: NDArray[np.float32]) -> NDArray[np.float64]:

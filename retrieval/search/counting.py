@@ -4,23 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Literal
-from weakref import proxy
-
-import numpy as np
+from typing import Any, Literal
 
 from ..domain import FacetCounts, Filter, Total
 from ..errors import QueryError
 from ..filters import FIELDS
 from ..store.columns import COUNTED, YEAR, Rows
-from .collection_statistics import weighted_terms
 from .evidence import AnswerPart
-from .options import CountQuery
-
-if TYPE_CHECKING:
-    from .snapshot import Snapshot
-
 
 USUAL_VALUES, MOST_VALUES = 10, 1_000  # the default and the largest number of values to return for a field
 _DIGITS = re.compile(r"[0-9]{1,9}")
@@ -90,11 +80,6 @@ def facet_answers(facets: Mapping[str, FacetCounts]) -> dict[str, FacetAnswer]:
     }
 
 
-def describe_total(total: Total) -> str:
-    """Return a total in words."""
-    return f"{total.hits:,} that {'contain a word of the query' if total.matching else 'can be ranked'}"
-
-
 def facet_lines(facets: Mapping[str, FacetCounts]) -> list[str]:
     """Return facets as lines of a table."""
     lines: list[str] = []
@@ -107,56 +92,7 @@ def facet_lines(facets: Mapping[str, FacetCounts]) -> list[str]:
     return lines
 
 
-REMEMBERED = 16
-"""The number of queries whose matches stay in memory, a byte per passage, for later pages and other filters."""
-_Key = tuple[str, tuple[str, ...], str, tuple[tuple[str, float], ...]]
-
-
-class HitCounter:
-    """Counts over one snapshot. It is safe for threads."""
-
-    def __init__(self, snapshot: Snapshot) -> None:
-        """Count over ``snapshot``, which owns this counter."""
-        self._snapshot: Snapshot = proxy(snapshot)
-        self._remembered: dict[_Key, Rows | None] = {}
-
-    def count(self, question: CountQuery) -> Total:
-        """Return the number of documents that a search can return, or of passages if passages are ranked."""
-        matching, group = self._matching(question), question.resolved.settings.search.group
-        rows = _both(matching, self._snapshot.mask(question.where))
-        if rows is None:
-            hits = self._snapshot.columns.size if group else len(self._snapshot.rows.docids)
-        else:
-            hits = int(np.count_nonzero(self._snapshot.columns.documents(rows) if group else rows))
-        return Total(hits, matching is not None)
-
-    def facets(self, question: CountQuery, fields: Mapping[str, int]) -> dict[str, FacetCounts]:
-        """Count the documents of a query by the values of each field, without the filter's condition on that field."""
-        columns, where, matching = self._snapshot.columns, question.where, self._matching(question)
-        filtered = dict(where.values()) if where is not None else {}
-        facets, masks = {}, {}
-        for field, most in fields.items():
-            others = _without(where, field) if where is not None else None
-            if others not in masks:
-                rows = _both(_both(matching, self._snapshot.mask(others)), self._snapshot.mask(question.typed))
-                masks[others] = None if rows is None else columns.documents(rows)
-            facets[field] = columns.facet(field, most, masks[others], filtered.get(field, ()))
-        return facets
-
-    def _matching(self, question: CountQuery) -> Rows | None:
-        """Return the passages that match a query, whatever the filter; None means all, as for a vector retriever."""
-        text, resolved = question.text, question.resolved
-        key = (resolved.retriever, resolved.rankings, text, weighted_terms(text))
-        with suppress(KeyError):
-            return self._remembered[key]
-        rows = self._snapshot.ranking(resolved.retriever, resolved.settings).matching(text)
-        for old in list(self._remembered)[: len(self._remembered) + 1 - REMEMBERED]:
-            self._remembered.pop(old, None)
-        self._remembered[key] = rows
-        return rows
-
-
-def _without(where: Filter, field: str) -> Filter:
+def without(where: Filter, field: str) -> Filter:
     """Return a filter without its condition on a field."""
     if field == YEAR:
         return where._replace(as_of="", since="")
@@ -177,7 +113,7 @@ def check_fields(fields: Mapping[str, int], declared: Sequence[str]) -> None:
             raise QueryError(f"{field}={most}: ask for 1 to {MOST_VALUES} values of a field", field="facets")
 
 
-def _both(first: Rows | None, second: Rows | None) -> Rows | None:
+def both(first: Rows | None, second: Rows | None) -> Rows | None:
     """Return the intersection of two masks; None means everything."""
     if first is None or second is None:
         return second if first is None else first

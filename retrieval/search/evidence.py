@@ -101,15 +101,11 @@ class Evidence(AnswerPart, kw_only=True):
     weak: bool | msgspec.UnsetType = msgspec.UNSET
 
 
-CopiesOf = Callable[[Sequence[Hit]], Sequence[Copies] | None]
-"""A function that returns the near-duplicates grouped under each hit; None if the search groups none."""
-
-
 def read_evidences(
     state: IndexState,
     ranked: Sequence[tuple[str, Sequence[Hit]]],
     retriever: str,
-    copies: CopiesOf,
+    copies: Callable[[Sequence[Hit]], Sequence[Copies] | None],
     *,
     highlight: bool = True,
     limit: Deadline | None = None,
@@ -117,8 +113,9 @@ def read_evidences(
 ) -> Iterator[list[Evidence]]:
     """Yield the evidence for the hits of each text; the stored documents of all hits are read at once.
 
-    Hits without parts were ranked by ``retriever``. ``after`` is the number of hits before these. Hits that are read
-    after the limit have no highlights.
+    Hits without parts were ranked by ``retriever``. ``copies`` returns the near-duplicates grouped under each hit, None
+    if the search groups none. ``after`` is the number of hits before these. Hits that are read after the limit have no
+    highlights.
     """
     memory = limit.memory if limit else Unbounded()
 
@@ -162,21 +159,19 @@ def read_evidences(
 
 def read_passages(state: IndexState, text: str, hits: Sequence[Evidence], limit: Deadline | None) -> list[Evidence]:
     """Return each hit with its best passage and, if read in time, all others that contain a word of ``text``."""
-    marked = _highlighter(state, text, limit, PASSAGES)
-    return [msgspec.structs.replace(hit, passages=_passages(state, marked, hit, limit)) for hit in hits]
-
-
-def _passages(state: IndexState, marked: Highlighter, hit: Evidence, limit: Deadline | None) -> list[PassageAnswer]:
-    if limit and limit.is_over(PASSAGES):
-        return [hit.passage]
-    passages = []
-    for passage in state.passages(hit.docid):
-        marks = marked(passage.text)
-        if marks or passage.number == hit.passage.number:
-            if limit:
-                limit.memory.spend(WRITTEN * sys.getsizeof(passage.text))
-            passages.append(_passage_answer(hit.metadata, passage, marks))
-    return passages
+    marked, memory = _highlighter(state, text, limit, PASSAGES), limit.memory if limit else Unbounded()
+    with_passages = []
+    for hit in hits:
+        passages = [hit.passage]
+        if not (limit and limit.is_over(PASSAGES)):
+            passages = []
+            for passage in state.passages(hit.docid):
+                marks = marked(passage.text)
+                if marks or passage.number == hit.passage.number:
+                    memory.spend(WRITTEN * sys.getsizeof(passage.text))
+                    passages.append(_passage_answer(hit.metadata, passage, marks))
+        with_passages.append(msgspec.structs.replace(hit, passages=passages))
+    return with_passages
 
 
 def read_texts(state: IndexState, hits: Sequence[Hit], spend: Callable[[int], object]) -> list[Stored]:

@@ -79,36 +79,32 @@ def explanation(index: Index, query: str, search: Search, hits: Sequence[Hit]) -
     text = resolved.text(query)
     fusing = retrievers.fusing(resolved.retriever)
     fusion = fusing.fusion_of(text, resolved.settings.search.fusion, index.info.language) if fusing else None
-    words = index.word_weights(query, hits, search)
+    staged, explained = stages.names(), []
+    words_of = zip(hits, index.word_weights(query, hits, search), strict=True)
+    for rank, (hit, words) in enumerate(words_of, search.offset + 1):
+        parts = {part.retriever: part for part in _parts(rank, hit, resolved)}
+        of_stages = {name: part_answer(part, staged=True) for name, part in parts.items() if name in staged}
+        explained.append(
+            ExplainedHit(
+                rank=rank,
+                docid=hit.docid,
+                passage=hit.passage,
+                score=hit.score,
+                retrievers={
+                    name: ExplainedPart(rank=part.rank, score=part.score, vote=part.vote)
+                    for name, part in parts.items()
+                    if name not in staged
+                },
+                words=[WordWeight(word=word, weight=round(weight, 4)) for word, weight in _heaviest(words)],
+                sentence=sentence(rank, hit, words, resolved, staged),
+                stages=of_stages or msgspec.UNSET,
+            )
+        )
     return Explanation(
         text=text,
         terms=sorted(query_terms(text, index.terms)),
         fusion=msgspec.convert(fusion, FusionAnswer, from_attributes=True) if fusion else None,
-        hits=[
-            _explain_hit(rank, hit, weights, resolved, stages.names())
-            for rank, (hit, weights) in enumerate(zip(hits, words, strict=True), search.offset + 1)
-        ],
-    )
-
-
-def _explain_hit(
-    rank: int, hit: Hit, words: Mapping[str, float], resolved: ResolvedSearch, staged: Sequence[str]
-) -> ExplainedHit:
-    parts = hit.parts or (Part(resolved.retriever, rank, hit.score, hit.score),)
-    return ExplainedHit(
-        rank=rank,
-        docid=hit.docid,
-        passage=hit.passage,
-        score=hit.score,
-        retrievers={
-            part.retriever: ExplainedPart(rank=part.rank, score=part.score, vote=part.vote)
-            for part in parts
-            if part.retriever not in staged
-        },
-        words=[WordWeight(word=word, weight=round(weight, 4)) for word, weight in _heaviest(words)],
-        sentence=sentence(rank, hit, words, resolved, staged),
-        stages={part.retriever: part_answer(part, staged=True) for part in parts if part.retriever in staged}
-        or msgspec.UNSET,
+        hits=explained,
     )
 
 
@@ -117,7 +113,7 @@ def sentence(rank: int, hit: Hit, words: Mapping[str, float], resolved: Resolved
 
     ``words`` are the query's words in its passage, with their weights. ``stages`` are the names of all stages.
     """
-    parts = hit.parts or (Part(resolved.retriever, rank, hit.score, hit.score),)
+    parts = _parts(rank, hit, resolved)
     ranked = [part for part in parts if part.retriever not in stages]
     vote = resolved.fuses and hit.score >= 0
     pieces = ["The passage contains no word of the query"]
@@ -136,6 +132,10 @@ def sentence(rank: int, hit: Hit, words: Mapping[str, float], resolved: Resolved
         pieces += [f"{name} does not have it among its first {depth}" for name in lacking]
     pieces += [f"it was number {part.rank} before {part.retriever}" for part in parts if part.retriever in stages]
     return f"{'; '.join(pieces)}."
+
+
+def _parts(rank: int, hit: Hit, resolved: ResolvedSearch) -> tuple[Part, ...]:
+    return hit.parts or (Part(resolved.retriever, rank, hit.score, hit.score),)
 
 
 def _heaviest(words: Mapping[str, float]) -> list[tuple[str, float]]:

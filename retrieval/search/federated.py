@@ -20,11 +20,10 @@ from ..deadline import CutOffError
 from ..domain import FacetCounts, Hit, Part, Total
 from ..errors import QueryError
 from ..filters import last_day
-from ..lucene.spelling import respelt
-from .answer import Coverage, IndexQuestion, Question, Took, coverage, milliseconds, missing_parts
+from .answer import IndexAnswer, Question, Took, milliseconds, remarks
 from .counting import MOST_VALUES
 from .evidence import Evidence
-from .options import DEFAULT_SEARCH, ResolvedSearch, Search
+from .options import DEFAULT_SEARCH, Search
 from .order import float32, scores_below
 
 if TYPE_CHECKING:
@@ -56,22 +55,6 @@ class CountsOfMany(NamedTuple):
         """The total number of hits of all indexes; ``matching`` is true if it is true for every index."""
         counted = self.totals.values()
         return Total(sum(total.hits for total in counted), all(total.matching for total in counted))
-
-
-class IndexAnswer(NamedTuple):
-    """The answer of one of several indexes: its question, its resolved search, and notes for the reader."""
-
-    question: IndexQuestion
-    resolved: ResolvedSearch
-    weight: float
-    note: str
-    suggestion: str
-    missing: tuple[str, ...]
-
-    @property
-    def coverage(self) -> Coverage:
-        """Which parts of the index were ready in time and which were not; empty if all were."""
-        return coverage(self.resolved.rankings, self.missing)
 
 
 class FederatedAnswer(NamedTuple):
@@ -161,18 +144,10 @@ def answer(
     hits = evidence_of(indexes, text, options, shown, highlight=first.highlight, after=start)
     if first.passages:
         hits = [indexes[str(hit.index)].with_passages(text, [hit], options[str(hit.index)])[0] for hit in hits]
-    each = {}
-    for name, index in indexes.items():
-        search = searches[name]
-        spelt = index.spellings(text, search)
-        each[name] = IndexAnswer(
-            question=on_index[name],
-            resolved=index.resolve(search),
-            weight=chosen[name],
-            note=index.note(text, search),
-            suggestion=respelt(first.query, spelt) if spelt else "",
-            missing=missing_parts(index, since, search.limit, reading),
-        )
+    each = {
+        name: IndexAnswer(**remarks(index, on_index[name], first.query, since, reading), weight=chosen[name])
+        for name, index in indexes.items()
+    }
     took = Took(retrieve=milliseconds(began, retrieved), evidence=milliseconds(retrieved, perf_counter()))
     return FederatedAnswer(hits, shown, more, rrf_k, took, each, counts)
 
@@ -228,10 +203,7 @@ def counts_of_many(
 
 
 def chosen_weights(names: Mapping[str, object], weights: Mapping[str, float] | None) -> dict[str, float]:
-    """Return the weight of each index.
-
-    Raises QueryError if an index is unknown, a weight is out of range, or all weights are 0.
-    """
+    """Return the weight of each index. Raises QueryError for an unknown index or a weight out of range."""
     chosen = dict.fromkeys(names, 1.0) | dict(weights or {})
     if not names:
         raise QueryError("give an index to search")
@@ -253,9 +225,7 @@ def fuse_indexes(
     hits = [(name, rank, hit) for name in counted for rank, hit in enumerate(rankings[name], 1)]
     scores = float32(weights[name] / (rrf_k + rank) for name, rank, _ in hits)
     scored = [IndexedHit(name, rank, score, hit) for (name, rank, hit), score in zip(hits, scores, strict=True)]
-    by_passage = sorted(scored, key=lambda scored: (scored.name, scored.rank))
-    by_docid = sorted(by_passage, key=lambda scored: scored.hit.docid, reverse=True)
-    return sorted(by_docid, key=lambda scored: -scored.score)[:k]
+    return sorted(scored, key=lambda each: (each.score, each.hit.docid), reverse=True)[:k]
 
 
 def evidence_of(
@@ -264,8 +234,8 @@ def evidence_of(
     searches: Mapping[str, Search],
     ranked: Sequence[IndexedHit],
     *,
-    highlight: bool = True,
-    after: int = 0,
+    highlight: bool,
+    after: int,
 ) -> list[Evidence]:
     """Return the evidence of hits, in their order, each with its index; ``after`` hits precede them in the ranking."""
     read = {}
@@ -301,8 +271,7 @@ def _add_counts(field: str, documents: Mapping[str, int], each: Mapping[str, Map
     having = [facets[field] for facets in each.values() if field in facets]
     for facet in having:
         values.update(dict(facet.values))
-    more, missing = (sum(getattr(facet, name) for facet in having) for name in ("more", "missing"))
-    return FacetCounts(_in_order(values), more, missing)
+    return FacetCounts(_in_order(values), sum(facet.more for facet in having), sum(facet.missing for facet in having))
 
 
 def _in_order(values: Mapping[str, int]) -> list[tuple[str, int]]:

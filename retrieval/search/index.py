@@ -6,41 +6,58 @@ The index reads its files through its state, an ``IndexState``.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 from statistics import pstdev
 from typing import Any, Self, cast
 
-import msgspec
+import numpy as np
+from msgspec.structs import astuple, replace
 
 from .. import retrievers, stages
 from ..config import Config, check_group
 from ..dense.encoder import Encoder
 from ..dense.noise import noise_threshold
 from ..dense.vectors import Vectors
-from ..domain import Document, DocumentQuery, FacetCounts, Filter, Hit, Passage, ScoredDocids, Total, VectorQuery
+from ..domain import Document, DocumentQuery, FacetCounts, Filter, Hit, Passage, ScoredDocids, Total
 from ..encoders.cross_encoder import OnnxCrossEncoder
 from ..encoders.runtime import SharedEncoders
+from ..encoders.sources import languages
 from ..errors import QueryError
 from ..filters import FIELDS, days_of, refuse_texts
-from ..lucene.analysis import TermCache
-from ..lucene.spelling import words_in
+from ..folding import fold
+from ..languages import unknown_language
+from ..lucene.analysis import TermCache, words_of
+from ..lucene.index import Weights, flat_text
+from ..lucene.spelling import admitted_edits, nearest, suspects, words_in
 from ..records.runs import best_documents
-from ..retrievers import ExpandingRetriever
+from ..retrievers import ExpandingRetriever, Retriever
 from ..stages import Named, StageContext
+from ..stages.collapse import NEAR
 from ..stages.rerank import re_ranker
-from ..store.manifest import VECTORS, Manifest
+from ..store.manifest import DOCUMENTS, LUCENE, VECTORS, WORDS, Manifest
+from ..store.signatures import most_disagreements
 from ..terminal import join_words
-from ..text import PROFILES, has_words, refuse_text
+from ..text import PROFILES, refuse_text
+from ..views import view as view_of
 from ..views.vectors import searched_approximately
 from .answer import Answer, Question, answer
 from .counting import check_fields
 from .evidence import Evidence, read_evidences, read_passages, read_texts
 from .opening import Opening, open_state
-from .options import DEFAULT_SEARCH, CountQuery, Footprint, IndexInfo, ResolvedSearch, Search, ShardState, reads_vectors
-from .parts import footprint, left_out, like, note, spellings, word_weights
-from .retriever import Retriever
+from .options import (
+    DEFAULT_SEARCH,
+    CountQuery,
+    Footprint,
+    IndexInfo,
+    IndexState,
+    ResolvedSearch,
+    Search,
+    ShardState,
+    reads_vectors,
+)
 from .snapshot import IndexEncoders
 
 log = logging.getLogger(__name__)
@@ -48,6 +65,10 @@ _SHARED = ("k", "retriever", "fusion", "profile", "group", "stages")
 """The options of a :class:`Search` with the same name in ``config.search``."""
 REMEMBERED = 64
 """The number of resolved searches in memory: nearly all searches of an index differ only in query and filter."""
+QUERY_WORDS = 25  # the number of words of a document query; Lucene uses the same number
+READ_CHARS = 100_000  # the number of characters at the beginning of a document from which its query words are taken
+READ_TERMS = 5_000  # the number of terms in these characters to examine; Lucene uses the same number
+_MOST_MISSPELT = 8  # the maximum number of words to correct: a text with more is probably in another language
 _SMALL = 2  # a word of at most this many characters says little about a text
 _ENOUGH = 8
 """A hit seems related if it contains more than half of a text's words; for a longer text, more than half of this."""
@@ -64,24 +85,8 @@ all well above the threshold.
 """
 
 
-def open_index(
-    folder: str | Path,
-    config: Config | None = None,
-    *,
-    encoders: IndexEncoders | None = None,
-    opened: Opening = open_state,
-) -> Index:
-    """Open the index in ``folder`` for searching; use it as a context manager, or close it.
-
-    ``encoders`` opens the encoders that its manifest names; they stay open when the index is closed. ``opened`` opens
-    the state of the index; by default it reads the files. Raises IndexStateError if the index is missing, incomplete,
-    damaged, or of another layout.
-    """
-    return Index(folder, config, encoders=encoders, opened=opened)
-
-
 class Index:
-    """An index directory, opened for reading.
+    """An index directory, opened for reading; use it as a context manager, or close it.
 
     It is safe for threads, but do not use it after a ``fork``. It keeps its snapshot and files until it is closed. To
     search segments that are published later, open the index again.
@@ -95,27 +100,31 @@ class Index:
         encoders: IndexEncoders | None = None,
         opened: Opening = open_state,
     ) -> None:
+        """Open the index in ``folder`` for searching.
+
+        ``encoders`` opens the encoders that its manifest names; they stay open when the index is closed. ``opened``
+        opens the state of the index; by default it reads the files. Raises IndexStateError if the index is missing,
+        incomplete, damaged, or of another layout.
+        """
         config = config or Config()
         self._own_encoders = SharedEncoders(config.encoder)
         # An alias may change while this index is open, so resolve it once.
         place = Path(folder).resolve() if Path(folder).is_symlink() else Path(folder)
-        self._state = opened(place, config, encoders or self._own_encoders)
-        self.settings = retrievers.with_default_weights(config, self._state.manifest)
+        state = self._state = opened(place, config, encoders or self._own_encoders)
+        self.settings = retrievers.with_default_weights(config, state.manifest)
         """The default settings of a search."""
-        if lacking := retrievers.weighed_in_vain(config, self._state.manifest):
+        if lacking := retrievers.weighed_in_vain(config, state.manifest):
             what = "%s: search.fusion.weights names %s, which the index lacks; auto searches without a fusion"
             log.warning(what, folder, join_words(lacking))
-        # The cache refers to the state, not to this object: a cycle would keep a closed index in memory until
+        # The caches refer to the state, not to this object: a cycle would keep a closed index in memory until
         # garbage collection.
-        resolve = partial(_resolve, self._state.manifest, self._state.folder, self.settings)
+        resolve = partial(_resolve, state.manifest, state.folder, self.settings)
         self._resolved = lru_cache(maxsize=REMEMBERED)(resolve)
-        self._retrievers: dict[int, tuple[ResolvedSearch, Retriever]] = {}
-        state = self._state
+        self._retriever = lru_cache(maxsize=REMEMBERED)(partial(_open_retriever, state, self._resolved))
+        self._vectors_alone = lru_cache(maxsize=REMEMBERED)(partial(_vectors_alone, state.manifest, self.settings))
         self._context = StageContext(self.settings, state.manifest, lambda: state.terms)
-        self._vectors: dict[str, str] = {}
         self._floors: dict[str, tuple[float, float]] = {}
-        offered = retrievers.list_retrievers(self._state.manifest, self.settings)
-        self.info = IndexInfo(Path(folder), self._state.manifest, offered)
+        self.info = IndexInfo(Path(folder), state.manifest, retrievers.list_retrievers(state.manifest, self.settings))
 
     @property
     def terms(self) -> TermCache:
@@ -138,44 +147,42 @@ class Index:
         Raises QueryError if the profile or the retriever does not exist, or if the index lacks what the retriever or
         the filter needs. Raises TypeError if ``stages``, or a field of the filter, is a single string.
         """
+        return self._resolved(self._shared_options(options))
+
+    def _shared_options(self, options: Search) -> Search:
+        """Return the options that searches share: without the filter, which is checked, the limit and the offset."""
         if options.where is not None:
             _check_filter(options.where, self._state.manifest)
-        refuse_text("stages", options.stages)
-        named = None if options.stages is None else tuple(options.stages)
-        return self._resolved(options._replace(stages=named, where=None, typed=None, limit=None, offset=0))
+        named = options.stages
+        if named is not None and not isinstance(named, tuple):
+            refuse_text("stages", named)
+            named = tuple(named)
+        return options._replace(stages=named, where=None, typed=None, limit=None, offset=0)
 
     def search(self, queries: Sequence[str], options: Search = DEFAULT_SEARCH) -> list[list[Hit]]:
         """Return the hits of each query, best first. Raises QueryError if a query or an option is out of range."""
-        resolved = self.resolve(options)
-        k, texts = resolved.depth(options.offset), _prepare_texts(queries, resolved)
-        staged, retriever = self._stages(resolved, options.where), self._retriever(resolved)
-        if staged:
-            read = partial(read_texts, self._state)
+        shared = self._shared_options(options)
+        resolved = self._resolved(shared)
+        k, texts = resolved.depth(options.offset), resolved.texts(queries)
+        if resolved.settings.search.stages:
+            staged, read = self._stages(resolved, options.where), partial(read_texts, self._state)
+            retriever = self._retriever(shared)
             ranked = stages.search(retriever, staged, resolved, read, queries=texts, k=k, options=options)
         else:
-            ranked = retriever.search(texts, k, options.where, options.limit)
+            ranked = self._retriever(shared).search(texts, k, options.where, options.limit)
         return [hits[options.offset :] for hits in ranked] if options.offset else ranked
 
     def columns(self, queries: Sequence[str], options: Search = DEFAULT_SEARCH) -> list[ScoredDocids]:
         """Return the documents of the hits that :meth:`search` returns, with their scores."""
-        resolved = self.resolve(options)
+        shared = self._shared_options(options)
+        resolved = self._resolved(shared)
         if resolved.settings.search.stages or options.offset:
             return list(map(best_documents, self.search(queries, options)))
-        k, texts = resolved.depth(options.offset), _prepare_texts(queries, resolved)
-        return self._retriever(resolved).columns(texts, k, options.where, options.limit)
-
-    def _retriever(self, resolved: ResolvedSearch) -> Retriever:
-        known = self._retrievers.get(id(resolved))
-        if known is None or known[0] is not resolved:
-            while len(self._retrievers) >= REMEMBERED:
-                self._retrievers.pop(next(iter(self._retrievers), 0), None)
-            known = resolved, self._state.ranking(resolved.retriever, resolved.settings)
-            self._retrievers[id(resolved)] = known
-        return known[1]
+        k, texts = resolved.depth(options.offset), resolved.texts(queries)
+        return self._retriever(shared).columns(texts, k, options.where, options.limit)
 
     def _stages(self, resolved: ResolvedSearch, where: Filter | None) -> list[Named]:
-        named = resolved.settings.search.stages
-        return stages.opened_over(named, self._state, where, self._context) if named else []
+        return stages.opened_over(resolved.settings.search.stages, self._state, where, self._context)
 
     def count(self, query: str, options: Search = DEFAULT_SEARCH) -> Total:
         """Return the total number of hits of a search."""
@@ -187,34 +194,88 @@ class Index:
         return self._state.facets(self._question(query, options), fields)
 
     def _question(self, query: str, options: Search) -> CountQuery:
-        resolved = self.resolve(options)
-        (text,) = _prepare_texts([query], resolved)
+        shared = self._shared_options(options)
+        resolved = self._resolved(shared)
+        (text,) = resolved.texts([query])
         if retrievers.expanding(resolved.retriever) is not None:
-            text = cast(ExpandingRetriever, self._retriever(resolved)).expand(text, options.where)
+            text = cast(ExpandingRetriever, self._retriever(shared)).expand(text, options.where)
         return CountQuery(text, resolved, options.where, options.typed)
 
     def word_weights(self, query: str, hits: Sequence[Hit], options: Search = DEFAULT_SEARCH) -> list[dict[str, float]]:
-        """Return, for each hit, the query's words in its passage, each with its share of the BM25 score."""
+        """Return, for each hit, the query's words in its passage, each with its share of the BM25 score.
+
+        If several words have the same term, the first word represents them.
+        """
         resolved = self.resolve(options)
-        (text,) = _prepare_texts([query], resolved)
-        return word_weights(self._state, text, hits, resolved.settings.bm25)
+        (text,) = resolved.texts([query])
+        words: dict[str, str] = {}
+        for word in words_of(text):
+            for term in self.terms(word):
+                words.setdefault(term, word)
+        places, of_hits = [(hit.docid, hit.passage) for hit in hits], []
+        weights = Weights(*astuple(resolved.settings.bm25))
+        for terms in self._state.term_weights(text, places, weights):
+            of_words: dict[str, float] = defaultdict(float)
+            for term, weight in sorted(terms.items()):
+                of_words[words.get(term, term)] += weight
+            of_hits.append(dict(of_words))
+        return of_hits
 
     def like(self, docid: str, options: Search = DEFAULT_SEARCH) -> tuple[str, Search]:
         """Return a document as a query, and a search that excludes it and, with ``collapse``, its near-duplicates."""
-        copies = bool(options.collapse) and self.info.published.has_signatures
-        query, excluded = like(self._state, docid, copies=copies)
+        state, document = self._state, self._state.document(docid)
+        text = flat_text(document.title, document.text)[:READ_CHARS]
+        field = state.field_statistics()[0]
+        often = Counter(state.terms.tokens(text)[:READ_TERMS])
+        terms = sorted(often)
+        weights = {
+            term: np.float32(often[term] * np.float32(np.log((field.passages + 1) / (count.passages + 1)) + 1))
+            for term, count in zip(terms, state.term_counts([(field.field, term) for term in terms]), strict=True)
+            if count.passages > 1
+        }
+        heaviest = sorted(weights, key=lambda term: (-weights[term], term))[:QUERY_WORDS]
         where = options.where or Filter()
-        return query, options._replace(where=where._replace(excluded=tuple(sorted(excluded.union(where.excluded)))))
+        excluded = {docid, *where.excluded}
+        if options.collapse and self.info.published.has_signatures:
+            signatures = state.signatures([(docid, passage.number) for passage in state.passages(docid)])
+            excluded.update(*state.near_copies(signatures, most_disagreements(NEAR), None))
+        query = DocumentQuery(" ".join(_words_for(heaviest, text, state.terms)), docid)
+        return query, options._replace(where=where._replace(excluded=tuple(sorted(excluded))))
 
     def spellings(self, query: str, options: Search = DEFAULT_SEARCH) -> Mapping[str, str]:
-        """Return the misspelt words of a query, each with its correction from the index."""
+        """Return the misspelt words of a query, each with a correction that some passage under the filter contains."""
+        state, language = self._state, self._state.manifest.language
         if isinstance(query, DocumentQuery):
             return {}
-        return spellings(self._state, self.resolve(options).text(query), options.where)
+        text = self.resolve(options).text(query)
+        if WORDS not in state.manifest.views:
+            return {}
+        text = fold(text)
+        suspected = suspects(text, language)
+        unknown = state.find_unwritten(list(suspected))
+        if not unknown or len(unknown) > _MOST_MISSPELT:
+            return {}
+        is_foreign = partial(unknown_language, text, (language,))
+        if 2 * len(unknown) > len(words_in(text.lower())) and is_foreign():
+            return {}
+        near = {
+            word: nearest(word, state.words_near(word, admitted_edits(word)), may_be_name=suspected[word])
+            for word in unknown
+        }
+        meant = {word: form for word, form in near.items() if form and state.has_word(form, options.where)}
+        # Language detection is slow, and most queries with a few unknown words have no corrections.
+        return {} if meant and is_foreign() else meant
 
     def footprint(self, retriever: str) -> Footprint:
         """Return the disk size and build time of what a retriever reads, including the documents."""
-        return footprint(self.info.published, self._views(retriever))
+        manifest, names = self.info.published, self._views(retriever)
+        read = [view_of(name, manifest) for name in names]
+        files = [(name, file.bytes) for segment in manifest.segments for name, file in segment.files.items()]
+        seconds = sum(segment.text_seconds for segment in manifest.segments)
+        if reads_vectors(names):
+            seconds += sum(segment.vector_seconds for segment in manifest.segments)
+        taken = (size for file, size in files if file == DOCUMENTS or any(each.owns(file) for each in read))
+        return Footprint(sum(taken), seconds)
 
     def _views(self, retriever: str) -> Sequence[str]:
         return retrievers.kind(retriever).views(retriever, self._state.manifest, self.settings)
@@ -246,9 +307,9 @@ class Index:
 
     def _with_weak(self, hits: list[Evidence]) -> list[Evidence]:
         """Mark a hit as weak if only vectors found it and each of its cosines is below the noise threshold."""
-        views = {name: self._vectors_alone(name) for name in {name for hit in hits for name in hit.retrievers}}
         for hit in hits:
-            if all(views[name] and part.score < self._floor(views[name])[0] for name, part in hit.retrievers.items()):
+            views = [(self._vectors_alone(name), part.score) for name, part in hit.retrievers.items()]
+            if all(view and score < self._floor(view)[0] for view, score in views):
                 hit.weak = True
         return hits
 
@@ -260,8 +321,8 @@ class Index:
         """
         if not self.resolve().encodes:
             return True
-        views = {name: self._vectors_alone(name) for name in scores}
-        if any(score >= self._floor(view)[1] for name, score in scores.items() if (view := views[name])):
+        views = [(self._vectors_alone(name), score) for name, score in scores.items()]
+        if any(view and score >= self._floor(view)[1] for view, score in views):
             return True
         of_text, of_hit = (
             [word for word in {word.lower() for word in some} if len(word) > _SMALL or word.isdigit()]
@@ -277,14 +338,6 @@ class Index:
             spread = pstdev(by_chance) if by_chance else 0.0
             self._floors[view] = floor, floor + max(_CLEARLY * spread, _NEARER * (1 - floor))
         return self._floors[view]
-
-    def _vectors_alone(self, ranking: str) -> str:
-        """Return the view of vectors if a ranking reads nothing else, else ``""``; cached, since every hit needs it."""
-        view = self._vectors.get(ranking)
-        if view is None:
-            views = self._views(ranking)
-            view = self._vectors[ranking] = views[0] if len(views) == 1 and reads_vectors(views) else ""
-        return view
 
     def document(self, docid: str) -> Document:
         """Return the document of this docid."""
@@ -306,9 +359,44 @@ class Index:
         return self._state.passage_vectors([(hit.docid, hit.passage) for hit in hits], view)
 
     def note(self, query: str, options: Search = DEFAULT_SEARCH) -> str:
-        """Return a note for readers of the hits of ``query``, ``""`` if there is none."""
-        words = note(query, self.resolve(options), self.info, self.terms, self._views)
-        return "; ".join(filter(None, (words, left_out(self.undated(options)))))
+        """Return a note for readers of the hits of ``query``, ``""`` if there is none.
+
+        It says that the query has only stop words or an unknown language, or that documents without a date are left
+        out.
+        """
+        resolved, undated = self.resolve(options), self.undated(options)
+        is_sparse = set(resolved.views) == {LUCENE}
+        notes = [self._note_on_words(query) if is_sparse else self._note_on_language(query, resolved)]
+        if undated:
+            documents = (
+                "1 document has no date and is" if undated == 1 else f"{undated:,} documents have no date and are"
+            )
+            notes.append(f"{documents} left out by the date filter; undated: keep (--undated keep) includes them")
+        return "; ".join(filter(None, notes))
+
+    def _note_on_words(self, query: str) -> str:
+        if any(self.terms(word) for chunk in query.split() for word in words_of(chunk)):
+            return ""
+        if isinstance(query, DocumentQuery):
+            return "no other passage contains a word of this document"
+        return f"the analyzer {self.info.published.analyzer} drops every word of this query"
+
+    def _note_on_language(self, query: str, resolved: ResolvedSearch) -> str:
+        encoders = self.info.encoders
+        for name in sorted(set(resolved.views) & encoders.keys()):
+            known = languages(encoders[name].name, resolved.settings.encoder)
+            if language := unknown_language(query, known):
+                doubtful = sorted(each for each in self.info.retrievers if name in self._views(each))
+                others = sorted(set(self.info.retrievers).difference(doubtful))
+                trusted = ""
+                if others:
+                    are = "is" if len(others) == 1 else "are"
+                    trusted = f"{join_words(others)} {are} more reliable here than {join_words(doubtful, 'or')}; "
+                return (
+                    f"the query looks like {language}, and the vectors of this index are for {', '.join(known)}"
+                    f" ({encoders[name].name}); {trusted}a multilingual encoder would know the language"
+                )
+        return ""
 
     def undated(self, options: Search = DEFAULT_SEARCH) -> int:
         """Return how many documents a date bound excludes because they have no date, ignoring conditions on words."""
@@ -328,7 +416,7 @@ class Index:
 
     def close(self) -> None:
         """Close the files and the encoders that this index opened."""
-        self._retrievers.clear()
+        self._retriever.cache_clear()
         self._context.opened.let_go()
         self._state.close()
         self._own_encoders.close()
@@ -338,6 +426,10 @@ class Index:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+open_index = Index
+"""Open an index: the name of the public API."""
 
 
 def _check_filter(where: Filter, manifest: Manifest) -> None:
@@ -364,9 +456,8 @@ def _resolve(manifest: Manifest, folder: Path, config: Config, options: Search) 
     last = [f"{name}={value}" for name, value in (("collapse", options.collapse), ("sort", options.sort)) if value]
     if last:
         varied["stages"] = (*(config.search.stages if options.stages is None else options.stages), *last)
-    search = msgspec.structs.replace(config.search, **varied)
-    config = msgspec.structs.replace(config, search=search, bm25=options.bm25 or config.bm25)
-    config = retrievers.with_default_weights(config, manifest)
+    search = replace(config.search, **varied)
+    config = retrievers.with_default_weights(replace(config, search=search, bm25=options.bm25 or config.bm25), manifest)
     if search.profile not in PROFILES:
         remedy = f"the profiles are {' and '.join(sorted(PROFILES))}"
         raise QueryError(f"there is no profile {search.profile!r}", remedy=remedy)
@@ -377,19 +468,25 @@ def _resolve(manifest: Manifest, folder: Path, config: Config, options: Search) 
     return ResolvedSearch(name, tuple(kind.rankings(name, config)), read, config, approximate)
 
 
-def _prepare_texts(queries: Sequence[str], resolved: ResolvedSearch) -> list[str]:
-    """Return the texts to search for."""
-    refuse_text("queries", queries)
-    longest, texts = resolved.settings.search.max_query_chars, list[str]()
-    for query in queries:
-        if isinstance(query, DocumentQuery):
-            texts.append(query)  # its words are already chosen, and vectors alone may find it
-            continue
-        if len(query) > longest:
-            what = f"the query has {len(query)} characters, but at most {longest} are allowed (search.max_query_chars)"
-            raise QueryError(what)
-        text = resolved.text(query)
-        if not has_words(text):
-            raise QueryError(f"the query {query[:60]!r} contains no words to search for")
-        texts.append(VectorQuery(text, query.vector) if isinstance(query, VectorQuery) else text)
-    return texts
+def _open_retriever(state: IndexState, resolve: Callable[[Search], ResolvedSearch], options: Search) -> Retriever:
+    resolved = resolve(options)
+    return state.ranking(resolved.retriever, resolved.settings)
+
+
+def _vectors_alone(manifest: Manifest, settings: Config, ranking: str) -> str:
+    """Return the view of vectors if a ranking reads nothing else, else ``""``."""
+    views = retrievers.kind(ranking).views(ranking, manifest, settings)
+    return views[0] if len(views) == 1 and reads_vectors(views) else ""
+
+
+def _words_for(terms: Sequence[str], text: str, vocabulary: TermCache) -> list[str]:
+    """Return a word of the text for each term, or the term itself.
+
+    A script without spaces needs the term itself: there, a word may be a sentence of many terms.
+    """
+    of_term: dict[str, str] = {}
+    for word, made in sorted(vocabulary.matcher(frozenset(terms))(text).items()):
+        if len(made) == 1:
+            of_term.setdefault(made[0], word)
+    of_term = {term: term for term in terms if vocabulary(term) == (term,)} | of_term
+    return [of_term[term] for term in terms if term in of_term]

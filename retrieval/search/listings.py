@@ -118,10 +118,6 @@ def _tsv(hits: Sequence[Evidence], _: str) -> str:
     return "".join("\t".join(_BREAKS.sub(" ", cell) for cell in row) + "\n" for row in rows)
 
 
-def _trec(hits: Sequence[Evidence], qid: str) -> str:
-    return run_lines(qid, [Hit(hit.docid, hit.score) for hit in hits], RUN_TAG)
-
-
 def _ris(hits: Sequence[Evidence], _: str) -> str:
     records = []
     for cited in map(citation, hits):
@@ -213,7 +209,9 @@ KINDS = MappingProxyType(
         "jsonld": ListingKind("application/ld+json", "jsonld", _jsonld),
         "ndjson": ListingKind("application/x-ndjson", "ndjson", lambda hits, _: _as_lines(hits).decode()),
         "ris": ListingKind("application/x-research-info-systems", "ris", _ris),
-        "trec": ListingKind("text/plain", "run", _trec),
+        "trec": ListingKind(
+            "text/plain", "run", lambda hits, qid: run_lines(qid, [Hit(hit.docid, hit.score) for hit in hits], RUN_TAG)
+        ),
         "tsv": ListingKind("text/tab-separated-values", "tsv", _tsv),
     }
 )

@@ -7,7 +7,6 @@ from contextlib import closing, contextmanager
 from importlib import import_module
 from os.path import isfile
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from ..config import Config
@@ -20,7 +19,7 @@ from .snapshot import IndexEncoders, Snapshot
 
 Opening = Callable[[Path, Config, IndexEncoders], IndexState]
 """A function that opens the state of an index, from its folder, the settings, and a function that opens encoders."""
-FORMS = MappingProxyType({SHARDS: "cluster.coordinator"})
+FORMS = {SHARDS: "cluster.coordinator"}
 """For each other form of an index: the file that marks it, and the module that opens it as this module does."""
 
 
@@ -61,5 +60,5 @@ def leased(folder: Path) -> Iterator[Sequence[tuple[Path, Manifest]]]:
 
 def _form(folder: Path) -> Any:
     """Return the module of an index in another form; None for an index in one folder."""
-    module = next((module for name, module in FORMS.items() if isfile(folder / name)), None)
+    module = FORMS.get(published_file(folder).name)
     return import_module(f"{__package__.partition('.retrieval')[0]}.{module}") if module else None

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from ..config import BM25Settings, Config, FusionSettings
 from ..deadline import Deadline
-from ..domain import Document, DocumentQuery, Filter, Span
+from ..domain import Document, DocumentQuery, Filter, Span, VectorQuery
 from ..errors import PartMissingError, QueryError
-from ..store.manifest import VECTORS, EncoderInfo, Manifest, SegmentInfo
+from ..store.manifest import VECTORS, EncoderInfo, Manifest
 from ..terminal import format_count
-from ..text import PROFILES, has_words
+from ..text import PROFILES, has_words, refuse_text
 
 if TYPE_CHECKING:
     from .index import Index
@@ -76,6 +76,24 @@ class ResolvedSearch(NamedTuple):
     def text(self, query: str) -> str:
         """Return the text to search for: ``query`` after the profile, or the words of a document unchanged."""
         return str(query) if isinstance(query, DocumentQuery) else PROFILES[self.settings.search.profile](query)
+
+    def texts(self, queries: Sequence[str]) -> list[str]:
+        """Return the texts to search for. Raises QueryError if one is too long or contains no words."""
+        refuse_text("queries", queries)
+        prepare, longest = PROFILES[self.settings.search.profile], self.settings.search.max_query_chars
+        texts = []
+        for query in queries:
+            text: str = query  # the words of a document are already chosen, and vectors alone may find it
+            if not isinstance(query, DocumentQuery):
+                if len(query) > longest:
+                    limit = f"at most {longest} are allowed (search.max_query_chars)"
+                    raise QueryError(f"the query has {len(query)} characters, but {limit}")
+                text = prepare(query)
+                if not has_words(text):
+                    raise QueryError(f"the query {query[:60]!r} contains no words to search for")
+                text = VectorQuery(text, query.vector) if isinstance(query, VectorQuery) else text
+            texts.append(text)
+        return texts
 
     def depth(self, offset: int) -> int:
         """Return the number of hits to find: ``k`` after the offset. Raises QueryError if either is out of range."""
@@ -149,16 +167,6 @@ class IndexInfo:
         """The encoders of its vectors, by view."""
         return self.published.encoders
 
-    @property
-    def weighs_titles(self) -> bool:
-        """Whether the weight of a title match may differ from that of a text match."""
-        return self.published.fields == "title_text"
-
-    @property
-    def kinds_of_sentences(self) -> frozenset[str]:
-        """The kinds of source whose passages are sentences."""
-        return frozenset(segment.kind for segment in self.published.segments if segment.of_sentences)
-
 
 def description(index: Path, manifest: Manifest) -> list[tuple[str, str]]:
     """Return the names and values of the properties of an index as a whole."""
@@ -177,15 +185,15 @@ def description(index: Path, manifest: Manifest) -> list[tuple[str, str]]:
 
 def segments(manifest: Manifest) -> list[tuple[str, str]]:
     """Return the description of each segment of an index: its name and its contents."""
-    return [(f"segment {segment.name}", _describe_segment(segment)) for segment in manifest.segments]
-
-
-def _describe_segment(segment: SegmentInfo) -> str:
-    names = [source.name for source in segment.sources]
-    shown = ", ".join(names[:MOST_SOURCES]) + (f" and {len(names) - MOST_SOURCES} more" if names[MOST_SOURCES:] else "")
-    deleted = f", {len(segment.deleted)} of them deleted" if segment.deleted else ""
-    kind = segment.kind.removesuffix("s") if segment.documents == 1 else segment.kind
-    return f"{segment.documents} {kind} from {shown}{deleted}"
+    described = []
+    for segment in manifest.segments:
+        names = [source.name for source in segment.sources]
+        more = f" and {len(names) - MOST_SOURCES} more" if names[MOST_SOURCES:] else ""
+        deleted = f", {len(segment.deleted)} of them deleted" if segment.deleted else ""
+        kind = segment.kind.removesuffix("s") if segment.documents == 1 else segment.kind
+        what = f"{segment.documents} {kind} from {', '.join(names[:MOST_SOURCES])}{more}{deleted}"
+        described.append((f"segment {segment.name}", what))
+    return described
 
 
 class Footprint(NamedTuple):

@@ -65,13 +65,11 @@ def top_k(fetch: Fetch, k: int, rows: Rows, *, group: bool) -> list[Hit]:
     It fetches a few more than ``k``. As long as the last score could tie with the k-th, it doubles the number. With
     ``group``, a document's best passage represents the document.
     """
-    grouped = group and rows.split
-    n = first_fetch(k, rows, group=group)
-    while True:
-        scores, row_numbers = fetch(n)
-        if len(scores) < n or _is_settled(scores, row_numbers, k, rows.docids, grouped):
-            break
+    grouped, n = group and rows.split, first_fetch(k, rows, group=group)
+    scores, row_numbers = fetch(n)
+    while len(scores) >= n and not _is_settled(scores, row_numbers, k, rows.docids, grouped):
         n *= 2
+        scores, row_numbers = fetch(n)
     order_ties(scores, row_numbers, rows)
     if grouped:
         scores, row_numbers = first_of_each(scores, row_numbers, rows.docids)

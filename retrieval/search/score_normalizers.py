@@ -8,26 +8,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 Scorer = Callable[[Sequence[float]], list[float]]
 """A function that returns the value of each hit from the scores of a ranking, best first."""
 
 
-class FusionRule(NamedTuple):
-    """A kind of fusion: the function that makes its scorer from ``rrf_k``, and whether the scorer uses ``rrf_k``."""
-
-    scorer: Callable[[int], Scorer]
-    by_rank: bool
-
-
 def scorer_of(kind: str, rrf_k: int) -> Scorer:
     """Return the fusion function of ``kind``: it takes a ranking's scores, best first, and returns each hit's value."""
-    return RULES[kind].scorer(rrf_k)
-
-
-def _reciprocal(rrf_k: int) -> Scorer:
-    return lambda scores: [1.0 / (rrf_k + rank) for rank in range(1, len(scores) + 1)]
+    if kind == RRF:
+        return lambda scores: [1.0 / (rrf_k + rank) for rank in range(1, len(scores) + 1)]
+    return BY_SCORE[kind]
 
 
 def _minmax(scores: Sequence[float]) -> list[float]:
@@ -62,15 +53,12 @@ def mix_scores(before: Sequence[float], after: Sequence[float], weight: float) -
     return [(1 - weight) * first + weight * second for first, second in pairs]
 
 
-RULES = {
-    "rrf": FusionRule(_reciprocal, by_rank=True),
-    "minmax": FusionRule(lambda _: _minmax, by_rank=False),
-    "zscore": FusionRule(lambda _: _zscore, by_rank=False),
-}
-"""The kinds of fusion by name."""
+RRF = "rrf"
 AUTO = "auto"
 """The kind that depends on the query's language: ``minmax`` in the language of the index, ``zscore`` in another."""
-FUSION_KINDS = (AUTO, *RULES)
+BY_SCORE: dict[str, Scorer] = {"minmax": _minmax, "zscore": _zscore}
+"""The kinds of fusion that use scores, not ranks, each with its function."""
+FUSION_KINDS = (AUTO, RRF, *BY_SCORE)
 
 if TYPE_CHECKING:
     FusionKind = str

@@ -6,7 +6,8 @@ It is the :class:`factseek.retrieval.search.options.IndexState` of an index in o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from contextlib import suppress
+from functools import cached_property, lru_cache
 from itertools import accumulate, groupby
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from ..lucene.analysis import Analyzer
 from ..lucene.index import PassageSearcher, Weights
 from ..lucene.jvm import start
 from ..lucene.spelling import WordNearby
+from ..retrievers import ParallelRankings, Rankings, Retriever
 from ..store.columns import DocumentColumns
 from ..store.documents import Place, Stored
 from ..store.index_folder import IndexFolder, Lease, open_leased, take_segments
@@ -33,17 +35,18 @@ from ..store.manifest import LUCENE, SIGNATURES, WORDS, EncoderInfo, Manifest
 from ..store.signatures import Signatures
 from ..views import OpenSegment
 from ..views.words import WordIndex
-from .collection_statistics import FieldStatistics, Term, TermCount
-from .counting import HitCounter
+from .collection_statistics import FieldStatistics, Term, TermCount, weighted_terms
+from .counting import both, without
 from .options import CountQuery, ReadNote, ShardState
 from .order import Rows
-from .retriever import Rankings, Retriever
 
 IndexEncoders = Callable[[EncoderInfo, Path], Encoder]
 """A function that opens an encoder, from its description in a manifest and the folder of the index."""
 MASKS = 16
 """The number of filters whose rows stay in memory, a byte per row: finding the rows takes longer than a search."""
 _STRETCH = 1 << 16  # the number of rows of a mask to examine at a time
+MATCHES = 16
+"""The number of queries whose matches stay in memory, a byte per passage, for later pages and other filters."""
 REMEMBERED = 20_000  # the number of query words to remember, each with whether the index contains it
 REMEMBERED_NEAR = 1_000
 """The number of misspelt query words whose similar words stay in memory, some hundred bytes each."""
@@ -83,9 +86,11 @@ class Snapshot:
         self._filtered = cache_method(MASKS, self._passing)
         self._undated = cache_method(MASKS, self._undated_documents)
         self._opened = OpenedOnce()
-        self._counter = HitCounter(self)
+        self._matches: dict[tuple[object, ...], Mask | None] = {}
         # A name in the news that the index lacks appears in many queries, so cache the answer.
-        self._unwritten = lru_cache(maxsize=REMEMBERED)(self._is_unwritten)
+        self._unwritten = lru_cache(maxsize=REMEMBERED)(
+            lambda word: not self._words.holds(word) and not self._lucene.holds(word) and bool(self.terms(word))
+        )
         self._is_held = lru_cache(maxsize=REMEMBERED)(lambda word: self._lucene.holds(word))  # noqa: PLW0108  opened late
         self._near = lru_cache(maxsize=REMEMBERED_NEAR)(lambda word, edits: tuple(self._words.near(word, edits)))
 
@@ -155,7 +160,7 @@ class Snapshot:
     def mask(self, where: Filter | None) -> Mask | None:
         """Return a mask of the rows that pass the filter and are not deleted; None if all do."""
         if where is None or where._replace(undated=False) == Filter():
-            return self._live()
+            return self._live
         if where.excluded:
             admitted = self.mask(where._replace(excluded=()))
             keep = np.ones(len(self.rows.docids), dtype=np.bool_) if admitted is None else admitted.copy()
@@ -214,7 +219,12 @@ class Snapshot:
                 yield from segment.documents.each(0 if number else first)
             return
         start = self.rows_of(after).stop if after is not None else 0
-        docids = (self.rows.docids[row] for row in _rows_in(keep, start))
+        rows = (
+            row  # the mask is examined only as far as the caller reads
+            for at in range(start, len(keep), _STRETCH)
+            for row in (np.flatnonzero(keep[at : at + _STRETCH]) + at).tolist()
+        )
+        docids = (self.rows.docids[row] for row in rows)
         yield from (self.document(docid) for docid, _ in groupby(docids))
 
     def _behind(self, docid: str) -> tuple[int, int]:
@@ -231,15 +241,42 @@ class Snapshot:
 
     def rankings(self, names: Sequence[str], config: Config) -> Rankings:
         """Return the rankings of these names, made together with these settings."""
-        return retrievers.side_by_side({name: self.ranking(name, config) for name in names})
+        return ParallelRankings({name: self.ranking(name, config) for name in names})
 
     def count(self, question: CountQuery) -> Total:
         """Return how many documents, or passages if passages are ranked, can be found."""
-        return self._counter.count(question)
+        matching, group = self._matching(question), question.resolved.settings.search.group
+        rows = both(matching, self.mask(question.where))
+        if rows is None:
+            hits = self.columns.size if group else len(self.rows.docids)
+        else:
+            hits = int(np.count_nonzero(self.columns.documents(rows) if group else rows))
+        return Total(hits, matching is not None)
 
     def facets(self, question: CountQuery, fields: Mapping[str, int]) -> dict[str, FacetCounts]:
-        """Count the documents by the values of each field."""
-        return self._counter.facets(question, fields)
+        """Count the documents by the values of each field, without the filter's condition on that field."""
+        where, matching = question.where, self._matching(question)
+        filtered = dict(where.values()) if where is not None else {}
+        facets, masks = {}, {}
+        for field, most in fields.items():
+            others = without(where, field) if where is not None else None
+            if others not in masks:
+                rows = both(both(matching, self.mask(others)), self.mask(question.typed))
+                masks[others] = None if rows is None else self.columns.documents(rows)
+            facets[field] = self.columns.facet(field, most, masks[others], filtered.get(field, ()))
+        return facets
+
+    def _matching(self, question: CountQuery) -> Mask | None:
+        """Return the passages that match a query, whatever the filter; None means all, as for a vector retriever."""
+        text, resolved = question.text, question.resolved
+        key = (resolved.retriever, resolved.rankings, text, weighted_terms(text))
+        with suppress(KeyError):
+            return self._matches[key]
+        rows = self.ranking(resolved.retriever, resolved.settings).matching(text)
+        for old in list(self._matches)[: len(self._matches) + 1 - MATCHES]:
+            self._matches.pop(old, None)
+        self._matches[key] = rows
+        return rows
 
     def docids(self) -> Iterator[str]:
         """Yield the docid of each passage, including deleted passages that no merge has removed yet."""
@@ -317,9 +354,6 @@ class Snapshot:
         words: WordIndex = self.view(WORDS)
         return words
 
-    def _is_unwritten(self, word: str) -> bool:
-        return not self._words.holds(word) and not self._lucene.holds(word) and bool(self.terms(word))
-
     def close(self) -> None:
         """Close the files; a second call does nothing."""
         for name, opened in self._opened.let_go().items():
@@ -327,6 +361,7 @@ class Snapshot:
                 opened.close()
         for remembering in (self._filtered, self._undated, self._unwritten, self._is_held, self._near):
             remembering.cache_clear()
+        self._matches.clear()
         for segment in self.segments:
             segment.documents.close()
         self._lease.close()
@@ -354,13 +389,13 @@ class Snapshot:
         return noise_similarities(made_up_vectors(self.encoder_of(view)), vectors, self.mask(None))
 
     def _passing(self, where: Filter) -> Mask:
-        keep, live = self._lucene.matching(where), self._live()
-        if live is not None:
-            keep = keep & live
+        keep = self._lucene.matching(where)
+        if self._live is not None:
+            keep = keep & self._live
         keep.flags.writeable = False
         return keep
 
-    @opened_once
+    @cached_property
     def _live(self) -> Mask | None:
         if not any(segment.info.deleted for segment in self.segments):
             return None
@@ -381,9 +416,3 @@ def fitting_encoder(manifest: Manifest, view: str, encoders: IndexEncoders, fold
     if made_by is None:
         raise IndexStateError("was built without vectors", place=folder)
     return encoders(made_by, folder)
-
-
-def _rows_in(mask: Mask, start: int) -> Iterator[int]:
-    """Yield the rows that a mask admits, from ``start`` on; the mask is examined only as far as the caller reads."""
-    for at in range(start, len(mask), _STRETCH):
-        yield from (np.flatnonzero(mask[at : at + _STRETCH]) + at).tolist()

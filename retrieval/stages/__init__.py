@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -18,9 +19,9 @@ from ..domain import Filter, Hit, Part
 from ..errors import QueryError
 from ..lucene.analysis import TermCache
 from ..plugins import Plugins
+from ..retrievers import Retriever
 from ..search.options import IndexState, ResolvedSearch, Search
 from ..search.order import float32, scores_below, sort_hits
-from ..search.retriever import Retriever
 from ..store.documents import Stored
 from ..store.manifest import Manifest
 
@@ -31,14 +32,14 @@ Texts = Callable[[Sequence[Hit]], list[Stored]]
 """A function that reads the passages of hits with their documents, all together, in the order of the hits."""
 
 
+@dataclass(frozen=True, slots=True)
 class StageContext:
     """The settings, manifest and terms for stages, and the objects that stay open until the index is closed."""
 
-    def __init__(self, settings: Config, manifest: Manifest, terms: Callable[[], TermCache]) -> None:
-        self.settings = settings
-        self.manifest = manifest
-        self.terms = terms
-        self.opened = OpenedOnce()
+    settings: Config
+    manifest: Manifest
+    terms: Callable[[], TermCache]
+    opened: OpenedOnce = field(default_factory=OpenedOnce)
 
 
 class Stage(Protocol):
@@ -144,23 +145,6 @@ def rescore_hits(stage: str, hits: Sequence[Hit], scores: Sequence[float]) -> li
     return ranked + _placed_below(rest, stage, len(ranked), below)
 
 
-class _Applied(NamedTuple):
-    """The hits of a query after all stages; ``short`` says that a stage received fewer hits than its window."""
-
-    hits: list[Hit]
-    short: bool = False
-
-
-def _join_rest(changed: list[Hit], before: _Applied, stage: str, window: int | None) -> _Applied:
-    """Return the result of a stage on its window, followed by the hits beyond the window."""
-    if window is None:
-        return _Applied(changed, before.short)
-    rest = before.hits[window:]
-    scores = scores_below(min((hit.score for hit in changed), default=0.0), len(rest))
-    below = _placed_below(rest, stage, window, scores)
-    return _Applied(changed + below, before.short or len(before.hits) < window)
-
-
 Reading = Callable[..., list[Stored]]
 """A function that reads the passages of hits; its argument ``spend`` receives the size of each document."""
 
@@ -181,37 +165,45 @@ def search(
         first = max(stage.depth(first), stage.window or 0)
     first = min(first, most)
 
-    def own_part(rank: int, hit: Hit) -> Hit:
-        """Return a hit with its rank and score in the retriever, before a stage adds its own part."""
-        part = Part(resolved.retriever, rank, hit.score, hit.score)
-        return hit if hit.parts else replace(hit, parts=(part,))
-
-    def after_stages(texts: Sequence[str], ranked: Sequence[Sequence[Hit]]) -> list[_Applied]:
+    def after_stages(texts: Sequence[str], ranked: Sequence[Sequence[Hit]]) -> tuple[list[list[Hit]], list[bool]]:
+        """Return the hits of each query, and whether a stage received fewer of them than its window."""
         memory, sizes = options.limit.memory if options.limit else Unbounded(), list[int]()
 
         def spend(size: int) -> None:
             memory.spend(size)
             sizes.append(size)
 
-        read = partial(reading, spend=spend)
-        left = [_Applied([own_part(rank, hit) for rank, hit in enumerate(hits, 1)]) for hits in ranked]
+        read, short = partial(reading, spend=spend), [False] * len(ranked)
+        left = [
+            [
+                hit if hit.parts else with_part(hit, resolved.retriever, rank, hit.score, hit.score)
+                for rank, hit in enumerate(hits, 1)
+            ]
+            for hits in ranked
+        ]
         try:
             for name, stage in staged:
-                changed = stage.apply(texts, [each.hits[: stage.window] for each in left], read, options.limit)
-                left = [_join_rest(new, before, name, stage.window) for new, before in zip(changed, left, strict=True)]
+                window, before = stage.window, left
+                left = stage.apply(texts, [hits[:window] for hits in before], read, options.limit)
+                if window is not None:
+                    for at, (changed, hits) in enumerate(zip(left, before, strict=True)):
+                        rest = hits[window:]
+                        scores = scores_below(min((hit.score for hit in changed), default=0.0), len(rest))
+                        left[at] = changed + _placed_below(rest, name, window, scores)
+                        short[at] |= len(hits) < window
         finally:
             memory.give_back(sum(sizes))
-        return left
+        return left, short
 
     ranked = retriever.search(queries, first, options.where, options.limit)
-    left = after_stages(queries, ranked)
+    left, short = after_stages(queries, ranked)
     for at, query in enumerate(queries):
         depth, hits = first, ranked[at]
-        while (len(left[at].hits) < k or left[at].short) and len(hits) == depth < most:
+        while (len(left[at]) < k or short[at]) and len(hits) == depth < most:
             depth = min(2 * depth, most)
             try:
                 (hits,) = retriever.search([query], depth, options.where, options.limit)
             except CutOffError:
                 break  # the hits so far are an answer; the limit records what is missing
-            (left[at],) = after_stages([query], [hits])
-    return [applied.hits[:k] for applied in left]
+            (left[at],), (short[at],) = after_stages([query], [hits])
+    return [hits[:k] for hits in left]

@@ -12,7 +12,6 @@ import msgspec
 
 from ..config import Settings, anchored_path
 from ..deadline import Deadline
-from ..dense.vectors import Vectors
 from ..domain import Filter, Hit
 from ..errors import QueryError
 from ..lucene.analysis import query_terms
@@ -73,7 +72,10 @@ class Combine:
         combiner = self._combiner()
         depth, rankings = combiner.manifest.depth, combiner.manifest.rankings
         scored = [hit for ranked in hits for hit in ranked[:depth]]
-        stored, vectors, start = iter(texts(scored)), self._vectors(scored, rankings), 0
+        stored, start = iter(texts(scored)), 0
+        places, there = [(hit.docid, hit.passage) for hit in scored], self._context.manifest.views
+        views = [view for view in views_of(rankings).values() if view in there]
+        vectors = {view: self._state.passage_vectors(places, view) for view in views}
         terms = self._context.terms()
         ranked_anew = []
         for query, ranked in zip(queries, hits, strict=True):
@@ -85,10 +87,3 @@ class Combine:
             scores = combiner.score(features, query_terms(query, terms), first)
             ranked_anew.append(rescore_hits("combine", ranked, scores.tolist()))
         return ranked_anew
-
-    def _vectors(self, hits: Sequence[Hit], rankings: Sequence[str]) -> dict[str, Vectors]:
-        places = [(hit.docid, hit.passage) for hit in hits]
-        there = self._context.manifest.views
-        return {
-            view: self._state.passage_vectors(places, view) for view in views_of(rankings).values() if view in there
-        }

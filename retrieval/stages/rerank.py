@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from itertools import islice
 from typing import Annotated
@@ -54,7 +54,7 @@ def open(value: str, context: StageContext) -> Rerank:
     if value and not (value.isascii() and value.isdigit() and len(value) <= 4 and 1 <= int(value) <= _MOST):
         raise QueryError(f"rerank={value[:20]}: give the number of hits to re-rank, from 1 to {_MOST:,}")
     settings = _require_settings(context)
-    return Rerank(partial(re_ranker, context), settings, int(value) if value else settings.depth)
+    return Rerank(context, settings, int(value) if value else settings.depth)
 
 
 class Rerank:
@@ -64,14 +64,9 @@ class Rerank:
     0..1.
     """
 
-    def __init__(self, model: Callable[[], OnnxCrossEncoder], settings: RerankSettings, depth: int) -> None:
-        self._model = model
-        self._settings = settings
-        self._depth = depth
-
-    @property
-    def window(self) -> int:
-        return self._depth
+    def __init__(self, context: StageContext, settings: RerankSettings, window: int) -> None:
+        self._context, self._settings = context, settings
+        self.window = window
 
     def depth(self, k: int) -> int:
         return k
@@ -79,24 +74,16 @@ class Rerank:
     def apply(
         self, queries: Sequence[str], hits: Sequence[Sequence[Hit]], texts: Texts, limit: Deadline | None
     ) -> list[list[Hit]]:
-        model = self._model()
-        stored = iter(texts([hit for ranked in hits for hit in ranked[: self._depth]]))
+        model = re_ranker(self._context)
+        stored = iter(texts([hit for ranked in hits for hit in ranked[: self.window]]))
         ranked_anew = []
         for query, ranked in zip(queries, hits, strict=True):
-            records = islice(stored, min(len(ranked), self._depth))
-            passages = [flat_text(record.document.title, record.passage.text) for record in records]
-            after = self._scores(model, query, passages, limit)
+            own = limit.shorter(self._settings.seconds) if limit else None
+            after: list[float] = []
+            for record in list(islice(stored, min(len(ranked), self.window))):
+                if own is not None and own.is_over(_NAME):
+                    break
+                after.append(model.score(query, flat_text(record.document.title, record.passage.text)))
             before = [hit.score for hit in ranked[: len(after)]]
             ranked_anew.append(rescore_hits(_NAME, ranked, mix_scores(before, after, self._settings.weight)))
         return ranked_anew
-
-    def _scores(
-        self, model: OnnxCrossEncoder, query: str, passages: Sequence[str], limit: Deadline | None
-    ) -> list[float]:
-        own = limit.shorter(self._settings.seconds) if limit else None
-        scores: list[float] = []
-        for passage in passages:
-            if own is not None and own.is_over(_NAME):
-                break
-            scores.append(model.score(query, passage))
-        return scores

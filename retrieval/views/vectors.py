@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import partial
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..config import Config, DenseSettings
-from ..dense.noise import made_up_vectors, noise_similarities, read_chance, write_chance
+from ..dense.noise import Chance, made_up_vectors, noise_similarities, read_chance, write_chance
 from ..dense.vectors import (
     VectorFiles,
     VectorIndex,
@@ -90,7 +90,8 @@ class VectorsView(View):
 
     def copy(self, parts: Sequence[Merged], segment: SegmentPlace, tools: Tools) -> None:
         write_vectors(segment.folder / self._files.vectors, self._rows_of(parts), self.encoder.dimension)
-        self._measure_chance(segment, self._made_up_queries_of(parts))
+        chances = (self._chance_of(part.segment) for part in parts)
+        self._measure_chance(segment, next((chance.queries for chance in chances if chance is not None), None))
         self._index(segment, tools)
 
     def checks(self, segment: SegmentPlace, tools: Tools) -> Sequence[Check]:
@@ -113,14 +114,9 @@ class VectorsView(View):
             vectors = VectorIndex(place, self.encoder.dimension, DenseSettings(type="flat"), self._files)
             write_chance(path, queries, noise_similarities(queries, vectors))
 
-    def _made_up_queries_of(self, parts: Sequence[Merged]) -> Vectors | None:
-        for part in parts:
-            try:
-                chance = read_chance(part.segment.folder / self._files.chance, self.encoder.dimension)
-            except IndexStateError:
-                continue
-            if chance is not None:
-                return chance.queries
+    def _chance_of(self, segment: SegmentPlace) -> Chance | None:
+        with suppress(IndexStateError):
+            return read_chance(segment.folder / self._files.chance, self.encoder.dimension)
         return None
 
     def _read(self, segment: SegmentPlace) -> NDArray[np.float32]:

@@ -75,22 +75,21 @@ class SegmentWords(NamedTuple):
 
     def near(self, word: str, edits: int) -> Iterator[WordNearby]:
         """Yield the words within ``edits`` edits of a word."""
-        chosen = possible(self.masks, word, edits)
-        starts, frequencies, lengths = self._lines(chosen)
+        chosen, places, bits = (
+            possible(self.masks, word, edits),
+            np.frombuffer(self.places, "<u8"),
+            np.uint64(_COUNT_BITS),
+        )
+        starts, frequencies = places[chosen] >> bits, places[chosen] & np.uint64(_MOST_COUNTED)
+        following = places[np.minimum(chosen + 1, len(places) - 1)] >> bits
+        ends = np.where(chosen + 1 < len(places), following, np.uint64(len(self.text)))
+        lengths = ends - starts - np.uint64(1)
         least, most = len(word) - edits, len(word.encode("utf-8", "replace")) + _BYTES_A_LETTER * edits
         fitting = np.flatnonzero((lengths >= least) & (lengths <= most))
         spans = zip(starts[fitting].tolist(), (starts + lengths)[fitting].tolist(), strict=True)
         others = [str(self.text[start:end], "utf-8", "replace") for start, end in spans]
         for place, distance in within(word, others, edits):
             yield WordNearby(others[place], distance, int(frequencies[fitting[place]]))
-
-    def _lines(self, chosen: NDArray[np.intp]) -> tuple[NDArray[np.uint64], ...]:
-        places = np.frombuffer(self.places, dtype="<u8")
-        numbers, following = places[chosen], places[np.minimum(chosen + 1, len(places) - 1)]
-        bits = np.uint64(_COUNT_BITS)
-        starts = numbers >> bits
-        ends = np.where(chosen + 1 < len(places), following >> bits, np.uint64(len(self.text)))
-        return starts, numbers & np.uint64(_MOST_COUNTED), ends - starts - np.uint64(1)
 
 
 class WordIndex:
@@ -114,11 +113,11 @@ class WordIndex:
 
 class _WordSink(PassageSink):
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._counter = WordCounter()
+        self._folder, self._counter = folder, WordCounter()
 
     def add(self, document: Document, spans: Sequence[Span]) -> None:
-        _count(self._counter, document)
+        self._counter.add(document.title)
+        self._counter.add(document.text)
 
     def finish(self) -> None:
         text, numbers = _pack(self._counter)
@@ -127,11 +126,6 @@ class _WordSink(PassageSink):
 
     def abandon(self) -> None:
         self._counter = WordCounter()
-
-
-def _count(counter: WordCounter, document: Document) -> None:
-    counter.add(document.title)
-    counter.add(document.text)
 
 
 def _pack(counter: WordCounter) -> tuple[bytes, bytes]:
@@ -166,6 +160,7 @@ def _wrong(segment: SegmentPlace) -> Iterator[str]:
     counter = WordCounter()
     with closing(segment.documents()) as documents:
         for document in documents.each():
-            _count(counter, document)
+            counter.add(document.title)
+            counter.add(document.text)
     if tuple(read_regular(segment.folder / file) for file in (TEXT, NUMBERS)) != _pack(counter):
         yield "the words are not those of the documents"

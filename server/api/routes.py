@@ -236,7 +236,7 @@ def search_many() -> Response:
             raise error if error.field == "facets" else BadInput(error.field, f"{name}: {error.unnamed}") from None
     indexes = {name: served.index for name, served in page.served.items()}
     result = answer_of_many(indexes, questions, weights, options.rrf_k or 0)
-    first, counts = next(iter(result.indexes.values())).question, result.counts
+    first, counts = next(iter(result.indexes.values())), result.counts
     query = query_text(next(iter(questions.values())), first.parsed, first.text)
     each = {
         name: schemas.AskedIndex(
