@@ -42,17 +42,20 @@ def field_names(names: Iterable[str]) -> tuple[str, ...]:
 
 def metadata_values(value: object) -> list[str]:
     """Return the filter values of a metadata value. It may be a text, a whole number, a Boolean, or a list of these."""
-    values = [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, (str, int))]
+    values = value if isinstance(value, list) else [value]
+    values = [int(each) if isinstance(each, float) and each.is_integer() else each for each in values]
+    values = [each for each in values if isinstance(each, (str, int))]
     texts = (str(each).lower() if isinstance(each, bool) else folded_value(str(each)) for each in values)
     return list(dict.fromkeys(filter(None, texts)))
 
 
 def refuse_texts(where: Filter) -> None:
-    """Raise TypeError if a field of a filter is a single string instead of several values."""
-    for name in (*FIELDS, "phrases", "without", "title", "excluded"):
-        refuse_text(name, getattr(where, name))
-    for name, values in where.metadata:
-        refuse_text(name, values)
+    """Raise TypeError if a field of a filter is not a tuple of texts."""
+    fields = [(name, getattr(where, name)) for name in (*FIELDS, "phrases", "without", "title", "excluded")]
+    for name, values in (*fields, *where.metadata):
+        if not isinstance(values, tuple) or not all(isinstance(value, str) for value in values):
+            several = tuple(map(str, values if isinstance(values, list | tuple) else [values]))
+            raise TypeError(f"{name} is not a tuple of texts; give {several[:10]}")
 
 
 def parse_filter(

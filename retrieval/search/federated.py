@@ -89,6 +89,8 @@ def search_many(
     ``sort``. A shorter list is the beginning of a longer one. Raises QueryError, naming the index, if an index cannot
     answer.
     """
+    if not isinstance(options, Search) and options.keys() != indexes.keys():
+        raise QueryError(f"the searches are for {', '.join(options)}, but the indexes are {', '.join(indexes)}")
     questions = {
         name: Question(query, options if isinstance(options, Search) else options[name], highlight=highlight)
         for name in indexes

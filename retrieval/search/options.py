@@ -84,6 +84,8 @@ class ResolvedSearch(NamedTuple):
         texts = []
         for query in queries:
             text: str = query  # the words of a document are already chosen, and vectors alone may find it
+            if not isinstance(query, str):
+                raise QueryError(f"the query {query!r} is not text")
             if not isinstance(query, DocumentQuery):
                 if len(query) > longest:
                     limit = f"at most {longest} are allowed (search.max_query_chars)"
