@@ -82,7 +82,7 @@ def verified_state(folder: Path, manifest: Manifest, config: Config) -> Verified
             document_faults = _faults(place.folder / DOCUMENTS, name, partial(_check_documents, tools, segment, seen))
             if not document_faults:
                 intact.add(name)
-            of_segment = [*file_faults(folder, segment), *document_faults]
+            of_segment = [*file_faults(place.folder, segment), *document_faults]
             for view in views(manifest):
                 for check in view.checks(place, tools):
                     of_segment += _faults(place.folder / check.file, name, check.run)

@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from ..config import DenseSettings
 from ..errors import IndexStateError, MachineError, QueryError
 from ..files import os_errors_reported
-from ..store.integrity import REMEDY, damage_reported
-from ..store.mapped import map_file
+from ..store.integrity import REMEDY, damage_reported, map_file
 
 ANN, VECTORS, CHANCE = "ann.faiss", "vectors.f32", "chance.f32"
 Vectors = NDArray[np.float32]

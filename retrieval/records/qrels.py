@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..domain import Qrels
-from .gzip_files import open_unpacked
-from .lines import Strict, decode_line, quote_value
+from .lines import Strict, decode_line, lines, quote_value
 from .model_file import State, array
 from .table_shape import column_at, column_name, is_separator_line, unlike_columns
 
@@ -62,7 +61,11 @@ class QrelsReader:
         if number == 1 and is_separator_line(line.decode("utf-8", "replace").rstrip("\r\n")):
             return
         fields = self._fields(number, line)
-        if not fields or (line.startswith(b"#") and self._is_comment(fields)):
+        if not fields:
+            return
+        if line.startswith(b"#") and (  # a qid may start with # too
+            len(fields) not in (3, 4) or fields[0] == b"#" or not _WHOLE.fullmatch(fields[self._grade_at])
+        ):
             return
         is_usual = len(fields) == 4 and self._grade_at == -1 and fields[3] in _GRADES
         grade = _GRADES[fields[3]] if is_usual else self._grade(number, fields, line)
@@ -79,17 +82,12 @@ class QrelsReader:
             self._judged, self._before = self.qrels.setdefault(qid, {}), name
         if docid in self._judged:
             if self._judged[docid] != grade:
-                where = self._first_judged(number, (name, document))
-                self._faults.error(
-                    number, f"docid {quote_value(docid)} of query {quote_value(qid)} was judged differently {where}"
-                )
+                where = self._first_judged((name, document))
+                what = f"docid {quote_value(docid)} of query {quote_value(qid)} was judged differently {where}"
+                self._faults.error(number, what)
             self.repeats += 1
             self.first_repeat = self.first_repeat or number
         self._judged[docid] = grade
-
-    def _is_comment(self, fields: list[bytes]) -> bool:
-        """Return whether a line that starts with ``#`` is a comment; a qid may start with ``#`` too."""
-        return len(fields) not in (3, 4) or fields[0] == b"#" or not _WHOLE.fullmatch(fields[self._grade_at])
 
     def finish(self) -> Qrels:
         """Return the judgements. Raises SourceError if there are none."""
@@ -143,14 +141,12 @@ class QrelsReader:
                 self._faults.error(number, what)
         self._qid_at, self._docid_at, self._grade_at = (at[kind] or 0 for kind in _COLUMNS)
 
-    def _first_judged(self, number: int, ids: tuple[bytes, bytes]) -> str:
+    def _first_judged(self, ids: tuple[bytes, bytes]) -> str:
         """Return the place of the first line that judges a docid; this reads the file again."""
-        if not self._path.is_file():  # a pipe cannot be read twice
-            return "above"
-        with open_unpacked(self._path) as file:
-            for at, line in enumerate(file, 1):
+        if self._path.is_file():  # a pipe cannot be read twice
+            for at, line in lines(self._path, self._faults):
                 fields = self._fields(at, line)
-                if at < number and len(fields) > 2 and (fields[self._qid_at], fields[self._docid_at]) == ids:
+                if len(fields) > 2 and (fields[self._qid_at], fields[self._docid_at]) == ids:
                     return f"on line {at}"
         return "above"
 
@@ -262,7 +258,7 @@ class JudgedQueries:
 
 def restore_judged(state: State) -> JudgedQueries:
     """Return the judged queries of a state. Raises ValueError if its parts do not fit together."""
-    vocabulary, docids = (state.settings[name] for name in ("judged terms", "judged docids"))
+    vocabulary, docids = state.settings["judged terms"], state.settings["judged docids"]
     if not all(isinstance(text, str) for text in (*vocabulary, *docids)):
         raise ValueError("a term or docid is not text")
     queries = list(_divide(state, "queries", len(vocabulary)))

@@ -74,7 +74,7 @@ class Snapshot:
             take_segments(self._lease, folder, manifest)
         if config.index.verify:
             for info in self.manifest.segments:
-                check_files(folder, info)
+                check_files(self.place.segment(info.name), info)
         bases = accumulate((info.passages for info in self.manifest.segments), initial=0)
         self.segments = tuple(
             OpenSegment(self.place.segment(info.name), info, self.place.documents(info), base)

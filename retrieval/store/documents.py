@@ -67,8 +67,8 @@ class DocumentWriter:
 
     def look_up(self, docid: str) -> tuple[str, str] | None:
         """Return the checksum and the place of an added document, or None."""
-        row = self._db.execute(_SEEN, (docid,)).fetchone()
-        return tuple(row) if row else None
+        row: tuple[str, str] | None = self._db.execute(_SEEN, (docid,)).fetchone()
+        return row
 
     def add(self, document: Document, spans: Sequence[Span], digest: str, place: str) -> None:
         """Add a document with its passages; ``digest`` is its :func:`checksum`, ``place`` its source position."""
@@ -109,9 +109,7 @@ class Stored(NamedTuple):
     @property
     def passage(self) -> Passage:
         """The passage with its text."""
-        span = self.span
-        text = self.document.text[span.start : span.end]
-        return Passage(self.document.docid, span.number, span.start, span.end, text)
+        return Passage(self.document.docid, *self.span, self.document.text[self.span.start : self.span.end])
 
 
 class StoredPassage(NamedTuple):
@@ -141,8 +139,11 @@ class SegmentDocuments:
         """
         self._file = DocumentsFile(path)
         self._deleted = frozenset(deleted)
+        # Counting all rows would take longer, and would never end in a damaged file whose pages form a cycle.
+        highest = "SELECT IFNULL((SELECT MAX(row) FROM documents), -1), IFNULL((SELECT MAX(row) FROM passages), -1)"
         try:
-            self._counts = self._count_rows()
+            ((documents, passages),) = self._file.select(highest, (int, int))
+            self._counts = documents + 1, passages + 1
             pairs = zip(("documents", "passages"), self._counts, expected or self._counts, strict=True)
             for what, count, wanted in pairs:
                 if count != wanted:
@@ -173,7 +174,7 @@ class SegmentDocuments:
         return int(columns[0]) if columns else None
 
     def counts(self) -> tuple[int, int]:
-        """Return the numbers of documents and of passages, including deleted ones."""
+        """Return the numbers of documents and passages, including deleted ones; :meth:`each` finds missing rows."""
         return self._counts
 
     def look_up(self, docid: str) -> tuple[str, str] | None:
@@ -242,8 +243,7 @@ class SegmentDocuments:
     def rows(self) -> tuple[list[str], list[int]]:
         """Return the docid and the number of the passage in every row, deleted or not."""
         docids: list[str] = [docid for _, docid in self._in_order("row, docid", "documents", (int, str))]
-        of_rows: list[str] = []
-        numbers: list[int] = []
+        of_rows, numbers = list[str](), list[int]()
         for _, document, number in self._in_order("row, document, number", "passages", (int, int, int)):
             if not 0 <= document < len(docids):
                 raise IndexStateError("a passage belongs to no document", place=self._file.path)
@@ -270,15 +270,6 @@ class SegmentDocuments:
             return _METADATA(encoded)
         except (msgspec.DecodeError, RecursionError) as error:
             raise self._file.damaged(f"the metadata of a document is not JSON: {error}") from error
-
-    def _count_rows(self) -> tuple[int, int]:
-        """Return the numbers of documents and passages from their highest rows; :meth:`each` finds missing rows.
-
-        Counting all rows would take longer, and would never end in a damaged file whose pages form a cycle.
-        """
-        query = "SELECT IFNULL((SELECT MAX(row) FROM documents), -1), IFNULL((SELECT MAX(row) FROM passages), -1)"
-        ((documents, passages),) = self._file.select(query, (int, int))
-        return documents + 1, passages + 1
 
     def _columns_of(self, docid: str, columns: str, types: Types) -> Sequence[Any]:
         """Return columns of the document of this docid; nothing if there is none, or if it is deleted."""
