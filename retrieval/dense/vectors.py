@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 from weakref import finalize
@@ -50,9 +51,6 @@ class VectorFiles(NamedTuple):
     def for_variant(cls, variant: str = "") -> VectorFiles:
         """Return the file names of a further encoder; the first encoder has no ``variant``."""
         return cls(f"vectors-{variant}.f32", f"ann-{variant}.faiss", f"chance-{variant}.f32") if variant else cls()
-
-
-FIRST_FILES = VectorFiles()
 
 
 def mean_direction(vectors: Vectors) -> Vectors:
@@ -100,7 +98,10 @@ def write_vectors(path: Path, chunks: Iterable[Vectors], dimension: int, *, afte
     with os_errors_reported(path), path.open("r+b" if after else "wb") as file:
         file.seek(file.truncate(after * dimension * 4))
         for chunk in chunks:
-            _check_unit(chunk, dimension, after + count)
+            if chunk.ndim != 2 or chunk.shape[1] != dimension:
+                raise ValueError(f"vectors have the shape {chunk.shape}, expected (n, {dimension})")
+            for wrong in not_unit(chunk):
+                raise ValueError(f"vector {after + count + wrong} is not of unit length")
             file.write(np.ascontiguousarray(chunk, dtype="<f4").data)
             count += len(chunk)
         file.flush()
@@ -172,8 +173,7 @@ def read_ann(path: Path, rows: int, dimension: int) -> Any:
     except RuntimeError:
         raise IndexStateError("cannot be read as a FAISS index", place=path, remedy=REMEDY) from None
     if (index.ntotal, index.d) != (rows, dimension):
-        there = f"contains {index.ntotal} vectors of {index.d} dimensions"
-        what = f"{there}, expected {rows} of {dimension} dimensions"
+        what = f"contains {index.ntotal} vectors of {index.d} dimensions, expected {rows} of {dimension} dimensions"
         raise IndexStateError(what, place=path, remedy=REMEDY)
     if not isinstance(index, faiss.IndexIVFPQFastScan):
         raise IndexStateError("is not a fast-scan index, the only supported kind", place=path, remedy=REMEDY)
@@ -191,13 +191,12 @@ class VectorIndex:
         segments: Sequence[tuple[Path, int]],
         dimension: int,
         settings: DenseSettings,
-        files: VectorFiles = FIRST_FILES,
+        files: VectorFiles = VectorFiles(),  # noqa: B008  it is immutable
     ) -> None:
         """Open segments, each a folder and its number of rows; ``files`` names the files of one encoder."""
         self.dimension = dimension
         self._segments = [_Segment(folder, rows, dimension, settings, files) for folder, rows in segments]
-        bounds = np.cumsum([0, *(rows for _, rows in segments)]).tolist()
-        self._bounds: list[int] = bounds
+        self._bounds = list(accumulate((rows for _, rows in segments), initial=0))
 
     def __len__(self) -> int:
         return self._bounds[-1]
@@ -299,9 +298,8 @@ class _Segment:
         total, dimension = self._vectors.shape
         pointers = [faiss.swig_ptr(array) for array in (queries, self._vectors, scores, rows)]
         sizes = (dimension, len(queries), total, n)
-        selector = None if keep is None else faiss.IDSelectorBitmap(np.packbits(keep, bitorder="little"))
-        if keep is None and len(queries) < FEW_QUERIES:
-            selector = faiss.IDSelectorAll()
+        few = faiss.IDSelectorAll() if len(queries) < FEW_QUERIES else None
+        selector = few if keep is None else faiss.IDSelectorBitmap(np.packbits(keep, bitorder="little"))
         faiss.knn_inner_product(*pointers[:2], *sizes, *pointers[2:], selector)
         if (rows < 0).any():  # a row of -1 means that a vector is not a number
             self._check_unit(np.arange(total))
@@ -376,10 +374,8 @@ def _cut(hits: Nearest, k: int) -> Nearest:
 def _merge(parts: Sequence[Nearest], k: int) -> Nearest:
     if len(parts) == 1:
         return parts[0]
-    if not parts:
-        return _NONE
-    scores = np.concatenate([part.scores for part in parts])
-    return _cut(Nearest(scores, np.concatenate([part.rows for part in parts])), k)
+    scores, rows = zip(_NONE, *parts, strict=True)
+    return _cut(Nearest(np.concatenate(scores), np.concatenate(rows)), k)
 
 
 def not_unit(vectors: Vectors) -> Iterator[int]:
@@ -387,10 +383,3 @@ def not_unit(vectors: Vectors) -> Iterator[int]:
     for start in range(0, len(vectors), BLOCK_ROWS):
         lengths = np.linalg.norm(vectors[start : start + BLOCK_ROWS], axis=1)
         yield from (start + int(row) for row in np.flatnonzero(~(np.abs(lengths - 1) < UNIT_TOLERANCE)))
-
-
-def _check_unit(chunk: Vectors, dimension: int, before: int) -> None:
-    if chunk.ndim != 2 or chunk.shape[1] != dimension:
-        raise ValueError(f"vectors have the shape {chunk.shape}, expected (n, {dimension})")
-    for wrong in not_unit(chunk):
-        raise ValueError(f"vector {before + wrong} is not of unit length")

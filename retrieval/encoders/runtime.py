@@ -28,8 +28,6 @@ from .cache import LAYERED, ONNX, TOKENIZER, VECTOR, Export, ensure_export
 from .sources import for_language, languages, of_index
 
 CHARACTERS_PER_TOKEN = 64  # a text of this many characters per token nearly always fills the model's window
-_SLOW_FUSIONS = ["SkipLayerNormFusion"]
-"""Fusions to disable in onnxruntime's optimiser: the fused kernel takes a seventh longer than its parts."""
 
 
 def onnx_runtime() -> Any:
@@ -62,8 +60,9 @@ class ExportedModel:
         options.log_severity_level = 3
         # Otherwise a processor with AVX2 alone would saturate sums of int8 products, and the vectors would be worse.
         options.add_session_config_entry("session.x64quantprecision", "1")
+        slow = ["SkipLayerNormFusion"]  # the fused kernel takes a seventh longer than its parts
         self._session: Any = onnxruntime.InferenceSession(
-            str(folder / ONNX), options, providers=["CPUExecutionProvider"], disabled_optimizers=_SLOW_FUSIONS
+            str(folder / ONNX), options, providers=["CPUExecutionProvider"], disabled_optimizers=slow
         )
         self._inputs = frozenset(entry.name for entry in self._session.get_inputs())
         self._tokenizer = tokenizer or Tokenizer.from_file(str(folder / TOKENIZER))

@@ -39,7 +39,6 @@ DENIALS = frozenset(
 _MOST_CHUNKS = 500_000
 _MOST_COUNTED = 4 * MOST_WORDS
 _ASCII_WORD = re.compile(r"[A-Za-z0-9]+(?:'[A-Za-z]+)*")
-_ASCII_LINES = re.compile(rf"{_ASCII_WORD.pattern}|\n")
 _NO_LETTER = "".join(character for character in map(chr, range(128)) if not character.isalnum())
 _APOSTROPHE = re.compile("['’]")
 _BITS_AN_EDIT = 2
@@ -86,36 +85,19 @@ class WordCounter:
         return sorted(_most_frequent(self._words, MOST_WORDS).items())
 
     def _cut(self) -> None:
-        for word, count in _counted_words(self._chunks).items():
-            if word in self._words or is_kept(word):
-                self._words[word] += count
+        for chunk, count in self._chunks.items():
+            if not chunk.isascii():
+                words = _word().findall(chunk)
+            elif (stripped := chunk.strip(_NO_LETTER)).isalpha():  # most English chunks are one word
+                words = [stripped]
+            else:
+                words = _ASCII_WORD.findall(chunk) if stripped.islower() else []  # a number contains no word
+            for word in words:
+                if word in self._words or is_kept(word):
+                    self._words[word] += count
         self._chunks.clear()
         if len(self._words) > _MOST_COUNTED:
             self._words = Counter(_most_frequent(self._words, _MOST_COUNTED // 2))
-
-
-def _counted_words(chunks: Mapping[str, int]) -> dict[str, int]:
-    """Return the frequency of each word that contains a letter, from the frequencies of chunks between spaces."""
-    counts: dict[str, int] = {}
-    ascii_chunks, others = [], []
-    for chunk, count in chunks.items():
-        if not chunk.isascii():
-            others.append(chunk)
-        elif (word := chunk.strip(_NO_LETTER)).isalpha():  # most English chunks are one word and need no pattern
-            counts[word] = counts.get(word, 0) + count
-        elif word.islower():  # a number contains no word
-            ascii_chunks.append(chunk)
-    for some, pattern in ((ascii_chunks, _ASCII_LINES), (others, _lines())):
-        # The pattern also matches line ends, so one call splits all chunks, and counting ends tells which chunk a word
-        # is in.
-        numbers = map(chunks.__getitem__, some)
-        count = next(numbers, 0)
-        for word in pattern.findall("\n".join(some)):
-            if word == "\n":
-                count = next(numbers)
-            else:
-                counts[word] = counts.get(word, 0) + count
-    return counts
 
 
 def words_in(text: str) -> list[str]:
@@ -269,11 +251,6 @@ def is_kept(word: str) -> bool:
 def _word() -> re.Pattern[str]:
     """Return the pattern of a word in any script; it may contain combining marks, apostrophes and joiners."""
     return re.compile(rf"[^\W_](?:[^\W_]|[{marks()}]|['’\u200c\u200d](?=\w))*")
-
-
-@cache
-def _lines() -> re.Pattern[str]:
-    return re.compile(rf"{_word().pattern}|\n")
 
 
 def _most_frequent(words: Mapping[str, int], most: int) -> Mapping[str, int]:

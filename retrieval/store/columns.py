@@ -6,7 +6,9 @@ later request reads one number per document, however many values there are.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from itertools import count
 from typing import NamedTuple
 
 import numpy as np
@@ -54,26 +56,26 @@ class DocumentColumns:
 
     def __init__(self, segments: Iterable[tuple[SegmentInfo, SegmentDocuments]], declared: Sequence[str] = ()) -> None:
         """Read the fields of all documents; ``declared`` names the countable metadata fields."""
-        topics, sources, languages, years, kinds = (_Codes() for _ in range(5))
+        single = {name: _Codes() for name in ("topic", "source", "language", YEAR, "kind")}
+        topics, sources, languages, years, kinds = single.values()
         several = {name: _Codes() for name in declared}
         number, split, owners = 0, False, list[NDArray[np.int64]]()
         for info, documents in segments:
             owns_one = info.passages == info.documents
             owners.append(number + (np.arange(info.documents) if owns_one else np.array(documents.owners(), np.int64)))
             split = split or not owns_one
-            kinds.codes += [kinds.of(info.kind)] * info.documents
+            kinds.codes += [kinds.numbers[info.kind]] * info.documents
             for topic, source, language, day, metadata in documents.columns(bool(declared)):
-                topics.codes.append(topics.of(topic))
-                sources.codes.append(sources.of(source))
-                languages.codes.append(languages.of(language))
-                years.codes.append(years.of(day[:4]))
+                topics.codes.append(topics.numbers[topic])
+                sources.codes.append(sources.numbers[source])
+                languages.codes.append(languages.numbers[language])
+                years.codes.append(years.numbers[day[:4]])
                 for name, codes in several.items():
                     for value in metadata_values(metadata.get(name)):
-                        codes.codes.append(codes.of(value))
+                        codes.codes.append(codes.numbers[value])
                         codes.documents.append(number)
                 number += 1
         self.size = number
-        single = {"topic": topics, "source": sources, "language": languages, YEAR: years, "kind": kinds}
         self._columns = {name: codes.column() for name, codes in single.items()}
         self._columns |= {name: codes.of_several(number) for name, codes in several.items()}
         self._owners = np.concatenate(owners) if split else None
@@ -111,17 +113,14 @@ class _Codes:
     """Collects the values of a field as numbers, then replaces these by places in the sorted list of values."""
 
     def __init__(self) -> None:
-        self._numbers: dict[str, int] = {"": NO_VALUE}
+        self.numbers = defaultdict[str, int](count(1).__next__, {"": NO_VALUE})
         self.codes: list[int] = []
         self.documents: list[int] = []
 
-    def of(self, value: str) -> int:
-        return self._numbers.setdefault(value, len(self._numbers))
-
     def column(self) -> ValueColumn:
-        values = sorted(self._numbers)
+        values = sorted(self.numbers)
         places = {value: code for code, value in enumerate(values)}
-        final = np.array([places[value] for value in self._numbers], dtype=np.int32)
+        final = np.array([places[value] for value in self.numbers], dtype=np.int32)
         return ValueColumn(tuple(values), final[np.array(self.codes, dtype=np.int32)])
 
     def of_several(self, size: int) -> ValueColumn:

@@ -190,9 +190,7 @@ class SegmentDocuments:
 
     def each(self, first: int = 0) -> Iterator[Document]:
         """Iterate over the documents that are not deleted, in the order of their rows, from the row ``first``."""
-        query = f"SELECT row, {_COLUMNS} FROM documents WHERE row >= ? ORDER BY row"
-        rows = self._file.stream(query, (int, *_DOCUMENT), (first,))
-        for row, *columns in self._consecutive(rows, first, self._counts[0]):
+        for row, *columns in self._in_order(f"row, {_COLUMNS}", "documents", (int, *_DOCUMENT), first):
             if row not in self._deleted:
                 yield self._document(columns)
 
@@ -279,19 +277,21 @@ class SegmentDocuments:
         row, *there = next(iter(self._file.select(query, (int, *types), (docid,))), (-1,))
         return there if row not in self._deleted else ()
 
-    def _in_order(self, columns: str, table: str, types: Types) -> Iterator[Any]:
-        total = self._counts[0 if table == "documents" else 1]
-        return self._consecutive(self._file.stream(f"SELECT {columns} FROM {table} ORDER BY row", types), 0, total)
+    def _in_order(self, columns: str, table: str, types: Types, first: int = 0) -> Iterator[Any]:
+        query = f"SELECT {columns} FROM {table} WHERE row >= ? ORDER BY row"
+        return self._consecutive(self._file.stream(query, types, (first,)), first, self._counts[table != "documents"])
 
     def _consecutive(self, rows: Iterator[Any], first: int, after: int) -> Iterator[Any]:
         expected = first
         for row in rows:
             if row[0] != expected:
-                raise self._file.damaged("rows are missing")
+                break
             yield row
             expected += 1
-        if expected < after:
-            raise self._file.damaged("rows are missing")
+        else:
+            if expected >= after:
+                return
+        raise self._file.damaged("rows are missing")
 
     def _document(self, columns: Sequence[Any]) -> Document:
         try:
