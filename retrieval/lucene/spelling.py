@@ -40,8 +40,6 @@ _MOST_CHUNKS = 500_000
 _MOST_COUNTED = 4 * MOST_WORDS
 _ASCII_WORD = re.compile(r"[A-Za-z0-9]+(?:'[A-Za-z]+)*")
 _NO_LETTER = "".join(character for character in map(chr, range(128)) if not character.isalnum())
-_APOSTROPHE = re.compile("['’]")
-_BITS_AN_EDIT = 2
 _CAPITAL_NOUNS = frozenset({"de", "lb"})  # languages that capitalise all nouns
 _TITLE_SMALL = 3  # words of up to this many letters may stay in lower case in a title
 _OPENING = " \t\"'“”‘’«»([{-–—*#"
@@ -177,7 +175,7 @@ def possible(own: NDArray[np.uint64], word: str, edits: int) -> NDArray[np.intp]
     """Return the positions of the masks in ``own`` whose words may be within ``edits`` edits of ``word``."""
     (mask,) = masks([word])
     differing = own ^ mask
-    alike = np.flatnonzero(np.bitwise_count(differing) <= _BITS_AN_EDIT * edits)
+    alike = np.flatnonzero(np.bitwise_count(differing) <= 2 * edits)
     # An edit adds at most one letter and removes at most one, which excludes most of the remaining words.
     differing = differing[alike]
     lacking, more = np.bitwise_count(differing & mask), np.bitwise_count(differing & own[alike])
@@ -202,10 +200,10 @@ def nearest(word: str, candidates: Iterable[WordNearby], *, may_be_name: bool = 
     counts: Counter[str] = Counter()
     edits: dict[str, int] = {}
     for candidate in candidates:
-        if candidate.text in DENIALS or candidate.text[0] != word[0] or _APOSTROPHE.search(candidate.text):
-            continue
-        counts[candidate.text] += candidate.frequency
-        edits[candidate.text] = candidate.edits
+        text = candidate.text
+        if text not in DENIALS and text[0] == word[0] and "'" not in text and "’" not in text:
+            counts[text] += candidate.frequency
+            edits[text] = candidate.edits
     common = [text for text in edits if counts[text] >= _least(word, text, edits[text])]
     if may_be_name:  # Moderna is not a misspelling of modern
         common = [text for text in common if not (text.startswith(word) or word.startswith(text))]

@@ -38,18 +38,6 @@ class ValueColumn(NamedTuple):
     documents: NDArray[np.int32] | None = None
     having: NDArray[np.int32] | None = None
 
-    def counts(self, chosen: NDArray[np.intp] | None, mask: Documents | None) -> NDArray[np.int64]:
-        """Return the number of documents with each code.
-
-        Only documents in ``mask`` are counted; ``chosen`` has the numbers of these documents. None means all documents.
-        """
-        codes = self.codes
-        if self.documents is not None:
-            codes = codes if mask is None else codes[mask[self.documents]]
-        elif chosen is not None:
-            codes = codes[chosen]
-        return np.bincount(codes, minlength=len(self.values))
-
 
 class DocumentColumns:
     """The columns of an index. It never changes, so it is safe for threads."""
@@ -95,17 +83,20 @@ class DocumentColumns:
         Values with equal counts are in alphabetical order.
         """
         column = self._columns[field]
-        chosen = None if mask is None else np.flatnonzero(mask)
-        counts = column.counts(chosen, mask)
-        total = self.size if chosen is None else len(chosen)
+        codes = column.codes
+        if mask is not None:
+            codes = codes[mask if column.documents is None else mask[column.documents]]
+        counts = np.bincount(codes, minlength=len(column.values))
         there = np.flatnonzero(counts[1:]) + 1
         first: list[int] = there[np.argsort(-counts[there], kind="stable")[:most]].tolist()
         wanted = set(kept).difference(column.values[code] for code in (NO_VALUE, *first))
-        codes = first + [code for code, value in enumerate(column.values) if value in wanted]
-        values = [(column.values[code], int(counts[code])) for code in codes]
+        shown = first + [code for code, value in enumerate(column.values) if value in wanted]
+        values = [(column.values[code], int(counts[code])) for code in shown]
         missing = int(counts[NO_VALUE])
         if column.having is not None:
-            missing = total - (len(column.having) if mask is None else int(np.count_nonzero(mask[column.having])))
+            missing = self.size - len(column.having)
+            if mask is not None:
+                missing = int(np.count_nonzero(mask)) - int(np.count_nonzero(mask[column.having]))
         return FacetCounts(values, len(there) - len(first), missing)
 
 
