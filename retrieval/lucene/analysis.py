@@ -6,7 +6,6 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Sequence
 from functools import cache, partial
-from itertools import chain
 
 from .. import languages
 from ..errors import ConfigError
@@ -80,7 +79,8 @@ _PART = re.compile(r"[^\W_]+")
 LETTER = re.compile(f"{UNSPACED.pattern}|[\uac00-\ud7af]")
 """A letter of a script without spaces between words, or of one whose letters may be words, such as Korean."""
 Analyze = Callable[[Sequence[str]], Sequence[tuple[str, ...]]]  # Return the terms of each word
-Terms = dict[str, tuple[str, ...]]  # words or chunks, each with its terms
+Terms = dict[str, tuple[str, ...]]  # words, each with its terms
+Chunks = tuple[set[str], dict[str, set[str]]]  # all chunks in the cache, and those with each term
 Place = tuple[int, int, str, tuple[str, ...], list[int], list[int]]  # a word in a folded chunk, and its sources' places
 Stretch = tuple[int, int]  # the start and the end of a slice of a text, in characters
 Highlighter = Callable[[str], list[Stretch]]  # Return the slices of a text that match a query, in order
@@ -159,7 +159,7 @@ class TermCache:
         self._analyze = analyze
         self._most = most
         self._words: Terms = {}
-        self._chunks: Terms = {}
+        self._chunks: Chunks = (set(), {})
         self._places: dict[str, list[Place]] = {}
 
     def __call__(self, word: str) -> tuple[str, ...]:
@@ -225,21 +225,26 @@ class TermCache:
     def _holding(self, wanted: frozenset[str]) -> Callable[[str], set[str]]:
         """Return a function from a text to its chunks that contain a wanted term or are not in the cache."""
         letters = list(filter(LETTER.search, wanted))
+        last = set[str](), -1, set[str]()  # the cache, its size, and the matching chunks in it
 
         def holding(text: str) -> set[str]:
+            nonlocal last
             chunks = set(text.split())
-            known, made = self._chunks, dict[str, tuple[str, ...]]()  # another thread may empty the cache at any time
-            if new := [chunk for chunk in chunks if chunk not in known and len(chunk) <= LONGEST_REMEMBERED]:
+            known, chunks_of = self._chunks  # another thread may replace them at any time
+            new = chunks - known
+            long = {chunk for chunk in new if len(chunk) > LONGEST_REMEMBERED}
+            if new := new - long:
+                if len(new) > self._most:  # do not cache a text of so many chunks
+                    known, chunks_of, new = set(), {}, chunks - long
                 words = {chunk: [word for _, _, word in _words_and_parts(fold(chunk))] for chunk in new}
                 terms_of = self._terms_of({word for chunk in new for word in words[chunk]})
-                made = {chunk: tuple(chain.from_iterable(terms_of[word] for word in words[chunk])) for chunk in new}
-                if len(new) <= self._most:  # do not cache a text of so many chunks
-                    known.update(made)
-            held = {
-                chunk
-                for chunk in chunks
-                if not wanted.isdisjoint(made[chunk] if chunk in made else known.get(chunk, wanted))
-            }
+                for chunk in new:
+                    for term in {term for word in words[chunk] for term in terms_of[word]}:
+                        chunks_of.setdefault(term, set()).add(chunk)
+                known |= new  # only now, because a chunk in `known` without its terms would match nothing
+            if last[0] is not known or last[1] != len(known):
+                last = known, len(known), set[str]().union(*(chunks_of.get(term, ()) for term in wanted))
+            held = long | (chunks & last[2])
             if letters and not text.isascii():
                 forms = {chunk: fold(chunk) for chunk in chunks if not chunk.isascii()}
                 held.update(chunk for chunk, form in forms.items() if any(letter in form for letter in letters))
@@ -250,8 +255,8 @@ class TermCache:
     def _terms_of(self, words: Collection[str]) -> Terms:
         """Return the terms of words; analyse all new words in one call, and cache the short ones."""
         terms = {word: made for word in words if (made := self._words.get(word)) is not None}
-        if len(self._words) + len(self._chunks) + len(self._places) > self._most:
-            self._words, self._chunks, self._places = {}, {}, {}
+        if len(self._words) + len(self._chunks[0]) + len(self._places) > self._most:
+            self._words, self._chunks, self._places = {}, (set(), {}), {}
         if new := sorted(set(words) - terms.keys()):
             terms.update(zip(new, self._analyze(new), strict=True))
             self._words.update((word, terms[word]) for word in new if len(word) <= LONGEST_REMEMBERED)
