@@ -61,21 +61,10 @@ def load(path: Path, kind: type[M]) -> tuple[M, State]:
 
     Raises SourceError if the file is not such a model, has another layout, or has been changed.
     """
-    from safetensors import SafetensorError, safe_open
-
-    if not path.is_file():
-        raise SourceError("there is no such model file", place=path, remedy="correct the path, or train a model first")
+    raw, tensors = _read(path)
     try:
-        with safe_open(path, framework="numpy") as file:
-            metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in sorted(file.keys())}
-    except (AttributeError, SafetensorError, TypeError, ValueError):  # ValueError: numpy lacks an array's type
-        raise SourceError("is not a complete model of factseek", place=path, remedy=_AGAIN) from None
-    if _KEY not in metadata:
-        raise SourceError("is not a model of factseek", place=path, remedy="give the file of a trained model")
-    try:
-        layout = msgspec.json.decode(metadata[_KEY], type=_Layout).layout
-        header = msgspec.json.decode(metadata[_KEY], type=_Header) if layout == LAYOUT else None
+        layout = msgspec.json.decode(raw, type=_Layout).layout
+        header = msgspec.json.decode(raw, type=_Header) if layout == LAYOUT else None
     except (msgspec.DecodeError, RecursionError):
         raise SourceError(f"{_CHANGED}: its header is damaged", place=path, remedy=_AGAIN) from None
     if header is None:
@@ -89,6 +78,22 @@ def load(path: Path, kind: type[M]) -> tuple[M, State]:
         task = header.manifest.get("task", "something else")
         raise SourceError(f"is a model for {task}, not for this task", place=path) from None
     return manifest, State(header.state, tensors)
+
+
+def _read(path: Path) -> tuple[str, dict[str, NDArray[Any]]]:
+    from safetensors import SafetensorError, safe_open
+
+    if not path.is_file():
+        raise SourceError("there is no such model file", place=path, remedy="correct the path, or train a model first")
+    try:
+        with safe_open(path, framework="numpy") as file:
+            metadata = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in sorted(file.keys())}
+    except (AttributeError, SafetensorError, TypeError, ValueError):  # ValueError: numpy lacks an array's type
+        raise SourceError("is not a complete model of factseek", place=path, remedy=_AGAIN) from None
+    if _KEY not in metadata:
+        raise SourceError("is not a model of factseek", place=path, remedy="give the file of a trained model")
+    return metadata[_KEY], tensors
 
 
 def _checksum(manifest: Mapping[str, Any], settings: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]]) -> str:
