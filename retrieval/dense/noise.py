@@ -1,11 +1,8 @@
 """The noise threshold of an index: the cosine that its passages reach by chance, measured with random queries.
 
-Dense retrieval returns hits for any query, even for random words. A hit is weak if its cosine is below the noise
-threshold and only vectors found it.
-
-Each segment stores the cosine of its nearest passage to each random query. So opening an index encodes nothing: the
-highest cosine of an index is the highest of its segments. Deleted passages are included until their
-segment is rewritten.
+Dense retrieval returns hits for any query. A hit is weak if its cosine is below the threshold and only vectors found
+it. Each segment stores the cosine of its nearest passage to each random query, so opening an index encodes nothing.
+Deleted passages are included until their segment is rewritten.
 """
 
 from __future__ import annotations

@@ -110,10 +110,7 @@ def write_vectors(path: Path, chunks: Iterable[Vectors], dimension: int, *, afte
 
 
 def read_vectors(path: Path, rows: int, dimension: int) -> Vectors:
-    """Map a file of vectors, shape (``rows``, ``dimension``), without reading it.
-
-    Raises IndexStateError if the file is damaged.
-    """
+    """Map a file of vectors, shape (``rows``, ``dimension``). Raises IndexStateError if the file is damaged."""
     expected = rows * dimension * 4
     with damage_reported(path):
         size = path.stat().st_size
@@ -163,10 +160,7 @@ def build_ann(vectors: Vectors, folder: Path, settings: DenseSettings, *, file: 
 
 
 def read_ann(path: Path, rows: int, dimension: int) -> Any:
-    """Open the approximate index of a segment, memory-mapped.
-
-    Raises IndexStateError if the file is not a supported index of this size.
-    """
+    """Open the approximate index of a segment, memory-mapped. Raises IndexStateError if it is not one of this size."""
     faiss = _faiss()
     try:
         index = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)

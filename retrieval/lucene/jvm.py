@@ -185,10 +185,7 @@ def java_text(text: str) -> str:
 
 
 def pack(texts: Sequence[str], surrogates: str = "replace") -> bytes:
-    """Return texts in the format of Java's ``Packed``: number, lengths, UTF-8.
-
-    ``surrogates`` is the error handler for lone surrogates.
-    """
+    """Return texts in the format of Java's ``Packed``; ``surrogates`` is the error handler for lone surrogates."""
     joined = "".join(texts)
     if "\0" in joined and surrogates == "replace":
         return pack([text.replace("\0", " ") for text in texts])

@@ -193,14 +193,11 @@ def within(word: str, others: Sequence[str], edits: int) -> list[tuple[int, int]
 
 
 def nearest(word: str, candidates: Iterable[WordNearby], *, may_be_name: bool = False) -> str:
-    """Return the sufficiently frequent candidate with the fewest edits, then the highest frequency; else ``""``.
-
-    A correction begins with the same letter as ``word``, and is no denial.
-    """
+    """Return the sufficiently frequent candidate with the fewest edits, then the highest frequency; else ``""``."""
     counts: Counter[str] = Counter()
     edits: dict[str, int] = {}
     for candidate in candidates:
-        text = candidate.text
+        text = candidate.text  # a correction begins with the same letter, and is no denial
         if text not in DENIALS and text[0] == word[0] and "'" not in text and "’" not in text:
             counts[text] += candidate.frequency
             edits[text] = candidate.edits

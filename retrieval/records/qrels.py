@@ -54,10 +54,7 @@ class QrelsReader:
         self._judged: dict[str, int] = {}
 
     def take(self, number: int, line: bytes) -> None:
-        """Read one line; skip comments and blank lines.
-
-        Raises SourceError if it is not a judgement, or contradicts an earlier line.
-        """
+        """Read one line. Raises SourceError if it is not a judgement, or contradicts an earlier line."""
         if number == 1 and is_separator_line(line.decode("utf-8", "replace").rstrip("\r\n")):
             return
         fields = self._fields(number, line)
@@ -208,10 +205,7 @@ class JudgedQueries:
         return cls(list(terms.values()), answered)
 
     def features(self, terms: frozenset[str], docids: Sequence[str], without: int | None = None) -> NDArray[np.float64]:
-        """Return the features of documents for a query with these terms, shape (docids, NAMES).
-
-        If the query itself is remembered, ``without`` is its number, and that remembered query is ignored.
-        """
+        """Return the features of documents, shape (docids, NAMES); ``without`` is the number of a query to ignore."""
         alike = self._alike(terms, without)
         total = math.fsum(self._weight(term) for term in sorted(terms)) or 1.0
         rows = np.zeros((len(docids), len(NAMES)))

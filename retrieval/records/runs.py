@@ -194,11 +194,9 @@ def runs_lines(answers: Sequence[tuple[str, ScoredDocids]], tag: str) -> list[st
 
 
 def best_documents(hits: Iterable[Hit]) -> ScoredDocids:
-    """Return docids and float32 scores in the total order; the best passage represents a document.
+    """Return docids and float32 scores in the total order; scores that differ stay different.
 
-    Scores that differ stay different.
-
-    Raises QueryError if a score is not finite.
+    The best passage represents a document. Raises QueryError if a score is not finite.
     """
     hits = list(hits)
     docids, exact = [hit.docid for hit in hits], [hit.score for hit in hits]
@@ -218,10 +216,7 @@ def best_documents(hits: Iterable[Hit]) -> ScoredDocids:
 
 
 def _told_apart(scores: Sequence[float]) -> list[float]:
-    """Return float32 scores that differ where ``scores`` differ: a score that would equal the one above is lowered.
-
-    The lowest float32 cannot be lowered.
-    """
+    """Return float32 scores that differ where ``scores`` differ: one that would equal the one above is lowered."""
     single, last = dict[float, float](), np.float32(np.inf)
     for score in sorted(set(scores), reverse=True):
         last = max(np.float32(-LARGEST), min(np.float32(score), np.nextafter(last, np.float32(-np.inf))))

@@ -142,7 +142,6 @@ _NULS = 4  # the minimum number of NUL bytes in a line that may be UTF-16
 _DELIMITERS: dict[Form, str] = {"tabs": "\t", "commas": ",", "semicolons": ";", "pipes": "|"}
 TABLES: tuple[Form, ...] = tuple(_DELIMITERS)  # the forms whose rows have a character between cells
 _MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
-_SAVE_ROWS = "save its rows as JSON lines or CSV with the program that wrote it"
 _REMEDIES = {
     ("Excel",): 'in Excel, save the sheet as "CSV UTF-8 (Comma delimited)"',
     ("spreadsheet",): "save the sheet as CSV, in UTF-8",
@@ -150,18 +149,24 @@ _REMEDIES = {
     ("PDF",): f"{SAVE_TEXT}, as pdftotext does",
     ("compressed",): "unpack it first",
     (UTF32,): "save it as UTF-8 (iconv -f UTF-32 -t UTF-8)",
-    ("pickle", "Parquet", "NumPy", "Arrow", "HDF5"): _SAVE_ROWS,
+    (
+        "pickle",
+        "Parquet",
+        "NumPy",
+        "Arrow",
+        "HDF5",
+    ): "save its rows as JSON lines or CSV with the program that wrote it",
 }
 """The remedies, by words that describe a binary file."""
 _SEPARATOR_LINE = re.compile(r"sep=[,;|\t]\r?")
 _SENTENCES: dict[Form, str] = {
-    "binary": "is not text",
-    "tabs": "is tab-separated",
-    "commas": "is comma-separated",
-    "semicolons": "is separated by semicolons",
-    "pipes": "is separated by vertical bars",
-    "blanks": "is separated by blanks",
-    "text": "is text without columns",
+    "binary": "not text",
+    "tabs": "tab-separated",
+    "commas": "comma-separated",
+    "semicolons": "separated by semicolons",
+    "pipes": "separated by vertical bars",
+    "blanks": "separated by blanks",
+    "text": "text without columns",
 }
 
 
@@ -189,7 +194,7 @@ class TableShape(NamedTuple):
     @property
     def sentence(self) -> str:
         """The file's form in the words of a message: ``is comma-separated``, ``is an Excel workbook (.xlsx)``."""
-        return f"is {self.content}" if self.content else _SENTENCES.get(self.form, f"is {self.form}")
+        return f"is {self.content or _SENTENCES.get(self.form, self.form)}"
 
     @property
     def remedy(self) -> str:
@@ -265,12 +270,11 @@ def column_at(names: Sequence[str], wanted: Sequence[str]) -> int | None:
 
 
 def _encoding(start: bytes) -> str:
-    marked = next((name for mark, name in _MARKS.items() if start.startswith(mark)), "")
-    if marked:
+    if marked := next((name for mark, name in _MARKS.items() if start.startswith(mark)), ""):
         return marked
     # UTF-16 text of any script contains ASCII, at least line ends and digits. Each ASCII character has one NUL byte,
     # always on the same side.
-    pairs = start[: min(len(start), _PAIRED) // 2 * 2]
+    pairs = start[: len(start[:_PAIRED]) // 2 * 2]
     for name, high, low in (("utf-16-le", pairs[1::2], pairs[::2]), ("utf-16-be", pairs[::2], pairs[1::2])):
         if high.count(0) > len(high) // 5 and 0 not in low:
             return name

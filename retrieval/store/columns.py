@@ -78,10 +78,7 @@ class DocumentColumns:
         return mask
 
     def facet(self, field: str, most: int, mask: Documents | None, kept: Iterable[str] = ()) -> FacetCounts:
-        """Count the documents in ``mask`` by value: the ``most`` frequent values, then any others in ``kept``.
-
-        Values with equal counts are in alphabetical order.
-        """
+        """Count the documents in ``mask`` by value: the ``most`` frequent (ties by value), then others in ``kept``."""
         column = self._columns[field]
         codes = column.codes
         if mask is not None:

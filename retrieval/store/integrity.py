@@ -90,14 +90,11 @@ def _fault(path: Path, info: FileInfo, *, quick: bool = False) -> str:
 
 _Key = tuple[int, int, int, int, str, tuple[int, ...] | None]
 _MAPPED: WeakValueDictionary[_Key, NDArray[Any]] = WeakValueDictionary()
-"""The mapped files: a server holds several states of an index that share most segments, and these never change."""
+"""The mapped files, each once, as long as anybody uses it: states of an index share segments, which never change."""
 
 
 def map_file(path: Path, dtype: str, shape: tuple[int, ...] | None = None) -> NDArray[Any]:
-    """Map a non-empty file to an array, which has one dimension if no shape is given. Raises OSError or ValueError.
-
-    A process maps a file once, and keeps it mapped as long as anybody uses it.
-    """
+    """Map a non-empty file to an array, of one dimension if no shape is given. Raises OSError or ValueError."""
     there = path.stat()
     if not stat.S_ISREG(there.st_mode):
         raise OSError(errno.EINVAL, "it is not a regular file", str(path))

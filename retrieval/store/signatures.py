@@ -61,11 +61,8 @@ def features(text: str) -> set[bytes]:
 
 
 def most_disagreements(similarity: float) -> int:
-    """Return the maximum number of differing orders for texts with at least this share of common words.
-
-    Even where the first words differ, 1 of 16 orders agrees by chance.
-    """
-    return int(ORDERS * (1 - similarity) * (1 - 2.0**-BITS))
+    """Return the maximum number of differing orders for texts with at least this share of common words."""
+    return int(ORDERS * (1 - similarity) * (1 - 2.0**-BITS))  # 1 of 16 orders agrees by chance
 
 
 def disagreements(signatures: Signatures, other: Signatures) -> NDArray[np.int64]:
