@@ -48,7 +48,7 @@ class VectorFiles(NamedTuple):
     chance: str = CHANCE
 
     @classmethod
-    def for_variant(cls, variant: str = "") -> VectorFiles:
+    def for_variant(cls, variant: str) -> VectorFiles:
         """Return the file names of a further encoder; the first encoder has no ``variant``."""
         return cls(f"vectors-{variant}.f32", f"ann-{variant}.faiss", f"chance-{variant}.f32") if variant else cls()
 

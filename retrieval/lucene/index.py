@@ -217,7 +217,7 @@ class PassageSearcher:
         terms = sorted(set(terms_of(self._analyzer, [word])[0]))
         return any(count.passages for count in self.term_counts([(field, t) for field in self._fields for t in terms]))
 
-    def term_weights(self, query: str, rows: Sequence[int], weights: Weights = EQUAL_WEIGHTS) -> list[dict[str, float]]:
+    def term_weights(self, query: str, rows: Sequence[int], weights: Weights) -> list[dict[str, float]]:
         """Return, for each of these passages, the query terms that it contains, each with its part of the score."""
         arguments = (*self._java_texts(query), *weights, _statistics(query), np.asarray(rows, dtype="<i4").tobytes())
         explained = unpack(self._call_java(lambda: self._java.weights(self._searcher, *arguments)))

@@ -152,7 +152,7 @@ def call_java(
     call: Callable[[], _Returned],
     place: Path | str,
     error_type: type[FactseekError],
-    says: str = "{}",
+    says: str,
     remedy: str = "",
 ) -> _Returned:
     """Return the result of ``call``; convert a Java exception to ``error_type``.
@@ -265,22 +265,20 @@ class ClassArchive:
         files = [f"-XX:SharedClassListFile={self._classes}", f"-XX:SharedArchiveFile={temporary}"]
         command = [str(self._home / "bin" / "java"), "-Xshare:dump", "-XX:+UseSerialGC", "-Xlog:disable", *files]
         command += ["-cp", os.pathsep.join(map(str, self._jars))]
-        try:
-            with suppress(OSError, subprocess.SubprocessError):
-                subprocess.run(command, check=True, capture_output=True, timeout=ARCHIVE_SECONDS)  # noqa: S603
-                temporary.chmod(0o600)
-                temporary.replace(self.path)
-            if not self.path.exists():
-                self.path.write_bytes(b"")
-            by_age = sorted(self.path.parent.glob("classes-*.jsa"), key=lambda path: path.stat().st_mtime)
-            for path in by_age[:-ARCHIVES]:
-                path.unlink(missing_ok=True)
-        except OSError:
-            return
-        finally:
-            with suppress(OSError):
+        with suppress(OSError):
+            try:
+                with suppress(OSError, subprocess.SubprocessError):
+                    subprocess.run(command, check=True, capture_output=True, timeout=ARCHIVE_SECONDS)  # noqa: S603
+                    temporary.chmod(0o600)
+                    temporary.replace(self.path)
+                if not self.path.exists():
+                    self.path.write_bytes(b"")
+                by_age = sorted(self.path.parent.glob("classes-*.jsa"), key=lambda path: path.stat().st_mtime)
+                for path in by_age[:-ARCHIVES]:
+                    path.unlink(missing_ok=True)
+            finally:
+                self.forget()
                 temporary.unlink(missing_ok=True)
-            self.forget()
 
     def forget(self) -> None:
         """Remove the class list of this process's virtual machine."""

@@ -192,7 +192,7 @@ def within(word: str, others: Sequence[str], edits: int) -> list[tuple[int, int]
     return [(place, int(distance)) for _, distance, place in near]
 
 
-def nearest(word: str, candidates: Iterable[WordNearby], *, may_be_name: bool = False) -> str:
+def nearest(word: str, candidates: Iterable[WordNearby], *, may_be_name: bool) -> str:
     """Return the sufficiently frequent candidate with the fewest edits, then the highest frequency; else ``""``."""
     counts: Counter[str] = Counter()
     edits: dict[str, int] = {}

@@ -42,7 +42,7 @@ class ValueColumn(NamedTuple):
 class DocumentColumns:
     """The columns of an index. It never changes, so it is safe for threads."""
 
-    def __init__(self, segments: Iterable[tuple[SegmentInfo, SegmentDocuments]], declared: Sequence[str] = ()) -> None:
+    def __init__(self, segments: Iterable[tuple[SegmentInfo, SegmentDocuments]], declared: Sequence[str]) -> None:
         """Read the fields of all documents; ``declared`` names the countable metadata fields."""
         single = {name: _Codes() for name in ("topic", "source", "language", YEAR, "kind")}
         topics, sources, languages, years, kinds = single.values()
@@ -77,7 +77,7 @@ class DocumentColumns:
         mask[self._owners[rows]] = True
         return mask
 
-    def facet(self, field: str, most: int, mask: Documents | None, kept: Iterable[str] = ()) -> FacetCounts:
+    def facet(self, field: str, most: int, mask: Documents | None, kept: Iterable[str]) -> FacetCounts:
         """Count the documents in ``mask`` by value: the ``most`` frequent (ties by value), then others in ``kept``."""
         column = self._columns[field]
         codes = column.codes
