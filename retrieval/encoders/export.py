@@ -53,7 +53,7 @@ MOST_LOSS = {"fp32": 1e-3, "int8": 0.25}
 
 def export(
     source: Path, target: Path, *, kind: ExportKind, name: str, revision: str, precision: str, max_tokens: int
-) -> Description:
+) -> None:
     """Write the model in ``source`` to the empty folder ``target``: graph, tokenizer, description.
 
     ``source`` is a model's folder, or a packed file. ``max_tokens`` is the limit for a text, or for both texts of a
@@ -113,7 +113,6 @@ def export(
         labels=labels,
     )
     (target / DESCRIPTION).write_bytes(msgspec.json.format(msgspec.json.encode(description), indent=2) + b"\n")
-    return description
 
 
 def _check_kind(folder: Path, kind: ExportKind) -> tuple[str, ...]:

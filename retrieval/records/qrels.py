@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Self
 
@@ -185,14 +186,11 @@ class JudgedQueries:
         """Remember queries by their terms; ``answered`` maps a docid to the numbers of the queries that it answers."""
         self._queries = tuple(queries)
         self._answered = {docid: tuple(numbers) for docid, numbers in answered.items()}
-        counts = Counter(term for terms in self._queries for term in terms)
-        self._rarity = {term: math.log(1 + len(self._queries) / (0.5 + count)) for term, count in counts.items()}
-        self._unseen = math.log(1 + len(self._queries) / 0.5)
-        self._lengths = [self._length(terms) for terms in self._queries]
         self._holding: dict[str, list[int]] = defaultdict(list)
         for number, terms in enumerate(self._queries):
             for term in terms:
                 self._holding[term].append(number)
+        self._lengths = [self._length(terms) for terms in self._queries]
 
     @classmethod
     def of(cls, terms: Mapping[str, frozenset[str]], qrels: Qrels) -> Self:
@@ -226,7 +224,7 @@ class JudgedQueries:
 
     def state(self) -> State:
         """Return the terms and documents of all queries."""
-        vocabulary = sorted(self._rarity)
+        vocabulary = sorted(self._holding)
         number_of = {term: number for number, term in enumerate(vocabulary)}
         queries = [sorted(number_of[term] for term in terms) for terms in self._queries]
         return State(
@@ -237,8 +235,9 @@ class JudgedQueries:
     def _alike(self, terms: frozenset[str], without: int | None) -> dict[int, float]:
         shared: dict[int, float] = defaultdict(float)
         for term in sorted(terms):
+            square = self._weight(term) ** 2
             for number in self._holding.get(term, ()):
-                shared[number] += self._weight(term) ** 2
+                shared[number] += square
         shared.pop(-1 if without is None else without, None)
         length = self._length(terms)
         return {number: value / (length * self._lengths[number]) for number, value in shared.items()}
@@ -247,7 +246,7 @@ class JudgedQueries:
         return math.sqrt(math.fsum(self._weight(term) ** 2 for term in sorted(terms))) or 1.0
 
     def _weight(self, term: str) -> float:
-        return self._rarity.get(term, self._unseen)
+        return math.log(1 + len(self._queries) / (0.5 + len(self._holding.get(term, ()))))
 
 
 def restore_judged(state: State) -> JudgedQueries:
@@ -262,8 +261,7 @@ def restore_judged(state: State) -> JudgedQueries:
 
 
 def _lists(name: str, lists: Sequence[Sequence[int]]) -> dict[str, NDArray[np.int32]]:
-    joined = [number for numbers in lists for number in numbers]
-    sizes = [len(numbers) for numbers in lists]
+    joined, sizes = list(chain.from_iterable(lists)), list(map(len, lists))
     return {name: np.array(joined, dtype=np.int32), f"{name} sizes": np.array(sizes, dtype=np.int32)}
 
 

@@ -65,7 +65,7 @@ class DocumentColumns:
                 number += 1
         self.size = number
         self._columns = {name: codes.column() for name, codes in single.items()}
-        self._columns |= {name: codes.of_several(number) for name, codes in several.items()}
+        self._columns |= {name: codes.of_several() for name, codes in several.items()}
         self._owners = np.concatenate(owners) if split else None
         """The document of each passage; None if each document is one passage."""
 
@@ -111,11 +111,6 @@ class _Codes:
         final = np.array([places[value] for value in self.numbers], dtype=np.int32)
         return ValueColumn(tuple(values), final[np.array(self.codes, dtype=np.int32)])
 
-    def of_several(self, size: int) -> ValueColumn:
-        column, documents = self.column(), np.array(self.documents, dtype=np.int32)
-        having = np.unique(documents)
-        if len(having) < len(documents):
-            return column._replace(documents=documents, having=having)
-        codes = np.full(size, NO_VALUE, dtype=np.int32)
-        codes[documents] = column.codes
-        return column._replace(codes=codes)
+    def of_several(self) -> ValueColumn:
+        documents = np.array(self.documents, dtype=np.int32)
+        return self.column()._replace(documents=documents, having=np.unique(documents))
