@@ -112,9 +112,7 @@ class Merge(NamedTuple):
 
     def _documents(self) -> Iterator[tuple[int, StoredDocument]]:
         for part, (path, segment) in enumerate(self.group):
-            folder = IndexFolder(path)
-            opened = folder.documents_as_found if self.mend else folder.documents
-            with closing(opened(segment)) as documents:
+            with closing(IndexFolder(path).documents(segment, check=not self.mend)) as documents:
                 for stored in documents.each_stored():
                     if self.wanted is None or self.wanted(stored.document.docid):
                         yield part, stored

@@ -23,7 +23,7 @@ from ..errors import IndexStateError, MachineError, QueryError
 from ..files import os_errors_reported
 from ..store.integrity import REMEDY, damage_reported, map_file
 
-ANN, VECTORS, CHANCE = "ann.faiss", "vectors.f32", "chance.f32"
+ANN = "ann.faiss"
 Vectors = NDArray[np.float32]
 Mask = NDArray[np.bool_]
 MARGIN = 16  # the number of candidates beyond ``k`` that the first exact scan returns
@@ -43,9 +43,9 @@ FEWEST_SCANNED = 16  # the minimum number of vectors of a fast-scan index: each 
 class VectorFiles(NamedTuple):
     """A segment's files for one encoder: vectors, their approximate index, and the cosines of random queries."""
 
-    vectors: str = VECTORS
+    vectors: str = "vectors.f32"
     ann: str = ANN
-    chance: str = CHANCE
+    chance: str = "chance.f32"
 
     @classmethod
     def for_variant(cls, variant: str) -> VectorFiles:
