@@ -8,7 +8,6 @@ any number of queries, threads and segments.
 from __future__ import annotations
 
 import os
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from pathlib import Path
@@ -220,16 +219,14 @@ class VectorIndex:
             results += (_merge([part[number] for part in parts], k) for number in range(len(some)))
         return results
 
-    def of_rows(self, rows: range) -> Vectors:
-        """Return the vectors of adjacent rows of one segment, shape (rows, dimension)."""
-        segment = bisect_right(self._bounds, rows.start) - 1
-        start = self._bounds[segment]
-        return self._segments[segment].vectors(rows.start - start, rows.stop - start)
-
-    def of_places(self, rows: Sequence[int]) -> Vectors:
-        """Return the vectors of any rows, in their order, shape (rows, dimension)."""
-        vectors = [self.of_rows(range(row, row + 1)) for row in rows]
-        return np.concatenate(vectors) if vectors else np.empty((0, self.dimension), dtype=np.float32)
+    def of_rows(self, rows: Sequence[int]) -> Vectors:
+        """Return the vectors of rows, in their order, shape (rows, dimension)."""
+        vectors, places = np.empty((len(rows), self.dimension), dtype=np.float32), np.asarray(rows, dtype=np.int64)
+        owners = np.searchsorted(self._bounds, places, side="right") - 1
+        for number in np.unique(owners):
+            mine = owners == number
+            vectors[mine] = self._segments[number].vectors(places[mine] - self._bounds[number])
+        return vectors
 
 
 class _Segment:
@@ -259,9 +256,9 @@ class _Segment:
         scanned = iter(self._exact(queries[missing], k, keep, kept) if missing else ())
         return [next(scanned) if result is None else result for result in results]
 
-    def vectors(self, start: int, end: int) -> Vectors:
-        self._check_unit(np.arange(start, end))
-        return np.array(self._vectors[start:end])
+    def vectors(self, rows: NDArray[np.int64]) -> Vectors:
+        self._check_unit(rows)
+        return self._of_rows(rows)
 
     def _exact(self, queries: Vectors, k: int, keep: Mask | None, kept: int) -> list[Nearest]:
         """Scan all kept rows, and return the best.

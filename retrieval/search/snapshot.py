@@ -289,7 +289,7 @@ class Snapshot:
     def passage_vectors(self, places: Sequence[Place], view: str) -> Vectors:
         """Return the vectors of passages in a view, in their order, shape (places, dimension)."""
         vectors: VectorIndex = self.view(view)
-        return vectors.of_places(self._rows_at(places))
+        return vectors.of_rows(self._rows_at(places))
 
     def document_vector(self, docid: str, view: str) -> Vectors:
         """Return the mean direction of a document's vectors in a view."""
