@@ -6,9 +6,8 @@ import hashlib
 import itertools
 import math
 import os
-from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -27,6 +26,7 @@ from ..text import refuse_text
 from .cache import LAYERED, ONNX, TOKENIZER, VECTOR, Export, ensure_export
 from .sources import for_language, languages, of_index
 
+TEXTS_PER_THREAD = 64
 CHARACTERS_PER_TOKEN = 64  # a text of this many characters per token nearly always fills the model's window
 
 
@@ -169,30 +169,18 @@ class OnnxEncoder:
         return np.stack(vectors) if vectors else np.empty((0, self.dimension), dtype=np.float32)
 
     def _in_order(self, texts: Iterable[str]) -> Iterator[NDArray[np.float32]]:
-        """Yield the vector of each text; the threads work a few texts ahead."""
+        """Yield the vector of each text; it reads a limited number of texts ahead for its threads."""
         source = iter(texts)
-        first = list(itertools.islice(source, 2))
-        if not first:
-            return
-        vector_of = partial(self._vector, self._load())
-        if self.threads == 1 or len(first) == 1:
-            yield from map(vector_of, itertools.chain(first, source))
-            return
-        with self._lock:
-            if self._pool is None:
-                self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="encoder")
-            pool = self._pool
-        ahead: deque[Future[NDArray[np.float32]]] = deque()
-        try:
-            for text in itertools.chain(first, source):
-                ahead.append(pool.submit(vector_of, text))
-                if len(ahead) > 4 * self.threads:
-                    yield ahead.popleft().result()
-            while ahead:
-                yield ahead.popleft().result()
-        finally:
-            for future in ahead:
-                future.cancel()
+        while some := list(itertools.islice(source, TEXTS_PER_THREAD * self.threads)):
+            vector_of = partial(self._vector, self._load())
+            if self.threads == 1 or len(some) == 1:
+                yield from map(vector_of, some)
+                continue
+            with self._lock:
+                if self._pool is None:
+                    self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="encoder")
+                pool = self._pool
+            yield from pool.map(vector_of, some)
 
     def _load(self) -> ExportedModel:
         with self._lock:
