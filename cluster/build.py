@@ -35,7 +35,7 @@ from ..retrieval.search.opening import leased
 from ..retrieval.store import manifest as manifests
 from ..retrieval.store.index_folder import IndexFolder
 from ..retrieval.store.integrity import Fault, check_files
-from ..retrieval.store.manifest import DOCUMENTS, PART, SHARDS, Manifest, SegmentInfo
+from ..retrieval.store.manifest import DOCUMENTS, PART, SEGMENTS, SHARDS, Manifest, SegmentInfo
 from ..retrieval.views import Tools, views
 from . import layout
 from .layout import MOST_SHARDS, Shards, owner
@@ -356,7 +356,7 @@ def _copy_share(
     carried = [file for view in views(shape) for file in view.carried]
     groups: dict[tuple[str, bool], list[Origin]] = {}
     for place, segment in origins:  # only segments of the same kind can be merged
-        check_files(place, segment, (DOCUMENTS, *carried))
+        check_files(place / SEGMENTS / segment.name, segment, (DOCUMENTS, *carried))
         groups.setdefault((segment.kind, segment.split), []).append((place, segment))
     made: list[SegmentInfo] = []
     with closing(Encoders(config, language=shape.language)) as encoders:

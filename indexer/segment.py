@@ -19,7 +19,7 @@ from ..retrieval.progress import Bar, bar
 from ..retrieval.store.documents import DocumentWriter, StoredDocument
 from ..retrieval.store.index_folder import IndexFolder
 from ..retrieval.store.integrity import check_files
-from ..retrieval.store.manifest import DOCUMENTS, FileInfo, SegmentInfo
+from ..retrieval.store.manifest import DOCUMENTS, SEGMENTS, FileInfo, SegmentInfo
 from ..retrieval.views import Merged, PassageSink, SegmentPlace, Tools, views
 from . import journal as journals
 
@@ -102,7 +102,7 @@ class Merge(NamedTuple):
             copied = [view for view in views(self.tools.manifest) if view.name not in self.rebuild]
             carried = [file for view in copied for file in view.carried]
             for folder, segment in self.group:
-                check_files(folder, segment, (DOCUMENTS, *carried))
+                check_files(folder / SEGMENTS / segment.name, segment, (DOCUMENTS, *carried))
         passages = None if self.wanted else sum(segment.passages for _, segment in self.group)
         with closing(bar("compacting", "passage", passages)) as copying:
             left = self._documents()
@@ -112,9 +112,7 @@ class Merge(NamedTuple):
 
     def _documents(self) -> Iterator[tuple[int, StoredDocument]]:
         for part, (path, segment) in enumerate(self.group):
-            folder = IndexFolder(path)
-            opened = folder.documents_as_found if self.mend else folder.documents
-            with closing(opened(segment)) as documents:
+            with closing(IndexFolder(path).documents(segment, check=not self.mend)) as documents:
                 for stored in documents.each_stored():
                     if self.wanted is None or self.wanted(stored.document.docid):
                         yield part, stored

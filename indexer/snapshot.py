@@ -19,7 +19,7 @@ from ..retrieval.errors import IndexStateError
 from ..retrieval.files import os_errors_reported, sync_file, sync_folder, sync_tree
 from ..retrieval.store import manifest as manifests
 from ..retrieval.store.index_folder import IndexFolder, open_leased
-from ..retrieval.store.integrity import REMEDY, check_files, faults_in, file_faults
+from ..retrieval.store.integrity import REMEDY, check_files, file_faults
 from ..retrieval.store.manifest import BUILD, LOCK, SEGMENTS, Manifest, SegmentInfo
 from ..retrieval.views import Tools
 from . import journal as journals
@@ -78,7 +78,7 @@ class Copier:
             except FileNotFoundError as error:
                 raise IndexStateError("is missing", place=error.filename, remedy=REMEDY) from None
         if self.shared - shared < len(segment.files):
-            for fault in faults_in(place, segment):
+            for fault in file_faults(place, segment):
                 raise IndexStateError(f"{fault.path.name} {fault.what}", place=f"segment {segment.name}", remedy=REMEDY)
 
     def file(self, source: Path, target: Path) -> None:
@@ -130,7 +130,7 @@ def restore(source: Path, folder: Path, config: Config, *, overwrite: bool = Fal
     with closing(lease):  # the source may be an index that another process writes meanwhile
         _check_plain(source, wanted)
         for segment in wanted.segments:
-            check_files(source, segment)
+            check_files(source / SEGMENTS / segment.name, segment)
         with locked(folder, wait), os_errors_reported(folder):
             if IndexFolder(folder).manifest.is_file() and not overwrite:
                 remedy = "use --overwrite to replace it with the snapshot"
@@ -176,7 +176,11 @@ def _copy_segment(
 ) -> bool:
     """Copy a segment of the snapshot into the index, if missing. Return False if another segment has its name."""
     there = live.get(segment.name)
-    if there is not None and there.files == segment.files and not any(file_faults(folder, there)):
+    if (
+        there is not None
+        and there.files == segment.files
+        and not any(file_faults(folder / SEGMENTS / there.name, there))
+    ):
         return True
     if (folder / SEGMENTS / segment.name).exists():
         return False

@@ -82,7 +82,7 @@ def verified_state(folder: Path, manifest: Manifest, config: Config) -> Verified
             document_faults = _faults(place.folder / DOCUMENTS, name, partial(_check_documents, tools, segment, seen))
             if not document_faults:
                 intact.add(name)
-            of_segment = [*file_faults(folder, segment), *document_faults]
+            of_segment = [*file_faults(place.folder, segment), *document_faults]
             for view in views(manifest):
                 for check in view.checks(place, tools):
                     of_segment += _faults(place.folder / check.file, name, check.run)
@@ -157,7 +157,7 @@ def _faults(path: Path, segment: str, check: Callable[[], Iterator[str]]) -> lis
 
 def _check_documents(tools: Tools, segment: SegmentInfo, seen: Counter[str]) -> Iterator[str]:
     """Yield the faults of a segment's documents; count each undamaged document in ``seen``."""
-    with closing(tools.folder.documents_as_found(segment)) as documents:
+    with closing(tools.folder.documents(segment, check=False)) as documents:
         yield from _differs("documents", documents.counts()[0], segment.documents)
         yield from _differs("passages", documents.counts()[1], segment.passages)
         if outside := [row for row in segment.deleted if not 0 <= row < segment.documents]:

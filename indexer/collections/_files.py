@@ -155,8 +155,9 @@ def open_bytes(path: Path) -> Iterator[io.BufferedReader]:
                 yield io.BufferedReader(cast(io.RawIOBase, io.BytesIO(first_table(path))))
                 return
             if head.startswith(MAGIC):
-                with Unpacked(raw, "collection", partial(BadFileError, path)) as unpacked:
-                    yield cast(io.BufferedReader, unpacked)
+                content: io.BufferedReader = io.BufferedReader(Unpacked(raw, "collection", partial(BadFileError, path)))
+                with content:
+                    yield content
                 return
             _refuse_packed(path, head)
             yield raw

@@ -1,11 +1,8 @@
 """The noise threshold of an index: the cosine that its passages reach by chance, measured with random queries.
 
-Dense retrieval returns hits for any query, even for random words. A hit is weak if its cosine is below the noise
-threshold and only vectors found it.
-
-Each segment stores the cosine of its nearest passage to each random query. So opening an index encodes nothing: the
-highest cosine of an index is the highest of its segments. Deleted passages are included until their
-segment is rewritten.
+Dense retrieval returns hits for any query. A hit is weak if its cosine is below the threshold and only vectors found
+it. Each segment stores the cosine of its nearest passage to each random query, so opening an index encodes nothing.
+Deleted passages are included until their segment is rewritten.
 """
 
 from __future__ import annotations
@@ -36,17 +33,15 @@ _VOWELS = "aeiou"
 
 def made_up_vectors(encoder: Encoder) -> Vectors:
     """Return the vectors of the random queries, which never change; each open encoder encodes them once."""
-    queries = _ENCODED.get(encoder)
-    if queries is None:
+    if encoder not in _ENCODED:
         words = [" ".join(_word(query, word) for word in range(WORDS)) for query in range(QUERIES)]
-        queries = _ENCODED[encoder] = encoder.encode_query(words)
-    return queries
+        _ENCODED[encoder] = encoder.encode_query(words)
+    return _ENCODED[encoder]
 
 
 def noise_similarities(queries: Vectors, vectors: VectorIndex, keep: Mask | None = None) -> list[float]:
     """Return the cosine of the nearest passage to each random query; none if there are no passages."""
-    nearest = vectors.search(queries, 1, keep)
-    return [float(of_query.scores[0]) for of_query in nearest if len(of_query.scores)]
+    return [float(nearest.scores[0]) for nearest in vectors.search(queries, 1, keep) if len(nearest.scores)]
 
 
 class Chance(NamedTuple):
@@ -84,14 +79,10 @@ def read_chance(path: Path, dimension: int) -> Chance | None:
 
 def nearest_of_segments(paths: Iterable[Path], dimension: int) -> list[float] | None:
     """Return, for each random query, the highest cosine over all segments; None if a segment stores none."""
-    cosines = []
-    for path in paths:
-        chance = read_chance(path, dimension)
-        if chance is None:
-            return None
-        cosines.append(chance.cosines)
-    nearest: list[float] = np.max(cosines, axis=0).tolist() if cosines else []
-    return nearest
+    chances = [read_chance(path, dimension) for path in paths]
+    known = [chance.cosines for chance in chances if chance]
+    nearest: list[float] = np.max(known, axis=0).tolist() if known else []
+    return nearest if len(known) == len(chances) else None
 
 
 def noise_threshold(cosines: Iterable[float]) -> float:

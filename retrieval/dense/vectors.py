@@ -8,8 +8,8 @@ any number of queries, threads and segments.
 from __future__ import annotations
 
 import os
-from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 from weakref import finalize
@@ -20,10 +20,9 @@ from numpy.typing import NDArray
 from ..config import DenseSettings
 from ..errors import IndexStateError, MachineError, QueryError
 from ..files import os_errors_reported
-from ..store.integrity import REMEDY, damage_reported
-from ..store.mapped import map_file
+from ..store.integrity import REMEDY, damage_reported, map_file
 
-ANN, VECTORS, CHANCE = "ann.faiss", "vectors.f32", "chance.f32"
+ANN = "ann.faiss"
 Vectors = NDArray[np.float32]
 Mask = NDArray[np.bool_]
 MARGIN = 16  # the number of candidates beyond ``k`` that the first exact scan returns
@@ -43,17 +42,14 @@ FEWEST_SCANNED = 16  # the minimum number of vectors of a fast-scan index: each 
 class VectorFiles(NamedTuple):
     """A segment's files for one encoder: vectors, their approximate index, and the cosines of random queries."""
 
-    vectors: str = VECTORS
+    vectors: str = "vectors.f32"
     ann: str = ANN
-    chance: str = CHANCE
+    chance: str = "chance.f32"
 
     @classmethod
-    def for_variant(cls, variant: str = "") -> VectorFiles:
+    def for_variant(cls, variant: str) -> VectorFiles:
         """Return the file names of a further encoder; the first encoder has no ``variant``."""
         return cls(f"vectors-{variant}.f32", f"ann-{variant}.faiss", f"chance-{variant}.f32") if variant else cls()
-
-
-FIRST_FILES = VectorFiles()
 
 
 def mean_direction(vectors: Vectors) -> Vectors:
@@ -101,7 +97,10 @@ def write_vectors(path: Path, chunks: Iterable[Vectors], dimension: int, *, afte
     with os_errors_reported(path), path.open("r+b" if after else "wb") as file:
         file.seek(file.truncate(after * dimension * 4))
         for chunk in chunks:
-            _check_unit(chunk, dimension, after + count)
+            if chunk.ndim != 2 or chunk.shape[1] != dimension:
+                raise ValueError(f"vectors have the shape {chunk.shape}, expected (n, {dimension})")
+            for wrong in not_unit(chunk):
+                raise ValueError(f"vector {after + count + wrong} is not of unit length")
             file.write(np.ascontiguousarray(chunk, dtype="<f4").data)
             count += len(chunk)
         file.flush()
@@ -110,10 +109,7 @@ def write_vectors(path: Path, chunks: Iterable[Vectors], dimension: int, *, afte
 
 
 def read_vectors(path: Path, rows: int, dimension: int) -> Vectors:
-    """Map a file of vectors, shape (``rows``, ``dimension``), without reading it.
-
-    Raises IndexStateError if the file is damaged.
-    """
+    """Map a file of vectors, shape (``rows``, ``dimension``). Raises IndexStateError if the file is damaged."""
     expected = rows * dimension * 4
     with damage_reported(path):
         size = path.stat().st_size
@@ -163,18 +159,14 @@ def build_ann(vectors: Vectors, folder: Path, settings: DenseSettings, *, file: 
 
 
 def read_ann(path: Path, rows: int, dimension: int) -> Any:
-    """Open the approximate index of a segment, memory-mapped.
-
-    Raises IndexStateError if the file is not a supported index of this size.
-    """
+    """Open the approximate index of a segment, memory-mapped. Raises IndexStateError if it is not one of this size."""
     faiss = _faiss()
     try:
         index = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
     except RuntimeError:
         raise IndexStateError("cannot be read as a FAISS index", place=path, remedy=REMEDY) from None
     if (index.ntotal, index.d) != (rows, dimension):
-        there = f"contains {index.ntotal} vectors of {index.d} dimensions"
-        what = f"{there}, expected {rows} of {dimension} dimensions"
+        what = f"contains {index.ntotal} vectors of {index.d} dimensions, expected {rows} of {dimension} dimensions"
         raise IndexStateError(what, place=path, remedy=REMEDY)
     if not isinstance(index, faiss.IndexIVFPQFastScan):
         raise IndexStateError("is not a fast-scan index, the only supported kind", place=path, remedy=REMEDY)
@@ -192,13 +184,12 @@ class VectorIndex:
         segments: Sequence[tuple[Path, int]],
         dimension: int,
         settings: DenseSettings,
-        files: VectorFiles = FIRST_FILES,
+        files: VectorFiles = VectorFiles(),  # noqa: B008  it is immutable
     ) -> None:
         """Open segments, each a folder and its number of rows; ``files`` names the files of one encoder."""
         self.dimension = dimension
         self._segments = [_Segment(folder, rows, dimension, settings, files) for folder, rows in segments]
-        bounds = np.cumsum([0, *(rows for _, rows in segments)]).tolist()
-        self._bounds: list[int] = bounds
+        self._bounds = list(accumulate((rows for _, rows in segments), initial=0))
 
     def __len__(self) -> int:
         return self._bounds[-1]
@@ -228,16 +219,14 @@ class VectorIndex:
             results += (_merge([part[number] for part in parts], k) for number in range(len(some)))
         return results
 
-    def of_rows(self, rows: range) -> Vectors:
-        """Return the vectors of adjacent rows of one segment, shape (rows, dimension)."""
-        segment = bisect_right(self._bounds, rows.start) - 1
-        start = self._bounds[segment]
-        return self._segments[segment].vectors(rows.start - start, rows.stop - start)
-
-    def of_places(self, rows: Sequence[int]) -> Vectors:
-        """Return the vectors of any rows, in their order, shape (rows, dimension)."""
-        vectors = [self.of_rows(range(row, row + 1)) for row in rows]
-        return np.concatenate(vectors) if vectors else np.empty((0, self.dimension), dtype=np.float32)
+    def of_rows(self, rows: Sequence[int]) -> Vectors:
+        """Return the vectors of rows, in their order, shape (rows, dimension)."""
+        vectors, places = np.empty((len(rows), self.dimension), dtype=np.float32), np.asarray(rows, dtype=np.int64)
+        owners = np.searchsorted(self._bounds, places, side="right") - 1
+        for number in np.unique(owners):
+            mine = owners == number
+            vectors[mine] = self._segments[number].vectors(places[mine] - self._bounds[number])
+        return vectors
 
 
 class _Segment:
@@ -267,9 +256,9 @@ class _Segment:
         scanned = iter(self._exact(queries[missing], k, keep, kept) if missing else ())
         return [next(scanned) if result is None else result for result in results]
 
-    def vectors(self, start: int, end: int) -> Vectors:
-        self._check_unit(np.arange(start, end))
-        return np.array(self._vectors[start:end])
+    def vectors(self, rows: NDArray[np.int64]) -> Vectors:
+        self._check_unit(rows)
+        return self._of_rows(rows)
 
     def _exact(self, queries: Vectors, k: int, keep: Mask | None, kept: int) -> list[Nearest]:
         """Scan all kept rows, and return the best.
@@ -300,9 +289,8 @@ class _Segment:
         total, dimension = self._vectors.shape
         pointers = [faiss.swig_ptr(array) for array in (queries, self._vectors, scores, rows)]
         sizes = (dimension, len(queries), total, n)
-        selector = None if keep is None else faiss.IDSelectorBitmap(np.packbits(keep, bitorder="little"))
-        if keep is None and len(queries) < FEW_QUERIES:
-            selector = faiss.IDSelectorAll()
+        few = faiss.IDSelectorAll() if len(queries) < FEW_QUERIES else None
+        selector = few if keep is None else faiss.IDSelectorBitmap(np.packbits(keep, bitorder="little"))
         faiss.knn_inner_product(*pointers[:2], *sizes, *pointers[2:], selector)
         if (rows < 0).any():  # a row of -1 means that a vector is not a number
             self._check_unit(np.arange(total))
@@ -377,10 +365,8 @@ def _cut(hits: Nearest, k: int) -> Nearest:
 def _merge(parts: Sequence[Nearest], k: int) -> Nearest:
     if len(parts) == 1:
         return parts[0]
-    if not parts:
-        return _NONE
-    scores = np.concatenate([part.scores for part in parts])
-    return _cut(Nearest(scores, np.concatenate([part.rows for part in parts])), k)
+    scores, rows = zip(_NONE, *parts, strict=True)
+    return _cut(Nearest(np.concatenate(scores), np.concatenate(rows)), k)
 
 
 def not_unit(vectors: Vectors) -> Iterator[int]:
@@ -388,10 +374,3 @@ def not_unit(vectors: Vectors) -> Iterator[int]:
     for start in range(0, len(vectors), BLOCK_ROWS):
         lengths = np.linalg.norm(vectors[start : start + BLOCK_ROWS], axis=1)
         yield from (start + int(row) for row in np.flatnonzero(~(np.abs(lengths - 1) < UNIT_TOLERANCE)))
-
-
-def _check_unit(chunk: Vectors, dimension: int, before: int) -> None:
-    if chunk.ndim != 2 or chunk.shape[1] != dimension:
-        raise ValueError(f"vectors have the shape {chunk.shape}, expected (n, {dimension})")
-    for wrong in not_unit(chunk):
-        raise ValueError(f"vector {before + wrong} is not of unit length")

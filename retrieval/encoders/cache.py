@@ -92,7 +92,7 @@ def ensure_export(settings: EncoderSettings | CrossEncoderSettings, kind: Export
     description = _whole(folder, cache)
     if description is None and not settings.cache and not _is_writable(cache):
         # If the user's cache is read-only, use a temporary one. If somebody removes that, the model is exported again.
-        kept = temporary_cache(f"{kind.group}.cache")
+        kept = _temporary_cache(f"{kind.group}.cache")
         log.warning("%s cannot be written: the %s is kept in %s; set %s.cache", cache, kind.noun, kept, kind.group)
         return ensure_export(msgspec.structs.replace(settings, cache=str(kept)), kind)
     if description is None:
@@ -120,11 +120,8 @@ def cache_folder(settings: EncoderSettings | CrossEncoderSettings) -> Path:
     return Path(settings.cache).expanduser() if settings.cache else user_cache("encoders")
 
 
-def temporary_cache(setting: str = "encoder.cache") -> Path:
-    """Return the folder of exported models for a user with a read-only home; no other user can write to it.
-
-    ``setting`` names the setting of the folder in messages.
-    """
+def _temporary_cache(setting: str) -> Path:
+    """Return the folder of exported models for a user with a read-only home; no other user can write to it."""
     folder = Path(tempfile.gettempdir()) / f"factseek-{os.getuid()}"
     with os_errors_reported(folder):
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -206,9 +203,8 @@ def _run_exporter(
     model: ModelSource, revision: str, settings: EncoderSettings | CrossEncoderSettings, made: Path, kind: ExportKind
 ) -> None:
     """Export in a separate process, so that all its memory is freed; log every ten seconds that it still runs."""
-    command = child_command("retrieval.encoders.export", str(model.path), str(made))
-    command += ["--kind", kind.noun, "--name", model.name, "--revision", revision]
-    command += ["--precision", settings.precision, "--max-tokens", str(settings.max_tokens)]
+    described = kind.noun, model.name, revision, settings.precision, str(settings.max_tokens)
+    command = child_command("retrieval.encoders.export", str(model.path), str(made), *described)
     quiet = environment(HF_HUB_OFFLINE="1", TOKENIZERS_PARALLELISM="false", CUDA_VISIBLE_DEVICES="")
     began = monotonic()
     with subprocess.Popen(  # noqa: S603

@@ -23,7 +23,7 @@ def open_cross_encoder(settings: CrossEncoderSettings) -> OnnxCrossEncoder:
     return OnnxCrossEncoder(ensure_export(settings, CROSS_ENCODER))
 
 
-class OnnxPairModel:
+class OnnxCrossEncoder:
     """An exported model that reads two texts together. Any number of threads may use it at once."""
 
     def __init__(self, export: Export) -> None:
@@ -31,9 +31,9 @@ class OnnxPairModel:
         self._most = CHARACTERS_PER_TOKEN * export.description.max_tokens
         self.name = export.model.name
 
-    def scores(self, first: str, second: str) -> Any:
-        """Return the scores of a pair from the model's head; they depend on the pair alone."""
-        return self._model.run(self._tokens(first, second), SCORES)
+    def score(self, query: str, passage: str) -> float:
+        """Return how well a passage answers a query, from the model's head: higher is better, without bounds."""
+        return float(self._scores(query, passage)[0])
 
     def reads_all(self, first: str, second: str) -> bool:
         """Return whether the pair is short enough for the model to read all of it."""
@@ -43,16 +43,11 @@ class OnnxPairModel:
         """Return the number of tokens of the pair that the model reads, including special tokens."""
         return len(self._tokens(first, second).ids)
 
+    def _scores(self, first: str, second: str) -> Any:
+        return self._model.run(self._tokens(first, second), SCORES)
+
     def _tokens(self, first: str, second: str) -> Any:
         return self._model.tokens(encodable(first[: self._most]), encodable(second[: self._most]))
-
-
-class OnnxCrossEncoder(OnnxPairModel):
-    """An exported re-ranker."""
-
-    def score(self, query: str, passage: str) -> float:
-        """Return how well a passage answers a query, from the model's head: higher is better, without bounds."""
-        return float(self.scores(query, passage)[0])
 
 
 class EntailmentInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,9 +65,8 @@ class EntailmentInfo(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def settings(self) -> CrossEncoderSettings:
         """The settings that open the model, without its cache."""
-        return msgspec.convert(
-            {"model": self.model, "precision": self.precision, "max_tokens": self.max_tokens}, CrossEncoderSettings
-        )
+        located = {"model": self.model, "precision": self.precision, "max_tokens": self.max_tokens}
+        return msgspec.convert(located, CrossEncoderSettings)
 
 
 def open_entailment(settings: CrossEncoderSettings) -> OnnxEntailment:
@@ -85,7 +79,7 @@ def revision_of(settings: CrossEncoderSettings) -> str:
     return model_digest(find_model(settings.model, ENTAILMENT.noun), cache_folder(settings))[:REVISION]
 
 
-class OnnxEntailment(OnnxPairModel):
+class OnnxEntailment(OnnxCrossEncoder):
     """An exported entailment model."""
 
     def __init__(self, export: Export, settings: CrossEncoderSettings) -> None:
@@ -102,6 +96,6 @@ class OnnxEntailment(OnnxPairModel):
 
     def judge(self, text: str, claim: str) -> Entailment:
         """Return the probabilities of the three labels for a text and a claim; they add up to 1."""
-        scores = np.asarray(self.scores(text, claim), dtype=np.float64)[self._columns]
+        scores = np.asarray(self._scores(text, claim), dtype=np.float64)[self._columns]
         powers = np.exp(scores - scores.max())
         return Entailment(*(powers / powers.sum()).tolist())

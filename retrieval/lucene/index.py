@@ -72,10 +72,7 @@ class PassageWriter:
         parts: bool = False,
     ) -> None:
         """Open the index for writing; ``phrases`` adds the positions of words, ``parts`` the parts of joined words."""
-        self._folder = folder
-        self._is_flat = fields == "flat"
-        self._analyzer = analyzer
-        self._parts = parts
+        self._folder, self._analyzer, self._is_flat, self._parts = folder, analyzer, fields == "flat", parts
         names = pack((*_names(fields), PARTS, FILTERS))
         place = _java_path(folder)
         opened = open_analyzer(analyzer)
@@ -133,6 +130,7 @@ class PassageSearcher:
         self._fields = _names(fields)
         # A document's id in Lucene includes its segment's name, which is the name of the parent folder.
         self._segments = tuple(folder.parent.name for folder in folders)
+        self._analyzer = analyzer
         self._readers: list[int] = []
         try:
             for folder in folders:
@@ -140,7 +138,6 @@ class PassageSearcher:
         except BaseException:
             self._close_readers()
             raise
-        self._analyzer = analyzer
         names, deleted = pack(self._fields), pack([token("id", name) for name in dead]) if dead else b""
         self._java = java("PassageSearcher")
         self.segment_rows: list[int] = [self._java.rows(reader) for reader in self._readers]
@@ -220,7 +217,7 @@ class PassageSearcher:
         terms = sorted(set(terms_of(self._analyzer, [word])[0]))
         return any(count.passages for count in self.term_counts([(field, t) for field in self._fields for t in terms]))
 
-    def term_weights(self, query: str, rows: Sequence[int], weights: Weights = EQUAL_WEIGHTS) -> list[dict[str, float]]:
+    def term_weights(self, query: str, rows: Sequence[int], weights: Weights) -> list[dict[str, float]]:
         """Return, for each of these passages, the query terms that it contains, each with its part of the score."""
         arguments = (*self._java_texts(query), *weights, _statistics(query), np.asarray(rows, dtype="<i4").tobytes())
         explained = unpack(self._call_java(lambda: self._java.weights(self._searcher, *arguments)))
@@ -266,7 +263,7 @@ class PassageSearcher:
         if where.excluded:
             ids = [token("id", f"{segment}:{docid}") for segment in self._segments for docid in where.excluded]
             clauses += ("none", str(len(ids)), *ids)
-        for kind, words in (*(("phrase", words) for words in where.phrases), *(("without", w) for w in where.without)):
+        for kind, words in [("phrase", each) for each in where.phrases] + [("without", each) for each in where.without]:
             if not terms_of(self._analyzer, [words])[0]:
                 what = f'"{words[:60]}" contains only words that the analyzer drops, so it matches nothing'
                 raise QueryError(what, remedy="remove the quotes or the minus")

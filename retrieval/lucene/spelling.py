@@ -39,10 +39,7 @@ DENIALS = frozenset(
 _MOST_CHUNKS = 500_000
 _MOST_COUNTED = 4 * MOST_WORDS
 _ASCII_WORD = re.compile(r"[A-Za-z0-9]+(?:'[A-Za-z]+)*")
-_ASCII_LINES = re.compile(rf"{_ASCII_WORD.pattern}|\n")
 _NO_LETTER = "".join(character for character in map(chr, range(128)) if not character.isalnum())
-_APOSTROPHE = re.compile("['’]")
-_BITS_AN_EDIT = 2
 _CAPITAL_NOUNS = frozenset({"de", "lb"})  # languages that capitalise all nouns
 _TITLE_SMALL = 3  # words of up to this many letters may stay in lower case in a title
 _OPENING = " \t\"'“”‘’«»([{-–—*#"
@@ -86,36 +83,19 @@ class WordCounter:
         return sorted(_most_frequent(self._words, MOST_WORDS).items())
 
     def _cut(self) -> None:
-        for word, count in _counted_words(self._chunks).items():
-            if word in self._words or is_kept(word):
-                self._words[word] += count
+        for chunk, count in self._chunks.items():
+            if not chunk.isascii():
+                words = _word().findall(chunk)
+            elif (stripped := chunk.strip(_NO_LETTER)).isalpha():  # most English chunks are one word
+                words = [stripped]
+            else:
+                words = _ASCII_WORD.findall(chunk) if stripped.islower() else []  # a number contains no word
+            for word in words:
+                if word in self._words or is_kept(word):
+                    self._words[word] += count
         self._chunks.clear()
         if len(self._words) > _MOST_COUNTED:
             self._words = Counter(_most_frequent(self._words, _MOST_COUNTED // 2))
-
-
-def _counted_words(chunks: Mapping[str, int]) -> dict[str, int]:
-    """Return the frequency of each word that contains a letter, from the frequencies of chunks between spaces."""
-    counts: dict[str, int] = {}
-    ascii_chunks, others = [], []
-    for chunk, count in chunks.items():
-        if not chunk.isascii():
-            others.append(chunk)
-        elif (word := chunk.strip(_NO_LETTER)).isalpha():  # most English chunks are one word and need no pattern
-            counts[word] = counts.get(word, 0) + count
-        elif word.islower():  # a number contains no word
-            ascii_chunks.append(chunk)
-    for some, pattern in ((ascii_chunks, _ASCII_LINES), (others, _lines())):
-        # The pattern also matches line ends, so one call splits all chunks, and counting ends tells which chunk a word
-        # is in.
-        numbers = map(chunks.__getitem__, some)
-        count = next(numbers, 0)
-        for word in pattern.findall("\n".join(some)):
-            if word == "\n":
-                count = next(numbers)
-            else:
-                counts[word] = counts.get(word, 0) + count
-    return counts
 
 
 def words_in(text: str) -> list[str]:
@@ -196,7 +176,7 @@ def possible(own: NDArray[np.uint64], word: str, edits: int) -> NDArray[np.intp]
     """Return the positions of the masks in ``own`` whose words may be within ``edits`` edits of ``word``."""
     (mask,) = masks([word])
     differing = own ^ mask
-    alike = np.flatnonzero(np.bitwise_count(differing) <= _BITS_AN_EDIT * edits)
+    alike = np.flatnonzero(np.bitwise_count(differing) <= 2 * edits)
     # An edit adds at most one letter and removes at most one, which excludes most of the remaining words.
     differing = differing[alike]
     lacking, more = np.bitwise_count(differing & mask), np.bitwise_count(differing & own[alike])
@@ -213,18 +193,15 @@ def within(word: str, others: Sequence[str], edits: int) -> list[tuple[int, int]
     return [(place, int(distance)) for _, distance, place in near]
 
 
-def nearest(word: str, candidates: Iterable[WordNearby], *, may_be_name: bool = False) -> str:
-    """Return the sufficiently frequent candidate with the fewest edits, then the highest frequency; else ``""``.
-
-    A correction begins with the same letter as ``word``, and is no denial.
-    """
+def nearest(word: str, candidates: Iterable[WordNearby], *, may_be_name: bool) -> str:
+    """Return the sufficiently frequent candidate with the fewest edits, then the highest frequency; else ``""``."""
     counts: Counter[str] = Counter()
     edits: dict[str, int] = {}
     for candidate in candidates:
-        if candidate.text in DENIALS or candidate.text[0] != word[0] or _APOSTROPHE.search(candidate.text):
-            continue
-        counts[candidate.text] += candidate.frequency
-        edits[candidate.text] = candidate.edits
+        text = candidate.text  # a correction begins with the same letter, and is no denial
+        if text not in DENIALS and text[0] == word[0] and "'" not in text and "’" not in text:
+            counts[text] += candidate.frequency
+            edits[text] = candidate.edits
     common = [text for text in edits if counts[text] >= _least(word, text, edits[text])]
     if may_be_name:  # Moderna is not a misspelling of modern
         common = [text for text in common if not (text.startswith(word) or word.startswith(text))]
@@ -270,11 +247,6 @@ def is_kept(word: str) -> bool:
 def _word() -> re.Pattern[str]:
     """Return the pattern of a word in any script; it may contain combining marks, apostrophes and joiners."""
     return re.compile(rf"[^\W_](?:[^\W_]|[{marks()}]|['’\u200c\u200d](?=\w))*")
-
-
-@cache
-def _lines() -> re.Pattern[str]:
-    return re.compile(rf"{_word().pattern}|\n")
 
 
 def _most_frequent(words: Mapping[str, int], most: int) -> Mapping[str, int]:

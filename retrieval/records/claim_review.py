@@ -23,7 +23,7 @@ URN = "urn:x-factseek:"  # the prefix of a percent-escaped docid, for the id of 
 def review_of(document: Document) -> dict[str, Any] | None:
     """Return a document as a ClaimReview, or None if the document lacks a required part."""
     known = document.metadata
-    rating = next((_text(known, name) for name in ("rating", "label", "verdict") if _text(known, name)), "")
+    rating = next(filter(None, (_text(known, name) for name in ("rating", "label", "verdict"))), "")
     if not document.text.strip() or not rating or not document.url.startswith(("https://", "http://")):
         return None
     return drop_empty(
@@ -119,10 +119,7 @@ _NEAR = 0.5  # two claims are near-duplicates if they have at least this share o
 
 
 def groups(claims: Sequence[Claim]) -> list[int]:
-    """Return the number of each claim's group.
-
-    Claims that share a page of evidence or are near-duplicates are in one group, and so are claims linked by others.
-    """
+    """Return the number of each claim's group: claims with common evidence and near-duplicates are in one group."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 

@@ -20,7 +20,7 @@ _CLOCK = re.compile(
     r"(?:,|T| at)? ?\d{1,2}:\d\d(?::\d\d(?:\.\d+)?)?(?: ?[ap]\.?m\.?)?(?: (?:[A-Z]{1,4}|[+-]\d\d:?\d\d))?$", re.I
 )
 _ISO = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:?\d\d(?::?\d\d(?:[.,]\d+)?)?(?: ?(?:Z|[+-]\d\d(?::?\d\d)?))?", re.I | re.A)
-_BASIC = re.compile(r"(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)(\d\d)?|(\d\d)(\d\d)(\d\d))(Z|[+-]\d\d:?\d\d)?", re.I | re.A)
+_BASIC = re.compile(r"(\d{8})(?:T(\d{4}(?:\d\d)?)|(\d{6}))(Z|[+-]\d\d:?\d\d)?", re.I | re.A)
 _MAIL = re.compile(
     r"(?:[a-z]{3,9}, )?(\d{1,2} [a-z]{3} \d{4} \d\d:\d\d(?::\d\d)? (?:[+-]\d{4}|[a-z]{1,5}))", re.I | re.A
 )
@@ -95,11 +95,10 @@ def clean_date(value: object, order: str = "") -> str:
     if not value or isinstance(value, bool) or not isinstance(value, str | int):
         return ""
     text = _with_ascii_digits(" ".join(str(value).split()))
-    if basic := _BASIC.fullmatch(text):
-        year, month, day, *clock, offset = basic.groups("")
-        text = f"{year}-{month}-{day}T{':'.join(filter(None, clock))}{offset}"
     moment = text if _ISO.fullmatch(text) else ""
-    if mail := _MAIL.fullmatch(text):
+    if basic := _BASIC.fullmatch(text):
+        moment = f"{basic[1]}T{basic[2] or basic[3]}{basic[4] or ''}"
+    elif mail := _MAIL.fullmatch(text):
         moment = mail[1]
     elif tweet := _TWITTER.fullmatch(text):
         moment = f"{tweet[2]} {tweet[1]} {tweet[5]} {tweet[3]} {tweet[4] or 'GMT'}"
@@ -144,7 +143,7 @@ def _with_ascii_digits(text: str) -> str:
 def _utc_day(written: str) -> str:
     """Return the UTC day of a timestamp; a timestamp without an offset counts as UTC."""
     try:
-        if written[4:5] == "-":
+        if written[:4].isdigit():
             moment = datetime.fromisoformat(re.sub(r" ([Z+-])", r"\1", written.upper()))
         else:
             moment = parsedate_to_datetime(written)

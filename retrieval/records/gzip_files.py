@@ -14,14 +14,12 @@ from ..errors import SourceError
 from ..files import open_regular
 
 MAGIC = b"\x1f\x8b"
-SUFFIX = ".gz"
 UNPACKED_AT_ONCE, MOST_TIMES = 100_000_000, 200
 """Any file may unpack to the first number of bytes. Beyond that, it may unpack to the second number times its size."""
-_LEVEL = 6
 
 
 class Unpacked(gzip.GzipFile):
-    """The content of a packed file, with a limit on the ratio of unpacked to packed bytes."""
+    """The content of a packed file, with a limit on the ratio of unpacked to packed bytes; read it with a buffer."""
 
     def __init__(self, raw: BinaryIO, expected: str, refused: Callable[[str], SourceError]) -> None:
         """Unpack ``raw``. If the content is too long, reading raises the error that ``refused`` makes from a reason.
@@ -33,17 +31,7 @@ class Unpacked(gzip.GzipFile):
 
     def read(self, size: int | None = -1) -> bytes:
         """Return the next bytes."""
-        return self._count(super().read(size))
-
-    def read1(self, size: int = -1) -> bytes:
-        """Return the next available bytes."""
-        return self._count(super().read1(size))
-
-    def readline(self, size: int | None = -1) -> bytes:
-        """Return the next line."""
-        return self._count(super().readline(size))
-
-    def _count(self, content: bytes) -> bytes:
+        content = super().read(size)
         self._unpacked += len(content)
         if self._unpacked > UNPACKED_AT_ONCE and self._unpacked > MOST_TIMES * self._raw.tell():
             raise self._refused(f"unpacks to more than {MOST_TIMES} times its size; it is not a {self._expected}")
@@ -52,16 +40,16 @@ class Unpacked(gzip.GzipFile):
 
 class _PackedRun(Unpacked):
     def __init__(self, path: Path, raw: BinaryIO) -> None:
-        super().__init__(raw, "list of queries, judgements or hits", partial(SourceError, place=path))
-        self._path = path
+        self._refuse = partial(SourceError, place=path)
+        super().__init__(raw, "list of queries, judgements or hits", self._refuse)
 
     def read(self, size: int | None = -1) -> bytes:
         try:
             return super().read(size)
         except EOFError:
-            raise SourceError("is a truncated gzip file: the end of its data is missing", place=self._path) from None
+            raise self._refuse("is a truncated gzip file: the end of its data is missing") from None
         except (gzip.BadGzipFile, zlib.error) as error:
-            raise SourceError(f"is a damaged gzip file ({error})", place=self._path) from None
+            raise self._refuse(f"is a damaged gzip file ({error})") from None
 
     def close(self) -> None:
         super().close()
@@ -77,16 +65,14 @@ def is_gzip(path: Path) -> bool:
 def open_unpacked(path: Path) -> BufferedReader:
     """Open a file for reading, unpacked if it is a gzip file. Reading raises SourceError if that file is faulty."""
     file = open_regular(path)
-    if not file.peek(len(MAGIC)).startswith(MAGIC):
-        return file
-    return BufferedReader(_PackedRun(path, file))
+    return BufferedReader(_PackedRun(path, file)) if file.peek(len(MAGIC)).startswith(MAGIC) else file
 
 
 def is_packed(path: Path) -> bool:
     """Return whether a file should be written packed, by its name."""
-    return path.suffix.lower() == SUFFIX
+    return path.suffix.lower() == ".gz"
 
 
 def packing(target: BinaryIO) -> gzip.GzipFile:
     """Return a file that packs into ``target``. It stores no name and no time, so equal content gives equal bytes."""
-    return gzip.GzipFile(filename="", fileobj=target, mode="wb", compresslevel=_LEVEL, mtime=0)
+    return gzip.GzipFile(filename="", fileobj=target, mode="wb", compresslevel=6, mtime=0)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterator
-from io import BytesIO
+from functools import partial
 from pathlib import Path
-from typing import BinaryIO, NoReturn, Protocol
+from typing import NoReturn, Protocol
 
 from ..errors import SourceError
 from ..files import read_errors_reported
@@ -18,7 +18,6 @@ NOT_UTF16 = "is not UTF-16, although its first bytes say so; save it as UTF-8"
 UNENDED = "the last line has no line end: is the file complete?"
 _PEEKED = 4_096
 _BLOCK = 1 << 18  # the number of bytes per read
-_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 class Faults(Protocol):
@@ -42,7 +41,7 @@ class Strict:
 
     def error(self, line: int, reason: str) -> NoReturn:
         """Raise SourceError with place and reason."""
-        raise SourceError(f"{reason}", place=place(self.path, line))
+        raise SourceError(reason, place=place(self.path, line))
 
     def warning(self, line: int, reason: str) -> None:
         """Ignore the warning."""
@@ -71,21 +70,26 @@ def lines(path: Path, faults: Faults) -> Iterator[tuple[int, bytes]]:
     with read_errors_reported(path):
         opened_file = open_unpacked(path)
     with opened_file as file:
-        start = file.peek(4)[:4]
-        if content := binary_content(file.peek(_PEEKED)):
+        start = file.peek(_PEEKED)
+        if content := binary_content(start):
             faults.error(0, content)
             return
-        text: BinaryIO | _CarriageReturns | None = file
+        pieces: Iterator[bytes] = iter(partial(file.read, _BLOCK), b"")
         if start.startswith(codecs.BOM_UTF8):
             faults.warning(0, "starts with a byte-order mark, which is left out; save the file as UTF-8 without one")
             file.read(len(codecs.BOM_UTF8))
-        elif start.startswith(_UTF16):
-            text = _as_utf8(file, faults)
-        elif b"\r" in (peeked := file.peek(_PEEKED)) and b"\n" not in peeked:
-            text = _CarriageReturns(file)
+        elif start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            try:
+                pieces = iter([file.read().decode("utf-16").encode("utf-8")])
+            except UnicodeDecodeError:
+                faults.error(0, NOT_UTF16)
+                return
+            faults.warning(0, "is UTF-16 text; save it as UTF-8")
+        elif b"\r" in start and b"\n" not in start:
             faults.warning(0, "has old Macintosh line ends: a carriage return ends each line")
+            pieces = (piece.replace(b"\r", b"\n") for piece in pieces)
         ended = True
-        for block in _blocks(text) if text else ():
+        for block in _blocks(pieces):
             whole = block.split(b"\n")
             ended = not whole[-1]
             if ended:
@@ -101,37 +105,16 @@ def lines(path: Path, faults: Faults) -> Iterator[tuple[int, bytes]]:
         faults.warning(number, UNENDED)
 
 
-class _CarriageReturns:
-    """A file whose lines end with a carriage return alone, read as if they ended with a line feed."""
-
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
-
-    def read(self, size: int) -> bytes:
-        """Return the next bytes."""
-        return self._file.read(size).replace(b"\r", b"\n")
-
-
-def _as_utf8(file: BinaryIO, faults: Faults) -> BinaryIO | None:
-    try:
-        text = file.read().decode("utf-16")
-    except UnicodeDecodeError:
-        faults.error(0, NOT_UTF16)
-        return None
-    faults.warning(0, "is UTF-16 text; save it as UTF-8")
-    return BytesIO(text.encode("utf-8"))
-
-
-def _blocks(file: BinaryIO | _CarriageReturns) -> Iterator[bytes]:
+def _blocks(pieces: Iterator[bytes]) -> Iterator[bytes]:
     """Yield a file in blocks of complete lines; of a line that is too long, yield only the beginning."""
     rest = b""
-    while block := file.read(_BLOCK):
-        end = block.rfind(b"\n") + 1
+    for piece in pieces:
+        end = piece.rfind(b"\n") + 1
         if end:
-            yield rest + block[:end]
-            rest = block[end:]
+            yield rest + piece[:end]
+            rest = piece[end:]
         elif len(rest) <= MAX_LINE:
-            rest += block
+            rest += piece
     if rest:
         yield rest
 

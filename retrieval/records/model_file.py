@@ -57,10 +57,7 @@ def save(path: Path, manifest: msgspec.Struct, state: State) -> None:
 
 
 def load(path: Path, kind: type[M]) -> tuple[M, State]:
-    """Read a model whose manifest has the type ``kind``.
-
-    Raises SourceError if the file is not such a model, has another layout, or has been changed.
-    """
+    """Read a model whose manifest has the type ``kind``. Raises SourceError if the file is not such a model."""
     raw, tensors = _read(path)
     try:
         layout = msgspec.json.decode(raw, type=_Layout).layout
@@ -179,10 +176,7 @@ class Trees(NamedTuple):
 
 
 def restore_trees(state: State, width: int) -> Trees:
-    """Return the trees of a state for rows of ``width`` features.
-
-    Raises ValueError if the arrays do not fit together, or if a path through a tree might not end.
-    """
+    """Return the trees of a state. Raises ValueError if its arrays do not fit, or if a path might not end."""
     features = array(state, "features", np.int16, None)
     nodes = len(features)
     children = array(state, "children", np.int32, nodes, 2)

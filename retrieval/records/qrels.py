@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Self
 
@@ -14,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..domain import Qrels
-from .gzip_files import open_unpacked
-from .lines import Strict, decode_line, quote_value
+from .lines import Strict, decode_line, lines, quote_value
 from .model_file import State, array
 from .table_shape import column_at, column_name, is_separator_line, unlike_columns
 
@@ -55,14 +55,15 @@ class QrelsReader:
         self._judged: dict[str, int] = {}
 
     def take(self, number: int, line: bytes) -> None:
-        """Read one line; skip comments and blank lines.
-
-        Raises SourceError if it is not a judgement, or contradicts an earlier line.
-        """
+        """Read one line. Raises SourceError if it is not a judgement, or contradicts an earlier line."""
         if number == 1 and is_separator_line(line.decode("utf-8", "replace").rstrip("\r\n")):
             return
         fields = self._fields(number, line)
-        if not fields or (line.startswith(b"#") and self._is_comment(fields)):
+        if not fields:
+            return
+        if line.startswith(b"#") and (  # a qid may start with # too
+            len(fields) not in (3, 4) or fields[0] == b"#" or not _WHOLE.fullmatch(fields[self._grade_at])
+        ):
             return
         is_usual = len(fields) == 4 and self._grade_at == -1 and fields[3] in _GRADES
         grade = _GRADES[fields[3]] if is_usual else self._grade(number, fields, line)
@@ -79,17 +80,12 @@ class QrelsReader:
             self._judged, self._before = self.qrels.setdefault(qid, {}), name
         if docid in self._judged:
             if self._judged[docid] != grade:
-                where = self._first_judged(number, (name, document))
-                self._faults.error(
-                    number, f"docid {quote_value(docid)} of query {quote_value(qid)} was judged differently {where}"
-                )
+                where = self._first_judged((name, document))
+                what = f"docid {quote_value(docid)} of query {quote_value(qid)} was judged differently {where}"
+                self._faults.error(number, what)
             self.repeats += 1
             self.first_repeat = self.first_repeat or number
         self._judged[docid] = grade
-
-    def _is_comment(self, fields: list[bytes]) -> bool:
-        """Return whether a line that starts with ``#`` is a comment; a qid may start with ``#`` too."""
-        return len(fields) not in (3, 4) or fields[0] == b"#" or not _WHOLE.fullmatch(fields[self._grade_at])
 
     def finish(self) -> Qrels:
         """Return the judgements. Raises SourceError if there are none."""
@@ -143,14 +139,12 @@ class QrelsReader:
                 self._faults.error(number, what)
         self._qid_at, self._docid_at, self._grade_at = (at[kind] or 0 for kind in _COLUMNS)
 
-    def _first_judged(self, number: int, ids: tuple[bytes, bytes]) -> str:
+    def _first_judged(self, ids: tuple[bytes, bytes]) -> str:
         """Return the place of the first line that judges a docid; this reads the file again."""
-        if not self._path.is_file():  # a pipe cannot be read twice
-            return "above"
-        with open_unpacked(self._path) as file:
-            for at, line in enumerate(file, 1):
+        if self._path.is_file():  # a pipe cannot be read twice
+            for at, line in lines(self._path, self._faults):
                 fields = self._fields(at, line)
-                if at < number and len(fields) > 2 and (fields[self._qid_at], fields[self._docid_at]) == ids:
+                if len(fields) > 2 and (fields[self._qid_at], fields[self._docid_at]) == ids:
                     return f"on line {at}"
         return "above"
 
@@ -192,14 +186,11 @@ class JudgedQueries:
         """Remember queries by their terms; ``answered`` maps a docid to the numbers of the queries that it answers."""
         self._queries = tuple(queries)
         self._answered = {docid: tuple(numbers) for docid, numbers in answered.items()}
-        counts = Counter(term for terms in self._queries for term in terms)
-        self._rarity = {term: math.log(1 + len(self._queries) / (0.5 + count)) for term, count in counts.items()}
-        self._unseen = math.log(1 + len(self._queries) / 0.5)
-        self._lengths = [self._length(terms) for terms in self._queries]
         self._holding: dict[str, list[int]] = defaultdict(list)
         for number, terms in enumerate(self._queries):
             for term in terms:
                 self._holding[term].append(number)
+        self._lengths = [self._length(terms) for terms in self._queries]
 
     @classmethod
     def of(cls, terms: Mapping[str, frozenset[str]], qrels: Qrels) -> Self:
@@ -212,10 +203,7 @@ class JudgedQueries:
         return cls(list(terms.values()), answered)
 
     def features(self, terms: frozenset[str], docids: Sequence[str], without: int | None = None) -> NDArray[np.float64]:
-        """Return the features of documents for a query with these terms, shape (docids, NAMES).
-
-        If the query itself is remembered, ``without`` is its number, and that remembered query is ignored.
-        """
+        """Return the features of documents, shape (docids, NAMES); ``without`` is the number of a query to ignore."""
         alike = self._alike(terms, without)
         total = math.fsum(self._weight(term) for term in sorted(terms)) or 1.0
         rows = np.zeros((len(docids), len(NAMES)))
@@ -236,7 +224,7 @@ class JudgedQueries:
 
     def state(self) -> State:
         """Return the terms and documents of all queries."""
-        vocabulary = sorted(self._rarity)
+        vocabulary = sorted(self._holding)
         number_of = {term: number for number, term in enumerate(vocabulary)}
         queries = [sorted(number_of[term] for term in terms) for terms in self._queries]
         return State(
@@ -247,8 +235,9 @@ class JudgedQueries:
     def _alike(self, terms: frozenset[str], without: int | None) -> dict[int, float]:
         shared: dict[int, float] = defaultdict(float)
         for term in sorted(terms):
+            square = self._weight(term) ** 2
             for number in self._holding.get(term, ()):
-                shared[number] += self._weight(term) ** 2
+                shared[number] += square
         shared.pop(-1 if without is None else without, None)
         length = self._length(terms)
         return {number: value / (length * self._lengths[number]) for number, value in shared.items()}
@@ -257,12 +246,12 @@ class JudgedQueries:
         return math.sqrt(math.fsum(self._weight(term) ** 2 for term in sorted(terms))) or 1.0
 
     def _weight(self, term: str) -> float:
-        return self._rarity.get(term, self._unseen)
+        return math.log(1 + len(self._queries) / (0.5 + len(self._holding.get(term, ()))))
 
 
 def restore_judged(state: State) -> JudgedQueries:
     """Return the judged queries of a state. Raises ValueError if its parts do not fit together."""
-    vocabulary, docids = (state.settings[name] for name in ("judged terms", "judged docids"))
+    vocabulary, docids = state.settings["judged terms"], state.settings["judged docids"]
     if not all(isinstance(text, str) for text in (*vocabulary, *docids)):
         raise ValueError("a term or docid is not text")
     queries = list(_divide(state, "queries", len(vocabulary)))
@@ -272,8 +261,7 @@ def restore_judged(state: State) -> JudgedQueries:
 
 
 def _lists(name: str, lists: Sequence[Sequence[int]]) -> dict[str, NDArray[np.int32]]:
-    joined = [number for numbers in lists for number in numbers]
-    sizes = [len(numbers) for numbers in lists]
+    joined, sizes = list(chain.from_iterable(lists)), list(map(len, lists))
     return {name: np.array(joined, dtype=np.int32), f"{name} sizes": np.array(sizes, dtype=np.int32)}
 
 

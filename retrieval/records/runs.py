@@ -9,10 +9,10 @@ from functools import lru_cache
 from itertools import chain, islice
 from operator import gt
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import orjson
+from numpy.typing import ArrayLike
 
 from ..domain import Hit, ScoredDocids
 from ..errors import QueryError
@@ -21,16 +21,11 @@ from .gzip_files import open_unpacked
 from .lines import Faults, decode_line, quote_value
 from .table_shape import unlike_columns
 
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-
 LARGEST = math.nextafter(2.0**128 - 2.0**103, 0.0)
 """The largest score that can be written: it still rounds to a finite float32."""
 ScoreTable = dict[str, dict[str, float]]
 """The score of each docid for each qid, in the order of the file; measures are computed from this."""
 _LONGEST_RANK = 9  # digits
-_RANKS = [b"%d" % rank for rank in range(1_001)]
 
 
 @dataclass(slots=True)
@@ -89,7 +84,7 @@ class RunReader:
             return
         docs[docid] = value
         last = self._last
-        if value > last.score or rank != _number(len(docs) + last.shift) or tag != self._tag:
+        if value > last.score or rank != b"%d" % (len(docs) + last.shift) or tag != self._tag:
             self._note_odd(number, value, rank, tag)
         if self._submitted and name > last.name and value == last.score:
             self._count(number, "equal scores with ascending docids: {count:,}; scoring sorts them in descending order")
@@ -118,8 +113,12 @@ class RunReader:
         return []
 
     def _report_repeated(self, number: int, qid: bytes, docid: bytes) -> None:
-        if not self._first_lines:
-            self._first_lines = _first_lines(self.path)
+        if not self._first_lines and self.path.is_file():  # a pipe cannot be read twice
+            with open_unpacked(self.path) as file:
+                for at, line in enumerate(file, 1):
+                    fields = line.split(None, 3)
+                    if len(fields) > 3:
+                        self._first_lines.setdefault((fields[0], fields[2]), at)
         first = self._first_lines.get((qid, docid), 0)
         where = f"on line {first}" if first else "above"
         self.faults.error(number, f"docid {quote_value(docid)} of query {quote_value(qid)} is already {where}")
@@ -131,7 +130,7 @@ class RunReader:
             return
         if value > self._last.score:
             self._count(number, "scores that rise within a query: {count:,}; hits are ordered by score, not by line")
-        if rank != _number(len(self._docs)):
+        if rank != b"%d" % len(self._docs):
             self._count(number, "ranks that are not 1, 2, 3 … within a query: {count:,}; ranks are not used")
         if before and tag != before:
             self._count(number, "the run id changes {count:,} times: two runs in one file?")
@@ -143,7 +142,7 @@ class RunReader:
         if value > last.score:
             self.faults.error(number, f"score {value:g} rises above {last.score:g} on the line before")
         due = len(self._docs) + last.shift
-        if rank != _number(due):
+        if rank != b"%d" % due:
             if not rank.isdigit() or len(rank) > _LONGEST_RANK:
                 self.faults.error(number, f"rank {quote_value(rank)} is not a whole number from 1")
             elif rank == b"0" and due == 1:
@@ -161,16 +160,6 @@ class RunReader:
         self._odd[reason] = (first, count + 1)
 
 
-def _first_lines(path: Path) -> dict[tuple[bytes, bytes], int]:
-    """Return the number of the first line of each qid and docid; this reads the file again."""
-    if not path.is_file():  # a pipe cannot be read twice
-        return {}
-    with open_unpacked(path) as file:
-        words = ((number, line.split(None, 3)) for number, line in enumerate(file, 1))
-        places = [((fields[0], fields[2]), number) for number, fields in words if len(fields) > 3]
-    return dict(reversed(places))
-
-
 def _is_result(fields: list[bytes]) -> bool:
     """Return whether six words that start with # are a result of the query "#", not a comment."""
     try:
@@ -179,10 +168,6 @@ def _is_result(fields: list[bytes]) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _number(number: int) -> bytes:
-    return _RANKS[number] if 0 <= number < len(_RANKS) else b"%d" % number
 
 
 def run_lines(qid: str, hits: Iterable[Hit], tag: str) -> str:
@@ -209,11 +194,9 @@ def runs_lines(answers: Sequence[tuple[str, ScoredDocids]], tag: str) -> list[st
 
 
 def best_documents(hits: Iterable[Hit]) -> ScoredDocids:
-    """Return docids and float32 scores in the total order; the best passage represents a document.
+    """Return docids and float32 scores in the total order; scores that differ stay different.
 
-    Scores that differ stay different.
-
-    Raises QueryError if a score is not finite.
+    The best passage represents a document. Raises QueryError if a score is not finite.
     """
     hits = list(hits)
     docids, exact = [hit.docid for hit in hits], [hit.score for hit in hits]
@@ -233,10 +216,7 @@ def best_documents(hits: Iterable[Hit]) -> ScoredDocids:
 
 
 def _told_apart(scores: Sequence[float]) -> list[float]:
-    """Return float32 scores that differ where ``scores`` differ: a score that would equal the one above is lowered.
-
-    The lowest float32 cannot be lowered.
-    """
+    """Return float32 scores that differ where ``scores`` differ: one that would equal the one above is lowered."""
     single, last = dict[float, float](), np.float32(np.inf)
     for score in sorted(set(scores), reverse=True):
         last = max(np.float32(-LARGEST), min(np.float32(score), np.nextafter(last, np.float32(-np.inf))))
@@ -249,11 +229,9 @@ def score_texts(scores: ArrayLike) -> list[str]:
     narrow = np.asarray(scores, dtype=np.float32)
     if not len(narrow):
         return []
-    text = orjson.dumps(narrow, option=orjson.OPT_SERIALIZE_NUMPY).decode()[1:-1]
-    texts = text.split(",")
-    if "e" in text:
-        for at in (at for at, digits in enumerate(texts) if "e" in digits):
-            texts[at] = np.format_float_positional(narrow[at], unique=True, trim="0")
+    texts = orjson.dumps(narrow, option=orjson.OPT_SERIALIZE_NUMPY).decode()[1:-1].split(",")
+    for at in [at for at, digits in enumerate(texts) if "e" in digits]:
+        texts[at] = np.format_float_positional(narrow[at], unique=True, trim="0")
     return texts
 
 
@@ -262,12 +240,12 @@ def column(value: str) -> str:
     if value.isascii() and value.isalnum():
         return value
     if not value or len(value.split()) != 1 or value.strip() != value or "\0" in value:
-        raise QueryError(
-            f"{quote_value(value)} is empty or contains white space: it cannot be written to a column of a file"
-        )
-    if not encodable(value):
-        raise QueryError(f"{quote_value(value)} cannot be encoded as UTF-8: it cannot be written to a column of a file")
-    return value
+        what = "is empty or contains white space"
+    elif not encodable(value):
+        what = "cannot be encoded as UTF-8"
+    else:
+        return value
+    raise QueryError(f"{quote_value(value)} {what}: it cannot be written to a column of a file")
 
 
 def columns(values: Sequence[str]) -> None:

@@ -17,7 +17,6 @@ from ..files import read_errors_reported
 from .gzip_files import open_unpacked
 
 UTF32 = "text in UTF-32"
-PICKLE = "a pickle"
 _KINDS = {
     b"PK\x03\x04": "compressed (zip)",
     b"\xd0\xcf\x11\xe0": "an Excel workbook (.xls)",
@@ -33,7 +32,8 @@ _KINDS = {
     b"\x89HDF": "an HDF5 file",
     b"\x89PNG": "a picture",
     b"\xff\xd8\xff": "a picture",
-    **{bytes((0x80, version)): PICKLE for version in range(2, 6)},
+    **{bytes((0x80, version)): "a pickle" for version in range(2, 6)},
+    **dict.fromkeys((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE), UTF32),
 }
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]|^\xd0\xcf")
 _INSIDE = {
@@ -50,8 +50,6 @@ _ZIP, _CONTAINER = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 _OFFICE_ENTRY = re.compile(rb"mimetype|\[Content_Types\]\.xml|(?:_rels|docProps|customXml|word|xl|ppt)/")
 _ENTRY_NAME = 30  # the offset of the first entry's name in a zip archive
 _PAIRED = 400  # the number of bytes to check for the NUL bytes of UTF-16 and UTF-32
-_PLANES = 0x10  # the highest third byte of a character in UTF-32
-_PICKLED = b"(c]})"  # the first bytes of a pickle of protocol 0 or 1 that contains more than a word or a number
 
 
 def known_binary(start: bytes) -> str:
@@ -59,33 +57,24 @@ def known_binary(start: bytes) -> str:
 
     A text may start with the same letters as an archive, so a binary file must contain a control character too.
     """
-    for magic, kind in _KINDS.items():
-        if start.startswith(magic) and _CONTROL.search(start):
-            return _office_kind(start) or kind
     if start.startswith(rb"{\rtf"):
         return "an RTF document"
-    if _is_utf32(start):
-        return UTF32
-    return PICKLE if _is_old_pickle(start) else ""
-
-
-def _office_kind(start: bytes) -> str:
-    """Return the kind of an office file; an archive with office files in a folder is not itself one."""
+    kind = next((kind for magic, kind in _KINDS.items() if start.startswith(magic)), "")
+    if not kind or not _CONTROL.search(start):
+        is_utf32 = any(_is_text(start[: len(start[:_PAIRED]) // 4 * 4], f"utf-32-{end}") for end in ("le", "be"))
+        return UTF32 if is_utf32 else "a pickle" if _is_old_pickle(start) else ""
+    # An archive with office files in a folder is not itself an office file.
     if start.startswith(_CONTAINER) or (start.startswith(_ZIP) and _OFFICE_ENTRY.match(start, _ENTRY_NAME)):
-        return next((kind for sign, kind in _INSIDE.items() if sign in start), "")
-    return ""
+        return next((name for sign, name in _INSIDE.items() if sign in start), kind)
+    return kind
 
 
-def _is_utf32(start: bytes) -> bool:
-    """Return whether a file is text of four bytes per character, by its byte-order mark or its NUL bytes."""
-    if start.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
-        return True
-    whole = start[: min(len(start), _PAIRED) // 4 * 4]
-    for name, highest, planes in (("utf-32-le", whole[3::4], whole[2::4]), ("utf-32-be", whole[::4], whole[1::4])):
-        if len(whole) > 4 and not any(highest) and max(planes) <= _PLANES:
-            text = whole.decode(name, "replace")
-            return "\ufffd" not in text and all(character >= " " or character.isspace() for character in text)
-    return False
+def _is_text(content: bytes, encoding: str) -> bool:
+    try:
+        text = content.decode(encoding)
+    except UnicodeDecodeError:
+        return False
+    return len(text) > 1 and all(character >= " " or character.isspace() for character in text)
 
 
 def _is_old_pickle(start: bytes) -> bool:
@@ -94,23 +83,18 @@ def _is_old_pickle(start: bytes) -> bool:
     Such a pickle stores its first object under a number, and these protocols define all steps before that. Nothing in
     the file is executed.
     """
-    if not start or start[0] not in _PICKLED:
+    if not start or start[0] not in b"(c]})":  # a pickle that contains more than a word or a number
         return False
     import pickletools
 
     try:
         with warnings.catch_warnings(action="ignore"):  # for unknown escapes in a text
             for opcode, argument, _ in islice(pickletools.genops(start), 100):
-                if opcode.proto > 1:
-                    return False
-                if opcode.name in ("PUT", "BINPUT"):
-                    return argument in (0, 1)  # Python 2 may start with 1
+                if opcode.proto > 1 or opcode.name in ("PUT", "BINPUT"):
+                    return opcode.proto <= 1 and argument in (0, 1)  # Python 2 may start with 1
     except ValueError:
-        return False
+        pass
     return False
-
-
-_SHOWN = 40
 
 
 def list_advice(value: object) -> str:
@@ -121,7 +105,7 @@ def list_advice(value: object) -> str:
 def wrapper_advice(row: Mapping[str, object]) -> str:
     """Return advice for an object in which exactly one value is a list of objects, else ``""``."""
     names = [name for name, value in row.items() if _is_records(value)]
-    if len(names) != 1 or len(names[0]) > _SHOWN or not names[0].isprintable():
+    if len(names) != 1 or len(names[0]) > 40 or not names[0].isprintable():
         return ""
     (name,) = names
     path = f".{name}[]" if name.isidentifier() and name.isascii() else f".[{json.dumps(name, ensure_ascii=False)}][]"
@@ -158,7 +142,6 @@ _NULS = 4  # the minimum number of NUL bytes in a line that may be UTF-16
 _DELIMITERS: dict[Form, str] = {"tabs": "\t", "commas": ",", "semicolons": ";", "pipes": "|"}
 TABLES: tuple[Form, ...] = tuple(_DELIMITERS)  # the forms whose rows have a character between cells
 _MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
-_SAVE_ROWS = "save its rows as JSON lines or CSV with the program that wrote it"
 _REMEDIES = {
     ("Excel",): 'in Excel, save the sheet as "CSV UTF-8 (Comma delimited)"',
     ("spreadsheet",): "save the sheet as CSV, in UTF-8",
@@ -166,18 +149,24 @@ _REMEDIES = {
     ("PDF",): f"{SAVE_TEXT}, as pdftotext does",
     ("compressed",): "unpack it first",
     (UTF32,): "save it as UTF-8 (iconv -f UTF-32 -t UTF-8)",
-    ("pickle", "Parquet", "NumPy", "Arrow", "HDF5"): _SAVE_ROWS,
+    (
+        "pickle",
+        "Parquet",
+        "NumPy",
+        "Arrow",
+        "HDF5",
+    ): "save its rows as JSON lines or CSV with the program that wrote it",
 }
 """The remedies, by words that describe a binary file."""
 _SEPARATOR_LINE = re.compile(r"sep=[,;|\t]\r?")
 _SENTENCES: dict[Form, str] = {
-    "binary": "is not text",
-    "tabs": "is tab-separated",
-    "commas": "is comma-separated",
-    "semicolons": "is separated by semicolons",
-    "pipes": "is separated by vertical bars",
-    "blanks": "is separated by blanks",
-    "text": "is text without columns",
+    "binary": "not text",
+    "tabs": "tab-separated",
+    "commas": "comma-separated",
+    "semicolons": "separated by semicolons",
+    "pipes": "separated by vertical bars",
+    "blanks": "separated by blanks",
+    "text": "text without columns",
 }
 
 
@@ -205,7 +194,7 @@ class TableShape(NamedTuple):
     @property
     def sentence(self) -> str:
         """The file's form in the words of a message: ``is comma-separated``, ``is an Excel workbook (.xlsx)``."""
-        return f"is {self.content}" if self.content else _SENTENCES.get(self.form, f"is {self.form}")
+        return f"is {self.content or _SENTENCES.get(self.form, self.form)}"
 
     @property
     def remedy(self) -> str:
@@ -281,12 +270,11 @@ def column_at(names: Sequence[str], wanted: Sequence[str]) -> int | None:
 
 
 def _encoding(start: bytes) -> str:
-    marked = next((name for mark, name in _MARKS.items() if start.startswith(mark)), "")
-    if marked:
+    if marked := next((name for mark, name in _MARKS.items() if start.startswith(mark)), ""):
         return marked
     # UTF-16 text of any script contains ASCII, at least line ends and digits. Each ASCII character has one NUL byte,
     # always on the same side.
-    pairs = start[: min(len(start), _PAIRED) // 2 * 2]
+    pairs = start[: len(start[:_PAIRED]) // 2 * 2]
     for name, high, low in (("utf-16-le", pairs[1::2], pairs[::2]), ("utf-16-be", pairs[::2], pairs[1::2])):
         if high.count(0) > len(high) // 5 and 0 not in low:
             return name

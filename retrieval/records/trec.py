@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from pathlib import Path
 
 from ..domain import Hit, Qrels, Run
-from ..files import replacing, writable, write_atomically
+from ..files import replacing, writable
 from ..search.order import sort_hits
 from .gzip_files import is_packed, packing
 from .lines import Faults, Strict, lines
@@ -21,9 +22,8 @@ def read_scores(path: Path, faults: Faults, *, submitted: bool = False) -> Score
     ``submitted`` run they are errors, because a submission must be one run with one order.
     """
     reader = RunReader(path, faults, submitted=submitted)
-    take = reader.take
     for number, line in lines(path, faults):
-        take(number, line)
+        reader.take(number, line)
     reader.finish()
     return reader.table
 
@@ -46,9 +46,8 @@ def read_qrels(path: Path, note: Callable[[str], None] | None = None) -> Qrels:
     a judgement, or contradicts an earlier one.
     """
     reader = QrelsReader(path)
-    take = reader.take
     for number, line in lines(path, Strict(path)):
-        take(number, line)
+        reader.take(number, line)
     if note and reader.repeats:
         note(f"{path}:{reader.first_repeat}: {repeats_note(reader.repeats)}")
     return reader.finish()
@@ -68,8 +67,5 @@ def write_text(path: Path, pieces: Iterable[str]) -> None:
     """Write a UTF-8 text file with LF line ends, completely or not at all; pack it if its name ends in ``.gz``."""
     writable(path)
     content = b"".join(piece.encode("utf-8") for piece in pieces)
-    if not is_packed(path):
-        write_atomically(path, content)
-        return
-    with replacing(path) as file, packing(file) as packed:
-        packed.write(content)
+    with replacing(path) as file, packing(file) if is_packed(path) else nullcontext(file) as target:
+        target.write(content)

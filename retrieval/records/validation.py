@@ -11,10 +11,7 @@ import msgspec
 
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`")
 _MISSING = re.compile(r"Object missing required field `(.*)`")
-_OF_A_KEY = "key` in `"
-_NO_CHOICE = "Invalid enum value"
 _ANY_KEY = "[...]"
-_MOST_KEYS = 50
 
 
 class Mismatch(NamedTuple):
@@ -40,7 +37,7 @@ class Mismatch(NamedTuple):
 def mismatch(error: msgspec.ValidationError) -> Mismatch:
     """Return the parts of a validation error."""
     reason, _, where = str(error).partition(" - at `")
-    inside = where.removeprefix(_OF_A_KEY)
+    inside = where.removeprefix("key` in `")
     unknown, missing = _UNKNOWN.fullmatch(reason), _MISSING.fullmatch(reason)
     return Mismatch(
         reason=reason[:1].lower() + reason[1:].replace("`", ""),
@@ -48,7 +45,7 @@ def mismatch(error: msgspec.ValidationError) -> Mismatch:
         unknown=unknown[1] if unknown else "",
         missing=missing[1] if missing else "",
         of_a_key=inside != where,
-        no_choice=reason.startswith(_NO_CHOICE),
+        no_choice=reason.startswith("Invalid enum value"),
     )
 
 
@@ -60,7 +57,7 @@ def mismatch_in(raw: Any, error: msgspec.ValidationError, check: Callable[[Any],
     wrong = mismatch(error)
     while _ANY_KEY in wrong.path:
         mapping = wrong.path.partition(_ANY_KEY)[0].split(".")
-        alone = islice(_each_alone(raw, mapping), _MOST_KEYS)
+        alone = islice(_each_alone(raw, mapping), 50)
         key = next((key for key, narrowed in alone if _message(check, narrowed) == str(error)), None)
         if key is None:
             break

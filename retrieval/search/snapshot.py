@@ -77,7 +77,7 @@ class Snapshot:
             take_segments(self._lease, folder, manifest)
         if config.index.verify:
             for info in self.manifest.segments:
-                check_files(folder, info)
+                check_files(self.place.segment(info.name), info)
         bases = accumulate((info.passages for info in self.manifest.segments), initial=0)
         self.segments = tuple(
             OpenSegment(self.place.segment(info.name), info, self.place.documents(info), base)
@@ -326,7 +326,7 @@ class Snapshot:
     def passage_vectors(self, places: Sequence[Place], view: str) -> Vectors:
         """Return the vectors of passages in a view, in their order, shape (places, dimension)."""
         vectors: VectorIndex = self.view(view)
-        return vectors.of_places(self._rows_at(places))
+        return vectors.of_rows(self._rows_at(places))
 
     def document_vector(self, docid: str, view: str) -> Vectors:
         """Return the mean direction of a document's vectors in a view."""

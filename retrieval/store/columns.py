@@ -6,7 +6,9 @@ later request reads one number per document, however many values there are.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from itertools import count
 from typing import NamedTuple
 
 import numpy as np
@@ -36,46 +38,34 @@ class ValueColumn(NamedTuple):
     documents: NDArray[np.int32] | None = None
     having: NDArray[np.int32] | None = None
 
-    def counts(self, chosen: NDArray[np.intp] | None, mask: Documents | None) -> NDArray[np.int64]:
-        """Return the number of documents with each code.
-
-        Only documents in ``mask`` are counted; ``chosen`` has the numbers of these documents. None means all documents.
-        """
-        codes = self.codes
-        if self.documents is not None:
-            codes = codes if mask is None else codes[mask[self.documents]]
-        elif chosen is not None:
-            codes = codes[chosen]
-        return np.bincount(codes, minlength=len(self.values))
-
 
 class DocumentColumns:
     """The columns of an index. It never changes, so it is safe for threads."""
 
-    def __init__(self, segments: Iterable[tuple[SegmentInfo, SegmentDocuments]], declared: Sequence[str] = ()) -> None:
+    def __init__(self, segments: Iterable[tuple[SegmentInfo, SegmentDocuments]], declared: Sequence[str]) -> None:
         """Read the fields of all documents; ``declared`` names the countable metadata fields."""
-        topics, sources, languages, years, kinds = (_Codes() for _ in range(5))
+        single = {name: _Codes() for name in ("topic", "source", "language", YEAR, "kind")}
+        topics, sources, languages, years, kinds = single.values()
         several = {name: _Codes() for name in declared}
         number, split, owners = 0, False, list[NDArray[np.int64]]()
         for info, documents in segments:
             owns_one = info.passages == info.documents
             owners.append(number + (np.arange(info.documents) if owns_one else np.array(documents.owners(), np.int64)))
             split = split or not owns_one
-            kinds.codes += [kinds.of(info.kind)] * info.documents
+            kinds.codes += [kinds.numbers[info.kind]] * info.documents
             for topic, source, language, day, metadata in documents.columns(bool(declared)):
-                topics.codes.append(topics.of(topic))
-                sources.codes.append(sources.of(source))
-                languages.codes.append(languages.of(language))
-                years.codes.append(years.of(day[:4]))
+                topics.codes.append(topics.numbers[topic])
+                sources.codes.append(sources.numbers[source])
+                languages.codes.append(languages.numbers[language])
+                years.codes.append(years.numbers[day[:4]])
                 for name, codes in several.items():
                     for value in metadata_values(metadata.get(name)):
-                        codes.codes.append(codes.of(value))
+                        codes.codes.append(codes.numbers[value])
                         codes.documents.append(number)
                 number += 1
         self.size = number
-        single = {"topic": topics, "source": sources, "language": languages, YEAR: years, "kind": kinds}
         self._columns = {name: codes.column() for name, codes in single.items()}
-        self._columns |= {name: codes.of_several(number) for name, codes in several.items()}
+        self._columns |= {name: codes.of_several() for name, codes in several.items()}
         self._owners = np.concatenate(owners) if split else None
         """The document of each passage; None if each document is one passage."""
 
@@ -87,23 +77,23 @@ class DocumentColumns:
         mask[self._owners[rows]] = True
         return mask
 
-    def facet(self, field: str, most: int, mask: Documents | None, kept: Iterable[str] = ()) -> FacetCounts:
-        """Count the documents in ``mask`` by value: the ``most`` frequent values, then any others in ``kept``.
-
-        Values with equal counts are in alphabetical order.
-        """
+    def facet(self, field: str, most: int, mask: Documents | None, kept: Iterable[str]) -> FacetCounts:
+        """Count the documents in ``mask`` by value: the ``most`` frequent (ties by value), then others in ``kept``."""
         column = self._columns[field]
-        chosen = None if mask is None else np.flatnonzero(mask)
-        counts = column.counts(chosen, mask)
-        total = self.size if chosen is None else len(chosen)
+        codes = column.codes
+        if mask is not None:
+            codes = codes[mask if column.documents is None else mask[column.documents]]
+        counts = np.bincount(codes, minlength=len(column.values))
         there = np.flatnonzero(counts[1:]) + 1
         first: list[int] = there[np.argsort(-counts[there], kind="stable")[:most]].tolist()
         wanted = set(kept).difference(column.values[code] for code in (NO_VALUE, *first))
-        codes = first + [code for code, value in enumerate(column.values) if value in wanted]
-        values = [(column.values[code], int(counts[code])) for code in codes]
+        shown = first + [code for code, value in enumerate(column.values) if value in wanted]
+        values = [(column.values[code], int(counts[code])) for code in shown]
         missing = int(counts[NO_VALUE])
         if column.having is not None:
-            missing = total - (len(column.having) if mask is None else int(np.count_nonzero(mask[column.having])))
+            missing = self.size - len(column.having)
+            if mask is not None:
+                missing = int(np.count_nonzero(mask)) - int(np.count_nonzero(mask[column.having]))
         return FacetCounts(values, len(there) - len(first), missing)
 
 
@@ -111,24 +101,16 @@ class _Codes:
     """Collects the values of a field as numbers, then replaces these by places in the sorted list of values."""
 
     def __init__(self) -> None:
-        self._numbers: dict[str, int] = {"": NO_VALUE}
+        self.numbers = defaultdict[str, int](count(1).__next__, {"": NO_VALUE})
         self.codes: list[int] = []
         self.documents: list[int] = []
 
-    def of(self, value: str) -> int:
-        return self._numbers.setdefault(value, len(self._numbers))
-
     def column(self) -> ValueColumn:
-        values = sorted(self._numbers)
+        values = sorted(self.numbers)
         places = {value: code for code, value in enumerate(values)}
-        final = np.array([places[value] for value in self._numbers], dtype=np.int32)
+        final = np.array([places[value] for value in self.numbers], dtype=np.int32)
         return ValueColumn(tuple(values), final[np.array(self.codes, dtype=np.int32)])
 
-    def of_several(self, size: int) -> ValueColumn:
-        column, documents = self.column(), np.array(self.documents, dtype=np.int32)
-        having = np.unique(documents)
-        if len(having) < len(documents):
-            return column._replace(documents=documents, having=having)
-        codes = np.full(size, NO_VALUE, dtype=np.int32)
-        codes[documents] = column.codes
-        return column._replace(codes=codes)
+    def of_several(self) -> ValueColumn:
+        documents = np.array(self.documents, dtype=np.int32)
+        return self.column()._replace(documents=documents, having=np.unique(documents))

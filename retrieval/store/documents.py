@@ -67,8 +67,8 @@ class DocumentWriter:
 
     def look_up(self, docid: str) -> tuple[str, str] | None:
         """Return the checksum and the place of an added document, or None."""
-        row = self._db.execute(_SEEN, (docid,)).fetchone()
-        return tuple(row) if row else None
+        row: tuple[str, str] | None = self._db.execute(_SEEN, (docid,)).fetchone()
+        return row
 
     def add(self, document: Document, spans: Sequence[Span], digest: str, place: str) -> None:
         """Add a document with its passages; ``digest`` is its :func:`checksum`, ``place`` its source position."""
@@ -109,9 +109,7 @@ class Stored(NamedTuple):
     @property
     def passage(self) -> Passage:
         """The passage with its text."""
-        span = self.span
-        text = self.document.text[span.start : span.end]
-        return Passage(self.document.docid, span.number, span.start, span.end, text)
+        return Passage(self.document.docid, *self.span, self.document.text[self.span.start : self.span.end])
 
 
 class StoredPassage(NamedTuple):
@@ -141,8 +139,11 @@ class SegmentDocuments:
         """
         self._file = DocumentsFile(path)
         self._deleted = frozenset(deleted)
+        # Counting all rows would take longer, and would never end in a damaged file whose pages form a cycle.
+        highest = "SELECT IFNULL((SELECT MAX(row) FROM documents), -1), IFNULL((SELECT MAX(row) FROM passages), -1)"
         try:
-            self._counts = self._count_rows()
+            ((documents, passages),) = self._file.select(highest, (int, int))
+            self._counts = documents + 1, passages + 1
             pairs = zip(("documents", "passages"), self._counts, expected or self._counts, strict=True)
             for what, count, wanted in pairs:
                 if count != wanted:
@@ -173,7 +174,7 @@ class SegmentDocuments:
         return int(columns[0]) if columns else None
 
     def counts(self) -> tuple[int, int]:
-        """Return the numbers of documents and of passages, including deleted ones."""
+        """Return the numbers of documents and passages, including deleted ones; :meth:`each` finds missing rows."""
         return self._counts
 
     def look_up(self, docid: str) -> tuple[str, str] | None:
@@ -189,9 +190,7 @@ class SegmentDocuments:
 
     def each(self, first: int = 0) -> Iterator[Document]:
         """Iterate over the documents that are not deleted, in the order of their rows, from the row ``first``."""
-        query = f"SELECT row, {_COLUMNS} FROM documents WHERE row >= ? ORDER BY row"
-        rows = self._file.stream(query, (int, *_DOCUMENT), (first,))
-        for row, *columns in self._consecutive(rows, first, self._counts[0]):
+        for row, *columns in self._in_order(f"row, {_COLUMNS}", "documents", (int, *_DOCUMENT), first):
             if row not in self._deleted:
                 yield self._document(columns)
 
@@ -242,8 +241,7 @@ class SegmentDocuments:
     def rows(self) -> tuple[list[str], list[int]]:
         """Return the docid and the number of the passage in every row, deleted or not."""
         docids: list[str] = [docid for _, docid in self._in_order("row, docid", "documents", (int, str))]
-        of_rows: list[str] = []
-        numbers: list[int] = []
+        of_rows, numbers = list[str](), list[int]()
         for _, document, number in self._in_order("row, document, number", "passages", (int, int, int)):
             if not 0 <= document < len(docids):
                 raise IndexStateError("a passage belongs to no document", place=self._file.path)
@@ -271,15 +269,6 @@ class SegmentDocuments:
         except (msgspec.DecodeError, RecursionError) as error:
             raise self._file.damaged(f"the metadata of a document is not JSON: {error}") from error
 
-    def _count_rows(self) -> tuple[int, int]:
-        """Return the numbers of documents and passages from their highest rows; :meth:`each` finds missing rows.
-
-        Counting all rows would take longer, and would never end in a damaged file whose pages form a cycle.
-        """
-        query = "SELECT IFNULL((SELECT MAX(row) FROM documents), -1), IFNULL((SELECT MAX(row) FROM passages), -1)"
-        ((documents, passages),) = self._file.select(query, (int, int))
-        return documents + 1, passages + 1
-
     def _columns_of(self, docid: str, columns: str, types: Types) -> Sequence[Any]:
         """Return columns of the document of this docid; nothing if there is none, or if it is deleted."""
         if not docid.isascii() and _SURROGATE.search(docid):  # an argument of a command may have bytes that are no text
@@ -288,19 +277,21 @@ class SegmentDocuments:
         row, *there = next(iter(self._file.select(query, (int, *types), (docid,))), (-1,))
         return there if row not in self._deleted else ()
 
-    def _in_order(self, columns: str, table: str, types: Types) -> Iterator[Any]:
-        total = self._counts[0 if table == "documents" else 1]
-        return self._consecutive(self._file.stream(f"SELECT {columns} FROM {table} ORDER BY row", types), 0, total)
+    def _in_order(self, columns: str, table: str, types: Types, first: int = 0) -> Iterator[Any]:
+        query = f"SELECT {columns} FROM {table} WHERE row >= ? ORDER BY row"
+        return self._consecutive(self._file.stream(query, types, (first,)), first, self._counts[table != "documents"])
 
     def _consecutive(self, rows: Iterator[Any], first: int, after: int) -> Iterator[Any]:
         expected = first
         for row in rows:
             if row[0] != expected:
-                raise self._file.damaged("rows are missing")
+                break
             yield row
             expected += 1
-        if expected < after:
-            raise self._file.damaged("rows are missing")
+        else:
+            if expected >= after:
+                return
+        raise self._file.damaged("rows are missing")
 
     def _document(self, columns: Sequence[Any]) -> Document:
         try:

@@ -10,6 +10,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
 from functools import cache
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -39,22 +40,6 @@ _READ_SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY nam
 Types = tuple[type, ...]
 
 
-class _Connection:
-    """A connection that stops a statement that takes more steps than the file's size can explain."""
-
-    def __init__(self, path: Path, size: int) -> None:
-        # A published segment never changes, so SQLite needs neither locks nor checks for other writers.
-        uri = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
-        self.db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
-        self.db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, max(size, LEAST_LIMIT))
-        self.looks, self._most = 0, 1 + size * STEPS_A_BYTE // STEPS
-        self.db.set_progress_handler(self._is_endless, STEPS)
-
-    def _is_endless(self) -> int:
-        self.looks += 1
-        return int(self.looks > self._most)
-
-
 class DocumentsFile:
     """A file of documents, open for reading. It is safe for threads: each statement has its own connection."""
 
@@ -62,7 +47,7 @@ class DocumentsFile:
         """Open ``path``. Raises IndexStateError if it is missing, damaged, or not written by factseek."""
         self.path = path
         self._lock = threading.Lock()
-        self._idle: list[_Connection] = []
+        self._idle: list[sqlite3.Connection] = []
         self._closed = False
         with damage_reported(path):
             there = path.stat() if path.is_file() else None
@@ -85,8 +70,8 @@ class DocumentsFile:
             with self._lock:
                 idle = self._idle.pop() if self._idle else None
             connection = idle or self._open_checked()
-            connection.looks = 0
-            rows = connection.db.cursor()
+            self._limit_steps(connection)
+            rows = connection.cursor()
             try:
                 for row in rows.execute(query, values):
                     if tuple(map(type, row)) != types:
@@ -110,9 +95,9 @@ class DocumentsFile:
             self._closed = True
             idle, self._idle = self._idle, []
         for connection in idle:
-            connection.db.close()
+            connection.close()
 
-    def _end(self, connection: _Connection, cursor: sqlite3.Cursor) -> None:
+    def _end(self, connection: sqlite3.Connection, cursor: sqlite3.Cursor) -> None:
         try:
             cursor.close()
         except sqlite3.ProgrammingError:
@@ -122,20 +107,28 @@ class DocumentsFile:
             if keep:
                 self._idle.append(connection)
         if not keep:
-            connection.db.close()
+            connection.close()
 
-    def _open_checked(self) -> _Connection:
-        connection = _Connection(self.path, self._size)
+    def _limit_steps(self, connection: sqlite3.Connection) -> None:
+        looks, most = count(1), 1 + self._size * STEPS_A_BYTE // STEPS
+        connection.set_progress_handler(lambda: next(looks) > most, STEPS)
+
+    def _open_checked(self) -> sqlite3.Connection:
+        # A published segment never changes, so SQLite needs neither locks nor checks for other writers.
+        uri = f"{self.path.resolve().as_uri()}?mode=ro&immutable=1"
+        connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
         try:
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, max(self._size, LEAST_LIMIT))
+            self._limit_steps(connection)
             there = self.path.stat() if self.path.exists() else None
             if there is None or (there.st_dev, there.st_ino) != self._identity:
                 raise IndexStateError("the file was replaced; open the index again", place=self.path)
-            connection.db.execute("PRAGMA trusted_schema = OFF")
-            connection.db.execute("PRAGMA cell_size_check = ON")
-            if connection.db.execute(_READ_SCHEMA).fetchall() != _schema():
+            connection.execute("PRAGMA trusted_schema = OFF")
+            connection.execute("PRAGMA cell_size_check = ON")
+            if connection.execute(_READ_SCHEMA).fetchall() != _schema():
                 raise self.damaged("its tables are not those that factseek writes")
         except BaseException:
-            connection.db.close()
+            connection.close()
             raise
         return connection
 

@@ -43,15 +43,12 @@ class IndexFolder:
         """Return the manifest, as :func:`factseek.retrieval.store.manifest.read` does."""
         return manifests.read(self.path)
 
-    def documents(self, segment: SegmentInfo) -> SegmentDocuments:
-        """Open the documents of a published segment. Raises IndexStateError if the file differs from the manifest."""
-        check_own(self.segment(segment.name), segment, DOCUMENTS.__eq__)
-        return self.documents_as_found(segment)
-
-    def documents_as_found(self, segment: SegmentInfo) -> SegmentDocuments:
-        """Open a segment's documents, even if their file's size or sample has changed, to verify or repair them."""
-        path, expected = self.segment(segment.name) / DOCUMENTS, (segment.documents, segment.passages)
-        return SegmentDocuments(path, segment.deleted, expected)
+    def documents(self, segment: SegmentInfo, *, check: bool = True) -> SegmentDocuments:
+        """Open the documents of a published segment; ``check`` compares its size and sample with the manifest."""
+        folder = self.segment(segment.name)
+        if check:
+            check_own(folder, segment, DOCUMENTS.__eq__)
+        return SegmentDocuments(folder / DOCUMENTS, segment.deleted, (segment.documents, segment.passages))
 
     @contextmanager
     def open_documents(self, segments: Sequence[SegmentInfo]) -> Iterator[list[SegmentDocuments]]:

@@ -298,18 +298,16 @@ def convert_manifest(path: Path | str, raw: Any) -> Manifest:
 
 
 def _missing_index(folder: Path) -> IndexStateError:
+    what, remedy = f"is not a factseek index (it has no {NAME})", ""
     if _has_writer(folder):
-        remedy = "search it when the build is done"
-        return IndexStateError("the index is being built for the first time", place=folder, remedy=remedy)
-    if not folder.exists() or (folder.is_dir() and {path.name for path in folder.iterdir()} <= {LOCK}):
-        remedy = f"build one with: factseek index KIND SOURCE --index {folder}"
-        return IndexStateError("there is no index", place=folder, remedy=remedy)
-    if not folder.is_dir():
-        return IndexStateError("is a file, not an index directory", place=folder)
-    if (folder / BUILD).is_dir() or any(folder.glob(f"shards/*/{BUILD}")):
-        remedy = "run the same factseek index command again to continue"
-        return IndexStateError("the index is half-built", place=folder, remedy=remedy)
-    return IndexStateError(f"is not a factseek index (it has no {NAME})", place=folder)
+        what, remedy = "the index is being built for the first time", "search it when the build is done"
+    elif not folder.exists() or (folder.is_dir() and {path.name for path in folder.iterdir()} <= {LOCK}):
+        what, remedy = "there is no index", f"build one with: factseek index KIND SOURCE --index {folder}"
+    elif not folder.is_dir():
+        what = "is a file, not an index directory"
+    elif (folder / BUILD).is_dir() or any(folder.glob(f"shards/*/{BUILD}")):
+        what, remedy = "the index is half-built", "run the same factseek index command again to continue"
+    return IndexStateError(what, place=folder, remedy=remedy)
 
 
 def _has_writer(folder: Path) -> bool:
@@ -328,9 +326,9 @@ def versions() -> Versions:
 
     from ..lucene.jvm import anserini_jar
 
-    anserini, faiss = anserini_jar().name.removeprefix("anserini-"), metadata.version("faiss-cpu")
-    anserini = anserini.removesuffix("-fatjar.jar")
-    return Versions(factseek=__version__, python=platform.python_version(), anserini=anserini, faiss=faiss)
+    anserini = anserini_jar().name.removeprefix("anserini-").removesuffix("-fatjar.jar")
+    python, faiss = platform.python_version(), metadata.version("faiss-cpu")
+    return Versions(factseek=__version__, python=python, anserini=anserini, faiss=faiss)
 
 
 def now() -> str:

@@ -61,11 +61,8 @@ def features(text: str) -> set[bytes]:
 
 
 def most_disagreements(similarity: float) -> int:
-    """Return the maximum number of differing orders for texts with at least this share of common words.
-
-    Even where the first words differ, 1 of 16 orders agrees by chance.
-    """
-    return int(ORDERS * (1 - similarity) * (1 - 2.0**-BITS))
+    """Return the maximum number of differing orders for texts with at least this share of common words."""
+    return int(ORDERS * (1 - similarity) * (1 - 2.0**-BITS))  # 1 of 16 orders agrees by chance
 
 
 def disagreements(signatures: Signatures, other: Signatures) -> NDArray[np.int64]:
@@ -81,7 +78,14 @@ def disagreements(signatures: Signatures, other: Signatures) -> NDArray[np.int64
 def _sign(texts: Sequence[str]) -> Signatures:
     numbers = defaultdict[bytes, int](count().__next__)
     of_texts = [list(map(numbers.__getitem__, features(text))) for text in texts]
-    ordered = _in_orders(np.fromiter(map(crc32, numbers), np.uint64, len(numbers)))
+    hashed = np.fromiter(map(crc32, numbers), np.uint64, len(numbers))[:, np.newaxis]
+    factors, shifts = _orders()
+    ordered = np.empty((len(hashed), ORDERS), dtype=np.uint32)  # the hash of each word in each order
+    for start in range(0, len(hashed), _HASHED_AT_ONCE):  # a batch fits in the processor's cache
+        some = hashed[start : start + _HASHED_AT_ONCE] * factors
+        some += shifts
+        some >>= np.uint64(32)
+        ordered[start : start + len(some)] = some
     firsts = np.empty((len(texts), ORDERS), dtype=np.uint32)
     for first, words in zip(firsts, of_texts, strict=True):
         np.minimum.reduce(ordered.take(words, axis=0), axis=0, out=first)
@@ -90,18 +94,6 @@ def _sign(texts: Sequence[str]) -> Signatures:
     places = np.arange(ORDERS // WORDS, dtype=np.uint64) * np.uint64(BITS)
     packed: Signatures = np.bitwise_or.reduce(values << places, axis=2)
     return packed
-
-
-def _in_orders(hashed: NDArray[np.uint64]) -> NDArray[np.uint32]:
-    """Return the hash of each word in each order, shape (words, 64); a batch fits in the processor's cache."""
-    factors, shifts = _orders()
-    ordered = np.empty((len(hashed), ORDERS), dtype=np.uint32)
-    for start in range(0, len(hashed), _HASHED_AT_ONCE):
-        some = hashed[start : start + _HASHED_AT_ONCE, np.newaxis] * factors
-        some += shifts
-        some >>= np.uint64(32)
-        ordered[start : start + len(some)] = some
-    return ordered
 
 
 @cache

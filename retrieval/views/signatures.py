@@ -17,9 +17,8 @@ from ..config import Config
 from ..dense.vectors import Mask
 from ..domain import Document, Span
 from ..errors import IndexStateError
-from ..store.integrity import REMEDY, damage_reported
+from ..store.integrity import REMEDY, damage_reported, map_file
 from ..store.manifest import Manifest
-from ..store.mapped import map_file
 from ..store.signatures import AT_ONCE, WORDS, Signatures, disagreements, signatures_of
 from . import Check, Encoders, OpenSegment, PassageSink, SegmentPlace, Tools, View
 

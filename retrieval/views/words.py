@@ -21,9 +21,8 @@ from ..domain import Document, Span
 from ..errors import IndexStateError
 from ..files import read_regular
 from ..lucene.spelling import WordCounter, WordNearby, masks, possible, within
-from ..store.integrity import REMEDY
+from ..store.integrity import REMEDY, map_file
 from ..store.manifest import Manifest
-from ..store.mapped import map_file
 from . import Check, Encoders, OpenSegment, PassageSink, SegmentPlace, Tools, View
 
 TEXT, NUMBERS = "words.txt", "words.u64"
