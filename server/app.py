@@ -14,6 +14,7 @@ from .api import openapi, rankers, routes
 from .api.rankers import RANKERS, ServedRanker
 from .api.verdicts import VERDICTS, ServedVerdicts
 from .auth import Rates
+from .metrics import Counts
 from .routing import Application, DocidConverter, behind
 from .runtime import REGISTRY, IndexRegistry
 from .search import BESIDE
@@ -28,6 +29,7 @@ def create_app(
     indexes: Mapping[str, Index],
     rates: Rates | None = None,
     *,
+    counts: Counts | None = None,
     ranked_by: Mapping[str, ServedRanker] = MappingProxyType({}),
     judged_by: Mapping[str, ServedVerdicts] = MappingProxyType({}),
 ) -> Flask:
@@ -45,8 +47,8 @@ def create_app(
     app.url_map.merge_slashes = False
     app.url_map.converters["docid"] = DocidConverter
     errors.register(app, page.problem_page)
-    hooks.register(app, config.server)
-    metrics.register(app)
+    hooks.register(app, config.server, counts := counts or Counts())
+    metrics.register(app, counts)
     auth.register(app, config.server, rates)
     for module in (routes, rankers, writing, openapi, page):
         app.register_blueprint(module.blueprint)

@@ -1,15 +1,23 @@
-"""The memory that a worker may spend on bodies and answers: charged before use, and given back afterwards.
+"""The memory that a worker may spend on bodies and answers, and memory that all workers share.
 
-The gateway stores the :class:`Charge` of a request in the request's environ. Without a charge, as in tests and in
-``factseek mcp``, memory is unlimited.
+Bodies and answers are charged before use, and their memory is given back afterwards. The gateway stores the
+:class:`Charge` of a request in the request's environ. Without a charge, as in tests and in ``factseek mcp``, memory is
+unlimited.
 """
 
 from __future__ import annotations
 
 import ctypes
+import fcntl
+import mmap
+import os
 import sys
+import tempfile
 import threading
-from contextlib import suppress
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flask import request
@@ -33,6 +41,30 @@ class NoMemoryError(OverloadedError):
 
     def __init__(self) -> None:
         super().__init__("requests and answers fill the memory that this server has for them; try again")
+
+
+class SharedMemory:
+    """Memory that all workers share, under a lock. Create it before the workers fork. Safe for threads and processes.
+
+    The system releases the lock if a worker that holds it is killed.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._memory = mmap.mmap(-1, size)
+        self._file, name = tempfile.mkstemp(prefix="factseek-lock-")
+        Path(name).unlink()
+        weakref.finalize(self, os.close, self._file)
+        self._threads = threading.Lock()
+
+    @contextmanager
+    def lock(self) -> Iterator[mmap.mmap]:
+        """Hold the lock and yield the memory."""
+        with self._threads:
+            fcntl.lockf(self._file, fcntl.LOCK_EX)
+            try:
+                yield self._memory
+            finally:
+                fcntl.lockf(self._file, fcntl.LOCK_UN)
 
 
 class Budget:
