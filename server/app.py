@@ -11,8 +11,7 @@ from flask import Flask
 
 from . import adapters, auth, errors, hooks, metrics, page, schemas, writing
 from .api import openapi, rankers, routes
-from .api.rankers import RANKERS, ServedRanker
-from .api.verdicts import VERDICTS, ServedVerdicts
+from .api.rankers import RANKERS, VERDICTS, ServedRanker, ServedVerdicts
 from .auth import Rates
 from .metrics import Counts
 from .routing import Application, DocidConverter, behind

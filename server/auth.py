@@ -16,8 +16,7 @@ from .errors import RefusedError, dialect
 from .memory import SharedMemory
 from .settings import ServerSettings
 
-OPEN = ("/livez", "/readyz", "/metrics", "/static/")
-"""Addresses that need no key: those for monitoring, and the files of the page that asks for the key."""
+OPEN = ("/livez", "/readyz", "/metrics", "/static/")  # addresses that need no key: monitoring, and files of the page
 # Chromium reads only the first challenge in a line. Basic comes first, so that browsers ask for a password.
 _CHALLENGE = 'Basic realm="factseek: any user name, the key as password", Bearer realm="factseek"'
 _BUCKET = struct.Struct("16sdd")  # caller, remaining requests, time of that state
@@ -77,7 +76,6 @@ def _make_unauthorized() -> RefusedError:
 
 
 def _sent_key() -> str:
-    """Return the key of a request: a bearer token, a password, ``X-API-Key``, or an adapter's own parameter."""
     scheme, _, value = request.headers.get("Authorization", "").partition(" ")
     if scheme.lower() == "bearer":
         return value.strip()
@@ -100,11 +98,7 @@ class Rates:
         self._shared = SharedMemory(self._buckets * _BUCKET.size)
 
     def wait(self, caller: str, per_minute: int, now: float | None = None) -> float:
-        """Count a request. Return 0 if it may be answered, else the seconds to wait.
-
-        Over a minute, a caller evenly regains ``per_minute`` requests. ``now`` is a time of a clock that all processes
-        share.
-        """
+        """Count a request. Return 0 if it may be answered, else the seconds to wait; all processes share a clock."""
         now = monotonic() if now is None else now
         name = hashlib.blake2b(caller.encode("utf-8", "replace"), digest_size=16).digest()
         first = int.from_bytes(name[:4], "big")

@@ -22,10 +22,8 @@ from ..retrieval.errors import FactseekError, NotFoundError, PartMissingError, Q
 if TYPE_CHECKING:
     from .adapters import Adapter
 
-RETRY_AFTER = 5.0
-"""Seconds after which a client may search an unavailable index again. A replaced index is available by then."""
-DIALECTS = "factseek.dialects"
-"""The key in ``app.extensions`` for the :class:`Adapter` of each prefix of addresses."""
+RETRY_AFTER = 5.0  # seconds after which a client may search an unavailable index again
+DIALECTS = "factseek.dialects"  # the key in app.extensions for the Adapter of each prefix of addresses
 _PAGE = "factseek.problem_page"
 _HTTP = {
     400: ("bad-input", "the request is invalid"),
@@ -70,8 +68,7 @@ class BadInput(QueryError):
 
 
 class RefusedError(FactseekError):
-    """The server refuses a request. The client may retry after ``retry_after`` seconds; 0 means the status's
-    default."""
+    """The server refuses a request. The client may retry after ``retry_after`` seconds; 0: the status's default."""
 
     status, slug = 503, "unavailable"
 

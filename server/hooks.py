@@ -5,10 +5,8 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Callable, Iterable
 from functools import partial
 from time import perf_counter
-from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from flask import Flask, Response, g, request
@@ -21,8 +19,7 @@ from .runtime import mark_failed
 from .settings import ServerSettings
 
 _access = logging.getLogger("factseek.access")
-REFUSAL = "factseek.refusal"
-"""The key in the environ under which the gateway stores the error that refuses a request."""
+REFUSAL = "factseek.refusal"  # the key in the environ under which the gateway stores the error that refuses a request
 _SANE = re.compile(r"[A-Za-z0-9._-]{1,64}")
 PROTECTION = {
     "Content-Security-Policy": (
@@ -44,13 +41,6 @@ def register(app: Flask, settings: ServerSettings, counts: Counts) -> None:
     """Give every request of ``app`` an id, and every answer its headers and its line in the log; count the answers."""
     app.before_request(_begin)
     app.after_request(partial(_finish, settings, counts))
-    application, headers = app.wsgi_app, list(PROTECTION.items())
-
-    def protected(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
-        # Adding the protective headers here costs least.
-        return application(environ, lambda status, own, *error: start(status, own + headers, *error))
-
-    app.wsgi_app = protected  # type: ignore[assignment, method-assign]  # as Flask's documentation shows
 
 
 def _begin() -> None:
@@ -79,6 +69,7 @@ def _begin() -> None:
 
 def _finish(settings: ServerSettings, counts: Counts, response: Response) -> Response:
     noted, answered = g._get_current_object(), request_ctx.request
+    response.headers.extend(PROTECTION)
     response.headers["X-Request-Id"] = noted.request_id
     if noted.get("unanswerable"):
         mark_failed()

@@ -1,8 +1,7 @@
 """The memory that a worker may spend on bodies and answers, and memory that all workers share.
 
-Bodies and answers are charged before use, and their memory is given back afterwards. The gateway stores the
-:class:`Charge` of a request in the request's environ. Without a charge, as in tests and in ``factseek mcp``, memory is
-unlimited.
+Bodies and answers are charged before use. The gateway stores the :class:`Charge` of a request in its environ. Without a
+charge, as in tests and in ``factseek mcp``, memory is unlimited.
 """
 
 from __future__ import annotations
@@ -29,11 +28,9 @@ from .errors import OverloadedError
 if TYPE_CHECKING:
     from ..retrieval.search.index import Index
 
-MEMORY = "factseek.memory"
-"""The key in the environ for the :class:`Charge` of a request."""
+MEMORY = "factseek.memory"  # the key in the environ for the Charge of a request
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
-_LARGE = 1 << 20
-"""The C library maps blocks of memory of at least this size separately."""
+_LARGE = 1 << 20  # the C library maps blocks of memory of at least this size separately
 
 
 class NoMemoryError(OverloadedError):
@@ -44,10 +41,7 @@ class NoMemoryError(OverloadedError):
 
 
 class SharedMemory:
-    """Memory that all workers share, under a lock. Create it before the workers fork. Safe for threads and processes.
-
-    The system releases the lock if a worker that holds it is killed.
-    """
+    """Memory that all workers share, under a lock that dies with its holder. Create it before the workers fork."""
 
     def __init__(self, size: int) -> None:
         self._memory = mmap.mmap(-1, size)
@@ -75,8 +69,7 @@ class Budget:
         self._lock = threading.Lock()
         self.held = 0
         self._most = 0
-        self._eldest: Charge | None = None
-        """The charge that has held memory for the longest time."""
+        self._eldest: Charge | None = None  # the charge that has held memory for the longest time
 
     def take(self, size: int, holder: Charge, share: float = 1.0) -> bool:
         """Take ``size`` more bytes for a holder, within ``share`` of the budget; return whether that was possible."""
@@ -135,10 +128,7 @@ class Charge:
 
 
 class PartMemory:
-    """The memory of one part of a streamed answer: taken while the part is made, given back as it is sent.
-
-    Safe for threads.
-    """
+    """The memory of a part of a streamed answer: taken while it is made, given back as it is sent. Safe for threads."""
 
     def __init__(self, memory: Memory, most: int | None = None) -> None:
         """Hold nothing yet. A part that needs more than ``most`` bytes is always refused."""
@@ -201,8 +191,7 @@ def give_memory_back() -> None:
 
 
 def share_memory_among_threads() -> None:
-    """Limit the C library to two arenas, because an arena keeps the most memory it ever used; free large blocks at
-    once."""
+    """Limit the C library to two arenas, each of which keeps the most that it ever used; free large blocks at once."""
     with suppress(AttributeError, OSError):  # only glibc has this
         library = ctypes.CDLL(None)
         library.mallopt(_M_ARENA_MAX, 2)

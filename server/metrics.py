@@ -18,8 +18,7 @@ from .runtime import READY, registry
 _COUNTS = "factseek.metrics"
 _SLOTS = 2_048
 _BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-_SLOT = Struct(f"<255p{2 + len(_BOUNDS)}d")
-"""The name and label values as JSON, the sum, and the number of amounts between each bound and the next."""
+_SLOT = Struct(f"<255p{2 + len(_BOUNDS)}d")  # name and labels as JSON, the sum, the number of amounts up to each bound
 _METRICS = {
     "requests_total": ("Answers.", "method", "route", "status"),
     "errors_total": ("Answers of status 400 and above.", "route", "status"),
@@ -101,7 +100,6 @@ def counts_of_app() -> Counts:
 
 
 def _gauges() -> list[str]:
-    """Return the state of the served indexes in Prometheus' text format."""
     lines, serving = list[str](), registry()
 
     def gauge(name: str, says: str, values: Iterable[tuple[str, object]]) -> None:

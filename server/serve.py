@@ -26,7 +26,7 @@ from ..retrieval.search.opening import published_file, read_published
 from ..retrieval.store.manifest import SHARDS
 from ..retrieval.terminal import say
 from . import adapters
-from .api import rankers, verdicts
+from .api import rankers
 from .app import create_app
 from .auth import Rates
 from .gateway import WSGI, Gateway
@@ -38,8 +38,7 @@ from .settings import Config
 from .worker import EventWorker, server_of
 
 BACKLOG = 2048
-_RESERVED_DESCRIPTORS = 256
-"""File descriptors reserved for indexes, templates and writers, but at most a quarter of all descriptors."""
+_RESERVED_DESCRIPTORS = 256  # kept for indexes, templates and writers, but at most a quarter of all
 
 
 def serve(config: Config) -> None:
@@ -78,7 +77,7 @@ def check(config: Config) -> None:
             # If necessary, this exports the model once, so that no worker has to.
             encoders(made_by, folder)
     rankers.open_rankers(config, strict=True)
-    verdicts.open_verdicts(config, strict=True)
+    rankers.open_verdicts(config, strict=True)
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -147,7 +146,7 @@ class FactseekServer(BaseApplication):  # type: ignore[misc]  # gunicorn has no 
             self._rates,
             counts=self._counts,
             ranked_by=rankers.open_rankers(config),
-            judged_by=verdicts.open_verdicts(config),
+            judged_by=rankers.open_verdicts(config),
         )
         registry: IndexRegistry = app.extensions[REGISTRY]
         if self._lifeline is not None:

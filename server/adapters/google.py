@@ -30,8 +30,7 @@ from . import Adapter, configured_index
 if TYPE_CHECKING:
     from ...retrieval.search.index import Index
 
-_FIRST_SLICE = 100
-"""The number of hits whose age is checked first; it doubles until a page is full."""
+_FIRST_SLICE = 100  # the number of hits whose age is checked first; it doubles until a page is full
 _DEFAULT_PAGE = 10
 _WORDS = {
     400: "INVALID_ARGUMENT",

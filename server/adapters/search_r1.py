@@ -18,11 +18,10 @@ from ..runtime import registry
 from ..schemas import ForeignFields, SearchOptions, says
 from ..search import limit_of, search_of, whole_answer
 from . import Adapter, configured_index
-from ._shared import FASTAPI_STATUSES, FastAPIFailure, rank_texts, re_ranker, whole_text
+from ._shared import FASTAPI_STATUSES, FastAPIFailure, rank_texts, re_ranker
 
 adapter = Adapter(__name__, FastAPIFailure, FASTAPI_STATUSES)
-_BEST = 3
-"""The default number of documents per query: ``rerank_topk`` of ``rerank_server.py``."""
+_BEST = 3  # the default number of documents per query: rerank_topk of rerank_server.py
 
 
 class SearchR1Queries(ForeignFields):
@@ -126,5 +125,6 @@ def _texts(name: str, documents: list[dict[str, Any]]) -> list[str]:
         if not isinstance(contents, str):
             raise BadInput(f"{name}[{number}]", "has no contents")
         title, _, text = contents.partition("\n")
-        texts.append(whole_text(title.removeprefix('"').removesuffix('"'), text))
+        title = title.removeprefix('"').removesuffix('"')
+        texts.append(f"{title}\n{text}" if title else text)
     return texts

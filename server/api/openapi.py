@@ -1,7 +1,4 @@
-"""The description of the API, from its routes, the types that check requests, and the configured limits.
-
-``/openapi.json`` is the OpenAPI 3.1 document for programs; ``/docs`` is the same document as a page for people.
-"""
+"""The description of the API as OpenAPI 3.1, from routes, types and configured limits: for programs and as a page."""
 
 from __future__ import annotations
 
@@ -188,7 +185,9 @@ def _parameters(rule: str, names: list[str], operation: Operation, schemas: Json
             for option in kind.get("anyOf", ())
             if "$ref" not in option and option.get("type") not in ("null", "object")
         ]
-        plain = {key: value for key, value in kind.items() if key != "anyOf" and (key, value) not in _NO_DEFAULT}
+        plain = {key: value for key, value in kind.items() if key != "anyOf"}
+        if plain.get("default", "") in (None, {}):
+            del plain["default"]
         plain |= options[0] if len(options) == 1 else {"anyOf": options} if options else {}
         described = {"name": name, "in": "query", "required": name in kinds["required"], "schema": plain}
         if "description" in plain:
@@ -200,9 +199,6 @@ def _parameters(rule: str, names: list[str], operation: Operation, schemas: Json
         schema = {"type": "string", "enum": ["*"]} if what.startswith("*") else {"type": "string", "minLength": 1}
         parameters.append({"name": name, "in": "header", "required": False, "description": what, "schema": schema})
     return parameters
-
-
-_NO_DEFAULT: tuple[tuple[str, object], ...] = (("default", None), ("default", {}))
 
 
 def _responses(operation: Operation, config: Config) -> Json:
@@ -241,8 +237,7 @@ def _responses(operation: Operation, config: Config) -> Json:
     return responses
 
 
-Words = list[tuple[str, str]]
-"""A type in words, as pieces of text; each has the name of the schema that it links to, or ``""``."""
+Words = list[tuple[str, str]]  # a type in words, as pieces of text, each with the schema that it links to, if any
 
 
 @blueprint.get("/openapi.json")
@@ -311,7 +306,6 @@ def _words(kind: Json) -> Words:
 
 
 def _describe_limits(kind: Json) -> str:
-    """Return a type in words with its limits: the size of an array, the length of a string."""
     name = str({"array": "list", None: "anything"}.get(kind.get("type"), kind.get("type")))
     low, high = (
         next((kind[key] for key in (f"{end}imum", f"{end}Items", f"{end}Length") if key in kind), None)

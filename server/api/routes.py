@@ -1,7 +1,4 @@
-"""The JSON API.
-
-A cursor contains the number of hits before the page that it requests, a digest of the search, and manifest ids.
-"""
+"""The JSON API."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from struct import Struct
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 from flask import Blueprint, Response, g, request
@@ -21,14 +18,14 @@ from msgspec import UNSET
 from ...retrieval.domain import Span
 from ...retrieval.search import listings
 from ...retrieval.search.counting import facet_answers, total_answer
-from ...retrieval.search.evidence import Evidence
+from ...retrieval.search.evidence import Evidence, page_at
 from ...retrieval.search.federated import chosen_weights
 from ...retrieval.store.documents import checksum, state_of
 from .. import schemas
 from ..errors import BadInput
 from ..memory import charged_document
 from ..runtime import READY, ServedIndex, index_named, registry, suited_indexes
-from ..schemas import document_answer, from_body, from_query, json_answer, passage_place, query_text
+from ..schemas import document_answer, from_body, from_query, json_answer, query_text
 from ..search import answer, answer_of_many, query_errors_named, question_of
 from .batch import Batch
 from .operations import JSON, NDJSON, TEXT
@@ -39,10 +36,8 @@ if TYPE_CHECKING:
 blueprint = Blueprint("api", __name__)
 many = Blueprint("many", __name__)
 _Options = TypeVar("_Options", schemas.SearchRequest, schemas.SearchManyRequest)
-_HEAD = Struct(">I8s")
-"""The head of a cursor: the number of hits before the page, and a digest of the search. Manifest ids follow it."""
-_ID = 8
-"""The number of bytes of a manifest's id."""
+_HEAD = Struct(">I8s")  # of a cursor: the number of hits before the page, and a digest of the search
+_ID = 8  # the number of bytes of a manifest's id
 _SHOWING = frozenset("k hits qid offset cursor count facets highlight explain passages parse".split())
 """Options that may change from page to page, because they do not change the list itself. All others define the list."""
 _CHANGED = "the index has changed since the previous page: hits may be repeated or missing"
@@ -54,10 +49,8 @@ class Page(Generic[_Options]):
 
     served: dict[str, ServedIndex]
     options: _Options
-    search: bytes
-    """A digest of the options that define the list."""
-    most: int
-    """The maximum number of hits that a client may request, whatever the page size."""
+    search: bytes  # a digest of the options that define the list
+    most: int  # the maximum number of hits that a client may request, whatever the page size
     changed: frozenset[str] = frozenset()
 
     def cursor(self, hits: int) -> schemas.TextIfAny:
@@ -73,10 +66,7 @@ class Page(Generic[_Options]):
 
 
 def resume(weights: Mapping[str, float], options: _Options) -> Page[_Options]:
-    """Return a request to weighted indexes, continued at its cursor; raise BadInput if the cursor is of another search.
-
-    The last page ends at the maximum number of hits.
-    """
+    """Return a request to weighted indexes, continued at its cursor; raise BadInput if that is of another search."""
     served = {name: index_named(name) for name in weights}
     listed = [getattr(options, name) for name in options.__struct_fields__ if name not in _SHOWING]
     encoded = msgspec.json.encode((weights, listed), order="deterministic")
@@ -142,22 +132,22 @@ def _summary(served: ServedIndex) -> schemas.IndexSummary:
 def search_simply(name: str) -> Response:
     """Search with a query string; the answer has ``hits`` and Anserini's ``candidates``."""
     index_named(name)
-    parameters = from_query(request.args, schemas.SimpleSearch)
-    options = cast(schemas.SearchRequest, parameters.with_one_query())
-    return _answer_search(name, options, "hits" if parameters.k is None else "k", parameters)
+    return _answer_search(name, from_query(request.args, schemas.SimpleSearch))
 
 
 @blueprint.post("/v1/<name>/search")
 def search(name: str) -> Response:
     """Search with a JSON body."""
     index_named(name)
-    body = from_body(request_ctx.request, schemas.SearchRequest)
-    return _answer_search(name, body.with_one_query(), "k" if body.hits is None else "hits")
+    return _answer_search(name, from_body(request_ctx.request, schemas.SearchRequest))
 
 
-def _answer_search(
-    name: str, body: schemas.SearchRequest, k_name: str, simply: schemas.SimpleSearch | None = None
-) -> Response:
+def _answer_search(name: str, body: schemas.SearchRequest) -> Response:
+    if not (body.query or body.like):
+        raise BadInput("query", "is missing; give a query, or the id of a document as like")
+    if body.query and body.like:
+        raise BadInput("like", "replaces the query; leave out one of them")
+    k_name = body.merge_k()
     page = resume({name: 1.0}, body)
     options, served = page.options, page.served[name]
     question = question_of(options, served.index, k_name)
@@ -194,11 +184,11 @@ def _answer_search(
         "total": total_answer(result.total) if result.total else UNSET,
         "facets": facet_answers(result.facets) if options.facets else UNSET,
     }
-    if simply is None:
+    if not isinstance(body, schemas.SimpleSearch):
         return json_answer(schemas.SearchAnswer(**fields, query=query if query.parsed or query.like else UNSET))
     candidates = [
         schemas.Candidate(
-            docid=hit.docid, score=hit.score, rank=hit.rank, doc=_doc(served.index, hit.docid, simply.parse)
+            docid=hit.docid, score=hit.score, rank=hit.rank, doc=_doc(served.index, hit.docid, body.parse)
         )
         for hit in result.hits
     ]
@@ -227,11 +217,12 @@ def search_many() -> Response:
     weights = dict(names) if isinstance(names, dict) else dict.fromkeys(names, 1.0)
     with query_errors_named("indexes"):
         weights = chosen_weights(weights, weights)
-    page = resume(weights, body.with_one_k())
+    k_name = body.merge_k()
+    page = resume(weights, body)
     options, questions = page.options, {}
     for name, served in page.served.items():
         try:
-            questions[name] = question_of(options, served.index, "k" if body.hits is None else "hits")
+            questions[name] = question_of(options, served.index, k_name)
         except BadInput as error:
             raise error if error.field == "facets" else BadInput(error.field, f"{name}: {error.unnamed}") from None
     indexes = {name: served.index for name, served in page.served.items()}
@@ -295,12 +286,12 @@ def document(name: str, docid: str) -> Response:
     """Return a document with its passages."""
     served = index_named(name)
     body = document_answer(charged_document(served.index, docid))
+    passages = [
+        schemas.PassagePlace(number=number, page=page_at(body.metadata, start), start=start, end=end, text=text)
+        for _, number, start, end, text in served.index.passages(docid)
+    ]
     answer = schemas.DocumentWithPassages(
-        request_id=g.request_id,
-        index=name,
-        manifest_id=served.manifest_id,
-        document=body,
-        passages=[passage_place(passage, body.metadata) for passage in served.index.passages(docid)],
+        request_id=g.request_id, index=name, manifest_id=served.manifest_id, document=body, passages=passages
     )
     return _cacheable(json_answer(answer), document_state(served.index, docid))
 
@@ -326,11 +317,8 @@ def _doc(index: Index, docid: str, parse: bool) -> schemas.DocumentAnswer | str:
 
 
 def _cacheable(response: Response, state: str) -> Response:
-    """Add the ETag of a document's state to an answer; answer 304 if the client has that state.
-
-    The ETag is weak, because two answers with the same document have different request ids.
-    """
-    response.set_etag(state, weak=True)
+    """Add the ETag of a document's state to an answer; answer 304 if the client has that state."""
+    response.set_etag(state, weak=True)  # weak, because two answers with the same document have different request ids
     response.cache_control.no_cache = True
     response.make_conditional(request)
     return response
@@ -360,6 +348,6 @@ def ready() -> Response:
         for name, served in registry().indexes.items()
         if (of_index := served.index.shards())
     }
-    good = all(state == READY for state in states.values())
+    good = set(states.values()) <= {READY}
     health = schemas.Health(status="ok" if good else "unavailable", indexes=states, shards=shards or UNSET)
     return json_answer(health, 200 if good else 503)

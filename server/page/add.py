@@ -34,21 +34,18 @@ from .layout import blueprint, chosen_indexes, file_of, page_of, reason_of
 from .state import IndexNames, Language, PageState, read_parameters
 
 _TABLES = ("snippets", "claims", "claimreview", "webpages")
-_SEVERAL = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", *SHEETS, PDF)
-"""Endings of files that become several documents, or one with pages."""
+_SEVERAL = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", *SHEETS, PDF)  # several documents, or pages
 _LOOK_EVERY = 0.1
 _UNSAFE, _LONGEST_NAME = re.compile(r"[^\w. -]"), 60
 _UNFIT = re.compile(r"[\W_]+")
-_OF_ONE = ("docid", "title", "url", "date", "source", "topic")
-"""The fields of the form that a file of one document takes; several documents take the last two."""
+_OF_ONE = ("docid", "title", "url", "date", "source", "topic")  # several documents take only the last two
 _FIELDS = ("title", "text", "url", "date", "source", "language", "topic")
 
 
 class AddState(RequestFields):
     """The content of the form: a document or the HTML of a page, the action, and the claim for other tabs.
 
-    ``rows`` has the documents of a table or a PDF as a JSON list. ``column`` is a list such as ``text=Finding,
-    date=When``; a name without a field is the column of the text.
+    ``rows`` has the documents of a file as JSON. ``column`` is a list such as ``text=Finding, date=When``.
     """
 
     docid: str = ""
@@ -78,7 +75,7 @@ def add_page() -> tuple[str, int]:
     if may_write:
         check_key()  # so that a browser asks for the key before the user types anything
     try:
-        form = read_parameters(request.values, AddState, AddState.__struct_fields__)
+        form = read_parameters(request.values, AddState)
         served = chosen_indexes(PageState(index=form.index[:1]))[0]
         if request.method == "POST":
             # A browser sends the stored key even with a form of another site.
@@ -187,7 +184,6 @@ def _with_typed_fields(documents: list[Document], form: AddState) -> tuple[list[
 
 
 def _is_table(file: FileStorage) -> bool:
-    """Return whether a text file is surely a table, such as a spreadsheet's "Unicode Text"."""
     start = file.stream.read(LOOKED_AT)
     file.stream.seek(0)
     return (file.filename or "").lower().endswith(".txt") and is_table(start, shape_of_start(start))
@@ -226,7 +222,6 @@ def _extract(form: AddState, served: ServedIndex) -> None:
 
 
 def _page_document(content: bytes, name: str, language: str) -> Document:
-    """Return the main content of a web page or a text, read as ``factseek index webpages`` reads such a file."""
     if not content.strip():
         raise BadInput("file", f"{name[:80]} is empty")
     options = ReadOptions(language=language)

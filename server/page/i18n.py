@@ -15,10 +15,8 @@ from werkzeug.exceptions import RequestEntityTooLarge
 
 from ..runtime import registry
 
-LANGUAGES: Mapping[str, str] = {"en": "English", "ar": "العربية"}
-"""The languages of the page, each by its own name."""
-AGAIN = "to"
-"""The field with the parameters besides the text, in a form that replaces a link whose address is too long."""
+LANGUAGES: Mapping[str, str] = {"en": "English", "ar": "العربية"}  # the languages of the page, each by its own name
+AGAIN = "to"  # the field with the parameters besides the text, in a form that replaces a link whose address is too long
 _RIGHT_TO_LEFT = frozenset({"ar", "arc", "ckb", "dv", "fa", "he", "ps", "sd", "ug", "ur", "yi"})
 
 
@@ -74,10 +72,7 @@ def speech() -> Speech:
 
 
 def request_values() -> MultiDict[str, str]:
-    """Return the parameters of the current request, also those of a form in the place of a link.
-
-    If its body is too large to read, return only those of its address.
-    """
+    """Return the parameters of the current request, also those of a form in the place of a link."""
     try:
         values: MultiDict[str, str] = request.values
     except RequestEntityTooLarge:

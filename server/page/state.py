@@ -1,8 +1,4 @@
-"""The state of the search page, as its address describes it, and the addresses of related states.
-
-The address contains all choices, so it can be shared. A choice is a plain link or, if its address would be too long, a
-button of a form.
-"""
+"""The state of the search page, as its address describes it, and the addresses of related states."""
 
 from __future__ import annotations
 
@@ -25,17 +21,13 @@ from .i18n import LANGUAGES
 if TYPE_CHECKING:
     from ...retrieval.search.index import Index
 
-LIST, SIDE = "", "side"
-"""The views: a single list, or all rankings of an index side by side."""
+LIST, SIDE = "", "side"  # the views: a single list, or all rankings of an index side by side
 FOLDED, UNFOLDED = "", "none"
 DATE = "date"
 NEAR = "near"
-LONGEST_ADDRESS = 7_000
-"""The maximum number of characters of a link's address; a form replaces a longer link. The server reads 8,190."""
-LONGEST_CHOICES = 8_190
-"""The maximum number of characters of all choices in an address, without the query: each link repeats them."""
-MOST = {"index": 64, "filter": 200, "stages": 16}
-"""The parameters that may be repeated, each with its maximum number of values."""
+LONGEST_ADDRESS = 7_000  # the most characters of a link; a form replaces a longer one. The server reads 8,190
+LONGEST_CHOICES = 8_190  # the most characters of all choices without the query: each link repeats them
+MOST = {"index": 64, "filter": 200, "stages": 16}  # the parameters that may be repeated, and how often
 IndexNames = list[Annotated[str, Meta(max_length=64)]]
 Language = Annotated[str, Meta(max_length=20)]
 _Fields = TypeVar("_Fields", bound=RequestFields)
@@ -120,8 +112,7 @@ def address_of(endpoint: str, state: RequestFields) -> str:
 
 
 SEARCHED = tuple(name for name in PageState.__struct_fields__ if name != "passage")
-READ = PageState.__struct_fields__
-"""``SEARCHED`` are the parameters of the page of hits, ``READ`` those of the page of a document."""
+READ = PageState.__struct_fields__  # the parameters of the page of a document; SEARCHED are those of hits
 
 
 def read_state(parameters: MultiDict[str, str], known: Sequence[str] = SEARCHED) -> PageState:
@@ -141,9 +132,9 @@ def read_state(parameters: MultiDict[str, str], known: Sequence[str] = SEARCHED)
     return state
 
 
-def read_parameters(parameters: MultiDict[str, str], kind: type[_Fields], known: Sequence[str]) -> _Fields:
+def read_parameters(parameters: MultiDict[str, str], kind: type[_Fields], known: Sequence[str] = ()) -> _Fields:
     """Return the stripped parameters of a page, without empty ones; raise BadInput as :func:`read_state` does."""
-    values: dict[str, Any] = {}
+    values, known = dict[str, Any](), known or kind.__struct_fields__
     for name, texts in parameters.lists():
         if name not in known:
             reason = f"there is no parameter {name[:80]!r} on this page; the parameters are {', '.join(known)}"
