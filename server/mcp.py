@@ -42,8 +42,8 @@ from ..retrieval.terminal import say
 from .api import rankers
 from .app import create_app
 from .logs import log_to_stderr
+from .runtime import REGISTRY
 from .schemas import SearchRequest
-from .search import BESIDE
 from .serve import listen, url_of
 from .settings import Config
 
@@ -214,7 +214,7 @@ class AgentTools:
         evidence, verdict = self.search(claim, index, k, None, as_of), None
         if self.model is not None:
             where, settings = parse_filter([], as_of=as_of) if as_of else None, self.config.verdict
-            limit = Deadline(self.config.server.search_seconds, self.app.extensions[BESIDE])
+            limit = Deadline(self.config.server.search_seconds, self.app.extensions[REGISTRY].beside)
             finder = Finder(self.indexes[evidence.index], settings, where, limit)
             verifier = self.model.verifier(finder, settings, for_people=True)
             verdict = next(verifier.verify([Claim("claim", claim)]))

@@ -1,21 +1,17 @@
-"""Prometheus metrics: totals of requests and answers over all workers, and the state of the served indexes."""
+"""Totals of requests and answers over all workers, for Prometheus."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import accumulate
 from mmap import mmap
 from struct import Struct
 
 import msgspec
-from flask import Flask, Response, current_app
 
-from ..indexer.queue import bulks_waiting
 from .memory import SharedMemory
-from .runtime import READY, registry
 
-_COUNTS = "factseek.metrics"
 _SLOTS = 2_048
 _BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _SLOT = Struct(f"<255p{2 + len(_BOUNDS)}d")  # name and labels as JSON, the sum, the number of amounts up to each bound
@@ -79,51 +75,3 @@ class Counts:
                 lines += [f'{name}_bucket{{le="{bound}",{pairs}}} {count}' for bound, count in bounds]
                 lines += [f"{name}_count{{{pairs}}} {sum(times)}", f"{name}_sum{{{pairs}}} {total}"]
         return lines
-
-
-def register(app: Flask, counts: Counts) -> None:
-    """Serve ``/metrics``."""
-    app.extensions[_COUNTS] = counts
-
-    def answer() -> Response:
-        """Return the metrics in the text format of Prometheus."""
-        content = "\n".join([*counts.lines(), *_gauges(), ""])
-        return Response(content, content_type="text/plain; version=0.0.4; charset=utf-8")
-
-    app.add_url_rule("/metrics", "metrics", answer)
-
-
-def counts_of_app() -> Counts:
-    """Return the counts of the current application."""
-    counts: Counts = current_app.extensions[_COUNTS]
-    return counts
-
-
-def _gauges() -> list[str]:
-    lines, serving = list[str](), registry()
-
-    def gauge(name: str, says: str, values: Iterable[tuple[str, object]]) -> None:
-        lines.extend([f"# HELP factseek_{name} {says}", f"# TYPE factseek_{name} gauge"])
-        lines.extend(f"factseek_{name}{{{labels}}} {value}" for labels, value in values)
-
-    indexes = [(f'index="{name}"', served) for name, served in serving.indexes.items()]
-    ready = [(f'index="{name}"', int(state == READY)) for name, state in serving.states().items()]
-    gauge("index_ready", "Whether the index can be searched.", ready)
-    for what in ("documents", "passages"):
-        gauge(f"index_{what}", "What the index contains.", [(of, getattr(one.index.info, what)) for of, one in indexes])
-    waiting = [(of, bulks_waiting(one.index.info.place)) for of, one in indexes]
-    gauge("jobs_waiting", "Bulks that have not ended.", waiting)
-    manifests = [(f'{of},manifest="{one.manifest_id}"', 1) for of, one in indexes]
-    gauge("index_manifest", "The manifest that is served.", manifests)
-    replicas = [
-        (
-            f'{of},shard="{shard.name}",generation="{shard.generation}",state="{state}"',
-            sum(replica.state == state for replica in shard.replicas),
-        )
-        for of, one in indexes
-        for shard in one.index.shards()
-        for state in ("answers", "lost", "unasked")
-    ]
-    if replicas:
-        gauge("shard_replicas", "Replicas by the result of the last request to them.", replicas)
-    return lines

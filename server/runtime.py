@@ -14,6 +14,7 @@ import subprocess
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -39,10 +40,12 @@ from ..retrieval.subprocesses import command as child_command
 from ..retrieval.subprocesses import environment
 from .errors import UnknownIndexError
 from .memory import give_memory_back
+from .metrics import Counts
 from .settings import Config
 
 if TYPE_CHECKING:
     from ..retrieval.search.index import Index
+    from .api.rankers import ServedRanker, ServedVerdicts
 
 REGISTRY = "factseek"  # the key in app.extensions for the IndexRegistry
 READY = "ready"
@@ -73,15 +76,19 @@ class ServedIndex:
 class IndexRegistry:
     """The configuration, the served indexes, and the state of each. Safe for threads."""
 
-    def __init__(self, config: Config, indexes: Mapping[str, Index]) -> None:
+    def __init__(self, config: Config, indexes: Mapping[str, Index], counts: Counts | None = None) -> None:
         """Serve open indexes; raise ConfigError if one has an invalid name."""
         self.config = config
+        self.counts = counts or Counts()
         self._served: dict[str, ServedIndex] = {}
         self.indexes: Mapping[str, ServedIndex] = MappingProxyType(self._served)  # by name
         self.reloader: IndexReloader | None = None  # without it, the indexes opened at the start stay
         self.writers: Writers | None = None  # starts the writers of the indexes, if writing is allowed
         self.failed: dict[str, bool] = {}  # the names of indexes that could not answer a request
         self.recorded: dict[str, str] = {}  # the last known state of each index: READY, UNAVAILABLE or GONE
+        self.rankers: Mapping[str, ServedRanker] = {}
+        self.verdicts: Mapping[str, ServedVerdicts] = {}
+        self.beside = ThreadPoolExecutor(config.server.threads, "search")  # for calls that cannot be interrupted
         self._asking = threading.Lock()
         for name, index in indexes.items():
             self.publish(checked_name(name), index)

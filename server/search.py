@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from concurrent.futures import Executor
 from contextlib import contextmanager
 from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
-from flask import current_app, g
+from flask import g
 from msgspec.structs import asdict, replace
 
 from ..retrieval import stages
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from ..retrieval.search.index import Index
 
 KEEP: Final = "keep"  # the value of undated that keeps undated documents under a date bound
-BESIDE = "factseek.beside"  # the key in app.extensions for the threads of calls that cannot be interrupted
 
 
 class TimedOutError(RefusedError):
@@ -147,8 +145,8 @@ def query_errors_named(query_name: str = "query") -> Iterator[None]:
 
 def limit_of(queries: int = 1) -> Deadline:
     """Return the deadline of a search that starts now and has this many queries."""
-    beside: Executor = current_app.extensions[BESIDE]
-    return Deadline(registry().config.server.search_seconds * queries, beside, answer_memory())
+    serving = registry()
+    return Deadline(serving.config.server.search_seconds * queries, serving.beside, answer_memory())
 
 
 def note_search(query: str | list[str], timed: Any = None) -> None:

@@ -24,7 +24,6 @@ from . import schemas
 from .api.routes import document_state
 from .auth import check_key
 from .errors import BadInput, RefusedError
-from .metrics import counts_of_app
 from .runtime import ServedIndex, index_named, registry
 from .schemas import DocumentRequest, body_of, from_body, from_query, json_answer
 
@@ -122,7 +121,7 @@ def perform(served: ServedIndex, change: Change) -> Result:
             sleep(_LOOK_EVERY)
     if (result := outcome.result) == "failed":
         raise NotWrittenError(f"the change was not made: {outcome.error}")
-    counts_of_app().add((("writes_total", served.name, result), 1))
+    registry().counts.add((("writes_total", served.name, result), 1))
     if result == "conflict":
         raise ConditionError("the document is not in the state that the request requires")
     if result == "absent":

@@ -142,7 +142,7 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
         "api.describe_index": Operation("Indexes", schemas.IndexAnswer, problems=(404,)),
         "api.live": Operation("Operation", schemas.Health),
         "api.ready": Operation("Operation", schemas.Health, also={503: schemas.Health}),
-        "metrics": Operation("Operation", other={TEXT: "for Prometheus; totals over all workers"}),
+        "api.metrics": Operation("Operation", other={TEXT: "for Prometheus; totals over all workers"}),
     }
 )
 """The operations by endpoint, in the order of the OpenAPI document."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic, perf_counter
@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
-from flask import Blueprint, Response, current_app, g, request
+from flask import Blueprint, Response, g, request
 from numpy.typing import NDArray
 
 from ...claims import settings as claims
@@ -40,7 +40,6 @@ from ..settings import Config
 if TYPE_CHECKING:
     from ...retrieval.search.index import Index
 
-RANKERS, VERDICTS = "factseek.rankers", "factseek.verdicts"
 _AT_ONCE = 16  # the number of statements to score between two checks of the time limit; 16 take about 0.1 seconds
 blueprint = Blueprint("claims", __name__)
 _log = logging.getLogger("factseek.server")
@@ -105,17 +104,16 @@ def open_verdicts(config: Config, *, strict: bool = False) -> dict[str, ServedVe
 
 def judge_of(index: Index, config: Config, where: Filter | None) -> tuple[ServedVerdicts, Verifier] | None:
     """Return the first model that was trained with an index like ``index``, and its verifier for ``index``; or None."""
-    models: Mapping[str, ServedVerdicts] = current_app.extensions[VERDICTS]
-    finder = Finder(index, config.verdict, where, limit_of())
-    for served in models.values():
+    for served in registry().verdicts.values():
         with suppress(QueryError):
+            finder = Finder(index, config.verdict, where, limit_of())
             return served, served.learned.verifier(finder, config.verdict, for_people=True)
     return None
 
 
-def _ranker_named(name: str | None, configured: Mapping[str, str]) -> ServedRanker:
-    rankers: Mapping[str, ServedRanker] = current_app.extensions[RANKERS]
-    known = {**configured, **rankers}
+def _ranker_named(name: str | None) -> ServedRanker:
+    rankers = registry().rankers
+    known = {**registry().config.server.rankers, **rankers}
     if not known:
         raise UnknownRankerError(
             "no ranker is served: train one (factseek rank … --save FILE) and add it under server.rankers, or start "
@@ -164,7 +162,7 @@ def rank_claims() -> Response:
 def ranked_claims(body: RankRequest) -> RankAnswer:
     """Return the claims of a request, ranked and explained; raise UnknownRankerError, BadInput or TimedOutError."""
     settings = registry().config.server
-    served = _ranker_named(body.ranker, settings.rankers)
+    served = _ranker_named(body.ranker)
     manifest, languages = served.learned.manifest, served.learned.manifest.languages
     if not 1 <= len(body.claims) <= settings.max_claims:
         raise BadInput("claims", f"1 to {settings.max_claims} claims can be ranked at once, not {len(body.claims)}")

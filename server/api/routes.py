@@ -15,6 +15,7 @@ from flask import Blueprint, Response, g, request
 from flask.globals import request_ctx
 from msgspec import UNSET
 
+from ...indexer.queue import bulks_waiting
 from ...retrieval.domain import Span
 from ...retrieval.search import listings
 from ...retrieval.search.counting import facet_answers, total_answer
@@ -351,3 +352,37 @@ def ready() -> Response:
     good = set(states.values()) <= {READY}
     health = schemas.Health(status="ok" if good else "unavailable", indexes=states, shards=shards or UNSET)
     return json_answer(health, 200 if good else 503)
+
+
+@blueprint.get("/metrics")
+def metrics() -> Response:
+    """Return the metrics in the text format of Prometheus."""
+    serving = registry()
+    lines = serving.counts.lines()
+
+    def gauge(name: str, says: str, values: Iterable[tuple[str, object]]) -> None:
+        lines.extend([f"# HELP factseek_{name} {says}", f"# TYPE factseek_{name} gauge"])
+        lines.extend(f"factseek_{name}{{{labels}}} {value}" for labels, value in values)
+
+    indexes = [(f'index="{name}"', served) for name, served in serving.indexes.items()]
+    ready = [(f'index="{name}"', int(state == READY)) for name, state in serving.states().items()]
+    gauge("index_ready", "Whether the index can be searched.", ready)
+    for what in ("documents", "passages"):
+        gauge(f"index_{what}", "What the index contains.", [(of, getattr(one.index.info, what)) for of, one in indexes])
+    waiting = [(of, bulks_waiting(one.index.info.place)) for of, one in indexes]
+    gauge("jobs_waiting", "Bulks that have not ended.", waiting)
+    manifests = [(f'{of},manifest="{one.manifest_id}"', 1) for of, one in indexes]
+    gauge("index_manifest", "The manifest that is served.", manifests)
+    replicas = [
+        (
+            f'{of},shard="{shard.name}",generation="{shard.generation}",state="{state}"',
+            sum(replica.state == state for replica in shard.replicas),
+        )
+        for of, one in indexes
+        for shard in one.index.shards()
+        for state in ("answers", "lost", "unasked")
+    ]
+    if replicas:
+        gauge("shard_replicas", "Replicas by the result of the last request to them.", replicas)
+    content = "\n".join([*lines, ""])
+    return Response(content, content_type="text/plain; version=0.0.4; charset=utf-8")
