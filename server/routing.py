@@ -73,11 +73,8 @@ def networks_of(addresses: Sequence[str]) -> list[IPv4Network | IPv6Network]:
         try:
             networks.append(ip_network(address, strict=False))
         except ValueError:
-            what, remedy = (
-                f"{address[:80]!r} is not an address of a proxy",
-                "write it as 10.0.0.1, 10.0.0.0/8 or fd00::/8",
-            )
-            raise ConfigError(what, place="server.trusted_proxies", remedy=remedy) from None
+            what, remedy = "is not an address of a proxy", "write it as 10.0.0.1, 10.0.0.0/8 or fd00::/8"
+            raise ConfigError(f"{address[:80]!r} {what}", place="server.trusted_proxies", remedy=remedy) from None
     return networks
 
 

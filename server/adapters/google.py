@@ -145,7 +145,7 @@ def google_claims_search(body: GoogleSearch) -> GoogleClaims:
         since=f"{body.maxAgeDays} days" if body.maxAgeDays else "",
     )
     try:
-        page = resume({configured_index().name: 1.0}, wanted)
+        page = resume([configured_index()], wanted)
     except BadInput as error:
         if error.field != "cursor":
             raise

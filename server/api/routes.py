@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import blake2b
 from struct import Struct
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -52,7 +52,7 @@ class Page(Generic[_Options]):
     options: _Options
     search: bytes  # a digest of the options that define the list
     most: int  # the maximum number of hits that a client may request, whatever the page size
-    changed: frozenset[str] = frozenset()
+    changed: frozenset[str]
 
     def cursor(self, hits: int) -> schemas.TextIfAny:
         """Return the cursor for the page after ``hits`` hits; UNSET if the client may request no more hits."""
@@ -66,36 +66,36 @@ class Page(Generic[_Options]):
         return "; ".join(filter(None, (note, _CHANGED if name in self.changed else "")))
 
 
-def resume(weights: Mapping[str, float], options: _Options) -> Page[_Options]:
-    """Return a request to weighted indexes, continued at its cursor; raise BadInput if that is of another search."""
-    served = {name: index_named(name) for name in weights}
+def resume(
+    served: Iterable[ServedIndex], options: _Options, weights: Mapping[str, float] | None = None
+) -> Page[_Options]:
+    """Return a request to indexes, continued at its cursor; raise BadInput if the cursor is of another search."""
+    indexes = {one.name: one for one in served}
     listed = [getattr(options, name) for name in options.__struct_fields__ if name not in _SHOWING]
-    encoded = msgspec.json.encode((weights, listed), order="deterministic")
-    most = min(one.index.settings.search.max_k for one in served.values())
-    page = Page(served, options, blake2b(encoded, digest_size=8).digest(), most)
-    if not options.cursor:
-        return page
-    if options.offset:
-        raise BadInput("offset", "cursor and offset exclude each other; leave out one of them")
-    try:
-        packed = urlsafe_b64decode(options.cursor + "=" * (-len(options.cursor) % 4))
-    except ValueError:
-        packed = b""
-    ids = packed[_HEAD.size :]
-    if not ids or len(ids) % _ID or _text(packed) != options.cursor:
-        raise BadInput("cursor", "is not a cursor; use the cursor of an answer unchanged")
-    hits, made_for = _HEAD.unpack(packed[: _HEAD.size])
-    if made_for != page.search or len(ids) != len(served) * _ID:
-        reason = "belongs to another search or index; send it with the query and options of the previous page"
-        raise BadInput("cursor", reason)
-    if hits >= most:
-        raise BadInput("cursor", f"continues after {hits} hits, but this server returns only the first {most}")
-    then = [ids[start : start + _ID].hex() for start in range(0, len(ids), _ID)]
-    changed = {name for name, id_ in zip(sorted(served), then, strict=True) if served[name].manifest_id != id_}
-    k = options.k or next(iter(served.values())).index.settings.search.k
-    if k <= most:
-        k = min(k, most - hits)
-    return replace(page, options=msgspec.structs.replace(options, offset=hits, k=k), changed=frozenset(changed))
+    encoded = msgspec.json.encode((weights or dict.fromkeys(indexes, 1.0), listed), order="deterministic")
+    search, changed = blake2b(encoded, digest_size=8).digest(), set[str]()
+    settings = [one.index.settings.search for one in indexes.values()]
+    most = min(each.max_k for each in settings)
+    if options.cursor:
+        if options.offset:
+            raise BadInput("offset", "cursor and offset exclude each other; leave out one of them")
+        try:
+            packed = urlsafe_b64decode(options.cursor + "=" * (-len(options.cursor) % 4))
+        except ValueError:
+            packed = b""
+        ids = [packed[start : start + _ID].hex() for start in range(_HEAD.size, len(packed), _ID)]
+        if not ids or len(ids[-1]) < 2 * _ID or _text(packed) != options.cursor:
+            raise BadInput("cursor", "is not a cursor; use the cursor of an answer unchanged")
+        hits, made_for = _HEAD.unpack_from(packed)
+        if made_for != search or len(ids) != len(indexes):
+            reason = "belongs to another search or index; send it with the query and options of the previous page"
+            raise BadInput("cursor", reason)
+        if hits >= most:
+            raise BadInput("cursor", f"continues after {hits} hits, but this server returns only the first {most}")
+        changed = {name for name, id_ in zip(sorted(indexes), ids, strict=True) if indexes[name].manifest_id != id_}
+        k = options.k or settings[0].k
+        options = msgspec.structs.replace(options, offset=hits, k=min(k, most - hits) if k <= most else k)
+    return Page(indexes, options, search, most, frozenset(changed))
 
 
 def _text(packed: bytes) -> str:
@@ -132,25 +132,23 @@ def _summary(served: ServedIndex) -> schemas.IndexSummary:
 @blueprint.get("/v1/<name>/search")
 def search_simply(name: str) -> Response:
     """Search with a query string; the answer has ``hits`` and Anserini's ``candidates``."""
-    index_named(name)
-    return _answer_search(name, from_query(request.args, schemas.SimpleSearch))
+    return _answer_search(index_named(name), from_query(request.args, schemas.SimpleSearch))
 
 
 @blueprint.post("/v1/<name>/search")
 def search(name: str) -> Response:
     """Search with a JSON body."""
-    index_named(name)
-    return _answer_search(name, from_body(request_ctx.request, schemas.SearchRequest))
+    return _answer_search(index_named(name), from_body(request_ctx.request, schemas.SearchRequest))
 
 
-def _answer_search(name: str, body: schemas.SearchRequest) -> Response:
+def _answer_search(served: ServedIndex, body: schemas.SearchRequest) -> Response:
     if not (body.query or body.like):
         raise BadInput("query", "is missing; give a query, or the id of a document as like")
     if body.query and body.like:
         raise BadInput("like", "replaces the query; leave out one of them")
-    k_name = body.merge_k()
-    page = resume({name: 1.0}, body)
-    options, served = page.options, page.served[name]
+    k_name, name = body.merge_k(), served.name
+    page = resume([served], body)
+    options = page.options
     question = question_of(options, served.index, k_name)
     # Most clients accept anything, which means JSON.
     wanted = options.format or listings.JSON
@@ -219,7 +217,7 @@ def search_many() -> Response:
     with query_errors_named("indexes"):
         weights = chosen_weights(weights, weights)
     k_name = body.merge_k()
-    page = resume(weights, body)
+    page = resume(map(index_named, weights), body, weights)
     options, questions = page.options, {}
     for name, served in page.served.items():
         try:

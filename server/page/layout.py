@@ -103,9 +103,8 @@ def state_parameters() -> MultiDict[str, str]:
     if request.method in READING:
         return request.args
     form = MultiDict(request.form)
-    again = form.poplist(AGAIN)[-1:] or [""]
-    further = parse_qsl(again[0].partition("?")[2])
-    return MultiDict([*form.items(multi=True), *further])
+    *_, again = "", *form.poplist(AGAIN)
+    return MultiDict([*form.items(multi=True), *parse_qsl(again.partition("?")[2])])
 
 
 def short_of(address: str) -> Response | None:
@@ -163,7 +162,6 @@ def problem_page(problem: Problem) -> str:
     before_its_key = bool(registry().config.server.keys) and "caller" not in g
     box = {} if before_its_key or problem.status in _NO_BOX else box_of(PageState())
 
-    def address(endpoint: str, **values: str) -> str:
-        return addresses.build(endpoint, values)
-
-    return render_template("problem.html", problem=problem, url_for=address, **box)
+    return render_template(
+        "problem.html", problem=problem, url_for=lambda endpoint, **values: addresses.build(endpoint, values), **box
+    )

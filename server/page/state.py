@@ -22,9 +22,7 @@ if TYPE_CHECKING:
     from ...retrieval.search.index import Index
 
 LIST, SIDE = "", "side"  # the views: a single list, or all rankings of an index side by side
-FOLDED, UNFOLDED = "", "none"
-DATE = "date"
-NEAR = "near"
+FOLDED, UNFOLDED, NEAR, DATE = "", "none", "near", "date"
 LONGEST_ADDRESS = 7_000  # the most characters of a link; a form replaces a longer one. The server reads 8,190
 LONGEST_CHOICES = 8_190  # the most characters of all choices without the query: each link repeats them
 MOST = {"index": 64, "filter": 200, "stages": 16}  # the parameters that may be repeated, and how often
@@ -82,19 +80,9 @@ class PageState(RequestFields):
     def options(self, index: Index) -> SearchOptions:
         """Return the options of a search of ``index``; group near-duplicates if the index and state allow."""
         folds = self.collapse == NEAR or (self.collapse == FOLDED and index.info.published.has_signatures)
-        options = {
-            "as_of": self.as_of,
-            "since": self.since,
-            "undated": self.undated or "drop",
-            "filter": self.filter,
-            "profile": self.profile or None,
-            "retriever": self.retriever or None,
-            "stages": self.stages or None,
-            "collapse": NEAR if folds else None,
-            "sort": self.sort or None,
-            "k": self.hits or None,
-        }
-        return msgspec.convert(options, SearchOptions)
+        same = ("as_of", "since", "undated", "filter", "profile", "retriever", "stages", "sort")
+        options = {name: value for name in same if (value := getattr(self, name))}
+        return msgspec.convert({**options, "collapse": NEAR if folds else None, "k": self.hits or None}, SearchOptions)
 
 
 class PlainState(PageState):
@@ -126,8 +114,8 @@ def read_state(parameters: MultiDict[str, str], known: Sequence[str] = SEARCHED)
     }
     if sum(lengths.values()) > LONGEST_CHOICES:
         longest = max(lengths, key=lengths.__getitem__)
-        reason = f"fills {lengths[longest]:,} characters of the address, but all options together may fill only"
-        reason = f"{reason} {LONGEST_CHOICES:,}; leave some out"
+        most = f"all options together may fill only {LONGEST_CHOICES:,}; leave some out"
+        reason = f"fills {lengths[longest]:,} characters of the address, but {most}"
         raise BadInput(longest, reason, f"{longest}: {reason}")
     return state
 
