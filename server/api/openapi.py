@@ -237,9 +237,6 @@ def _responses(operation: Operation, config: Config) -> Json:
     return responses
 
 
-Words = list[tuple[str, str]]  # a type in words, as pieces of text, each with the schema that it links to, if any
-
-
 @blueprint.get("/openapi.json")
 def openapi_document() -> Response:
     """Return the OpenAPI 3.1 document."""
@@ -250,20 +247,10 @@ def openapi_document() -> Response:
 def docs_page() -> str:
     """Return the OpenAPI document as a page."""
     described = _served_document()
-    schemas = {}
-    for name, schema in described["components"]["schemas"].items():
-        required, properties = schema.get("required", ()), schema.get("properties", {})
-        schemas[name] = schema, [_field(field, kind, field in required) for field, kind in properties.items()]
-    operations = []
-    for address, methods in described["paths"].items():
-        for method, operation in methods.items():
-            parameters = [
-                _field(each["name"], {**each["schema"], "description": each.get("description", "")}, each["required"])
-                for each in operation["parameters"]
-            ]
-            operations.append((address, method, operation, parameters, _curl(address, operation)))
+    paths = described["paths"].items()
+    operations = [(address, *each) for address, methods in paths for each in methods.items()]
     return render_template(
-        "docs.html", about=described["info"], operations=operations, schemas=schemas, name_of=name_of
+        "docs.html", described=described, operations=operations, name_of=name_of, words_of=_words, curl_of=_curl
     )
 
 
@@ -282,15 +269,8 @@ def name_of(reference: Mapping[str, Any]) -> str:
     return str(reference["$ref"]).rpartition("/")[2]
 
 
-def _field(name: str, kind: Json, required: bool) -> Json:
-    default = kind.get("default")
-    default_text = "" if default in (None, "", []) else msgspec.json.encode(default).decode()
-    described = {"default": default_text, "description": kind.get("description", "")}
-    return {"name": name, "words": _words(kind), "required": required, **described}
-
-
-def _words(kind: Json) -> Words:
-    """Return a schema in words: ``integer, 1 to 50``, ``list of Evidence``, ``string or null``."""
+def _words(kind: Json) -> list[tuple[str, str]]:
+    """Return a schema in words, such as ``list of Evidence``: pieces of text, each with the schema that it links to."""
     if "$ref" in kind:
         return [(name_of(kind), name_of(kind))]
     if "anyOf" in kind:
