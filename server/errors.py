@@ -155,7 +155,10 @@ def answer(error: Exception) -> Response | HTTPException:
         own = problem.status if problem.error == "not-found" else spoken.statuses.get(problem.status, problem.status)
         body = msgspec.json.encode(spoken.failure.of(msgspec.structs.replace(problem, status=own)))
         response = Response(body, own, mimetype="application/json")
-    elif _is_read_by_a_person():
+    elif (
+        not request.path.startswith(("/v1/", "/livez", "/readyz"))
+        and request.accept_mimetypes.best_match(["application/json", "text/html"], "application/json") == "text/html"
+    ):  # a person reads it
         response = Response(current_app.extensions[_PAGE](problem), problem.status, mimetype="text/html")
     else:
         response = Response(msgspec.json.encode(problem), problem.status, mimetype="application/problem+json")
@@ -193,10 +196,3 @@ def _problem_of(error: Exception) -> Problem:
 def slug_of(status: int) -> str:
     """Return the ``error`` slug of a status that has no error class."""
     return _HTTP[status][0] if status in _HTTP else HTTPStatus(status).phrase.lower().replace(" ", "-")
-
-
-def _is_read_by_a_person() -> bool:
-    if request.path.startswith(("/v1/", "/livez", "/readyz")):
-        return False
-    offered = ["application/json", "text/html"]
-    return request.accept_mimetypes.best_match(offered, "application/json") == "text/html"

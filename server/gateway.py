@@ -12,7 +12,7 @@ import asyncio
 import io
 import logging
 import sys
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import lru_cache
@@ -167,8 +167,7 @@ class Gateway:
         self._streams += 1
         gone = loop.create_task(receive())
         try:
-            await send(_head(answer))
-            await send({"type": "http.response.body", "body": answer.body, "more_body": True})
+            await _begin(answer, send, more=True)
             more = True
             while more and not gone.done():
                 piece, more, waits = await loop.run_in_executor(pool, _next_pieces, answer.rest or ())
@@ -193,8 +192,7 @@ class Gateway:
             return
         # Closing at once would discard the answer while the client is still sending.
         answer.headers.append((b"connection", b"close"))
-        await send(_head(answer))
-        await send({"type": "http.response.body", "body": answer.body, "more_body": True})
+        await _begin(answer, send, more=True)
         with suppress(TimeoutError):
             async with asyncio.timeout(LAST_CALL):
                 while (await receive()).get("more_body"):
@@ -283,7 +281,7 @@ def _close(answer: _Answer) -> None:
         _log.exception("an answer could not be closed")
 
 
-def _noting_gone(send: Callable[[dict[str, Any]], Awaitable[None]]) -> Callable[[dict[str, Any]], Awaitable[None]]:
+def _noting_gone(send: Any) -> Any:
     async def send_checked(message: dict[str, Any]) -> None:
         try:
             await send(message)
@@ -295,14 +293,14 @@ def _noting_gone(send: Callable[[dict[str, Any]], Awaitable[None]]) -> Callable[
     return send_checked
 
 
-def _head(answer: _Answer) -> dict[str, Any]:
-    return {"type": "http.response.start", "status": answer.status, "headers": answer.headers}
+async def _begin(answer: _Answer, send: Any, *, more: bool) -> None:
+    await send({"type": "http.response.start", "status": answer.status, "headers": answer.headers})
+    await send({"type": "http.response.body", "body": answer.body, "more_body": more})
 
 
-async def _send_whole(answer: _Answer, send: Callable[[dict[str, Any]], Awaitable[None]]) -> None:
+async def _send_whole(answer: _Answer, send: Any) -> None:
     """Send an answer. If it is large, return after the client has read most of it."""
     large = len(answer.body) > _LARGE_ANSWER
-    await send(_head(answer))
-    await send({"type": "http.response.body", "body": answer.body, "more_body": large})
+    await _begin(answer, send, more=large)
     if large:
         await send({"type": "http.response.body", "body": b""})

@@ -105,10 +105,10 @@ def answer(index: Index, question: Question, query_name: str = "query") -> Answe
     return result
 
 
-def whole_answer(index: Index, question: Question, query_name: str = "query") -> Answer:
-    """Answer as :func:`answer` does, but raise PartMissingError or TimedOutError if a part is missing."""
+def whole_answer(index: Index, query: str, search: Search, query_name: str = "query") -> Answer:
+    """Answer as :func:`answer` does, without highlights; raise PartMissingError or TimedOutError if a part lacks."""
     began = monotonic()
-    result = answer(index, question, query_name)
+    result = answer(index, Question(query, search, highlight=False), query_name)
     check_whole(index, began)
     if late := losing_hits(result.missing):
         raise TimedOutError(f"{', '.join(late)} took too long, so the answer would be incomplete; try again")

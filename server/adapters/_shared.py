@@ -14,7 +14,6 @@ from ...retrieval.deadline import Deadline
 from ...retrieval.domain import Document
 from ...retrieval.encoders.cross_encoder import OnnxCrossEncoder as ReRanker
 from ...retrieval.errors import QueryError
-from ...retrieval.search.answer import Question
 from ...retrieval.search.evidence import AnswerPart, Evidence
 from ..errors import BadInput, Problem, RefusedError
 from ..runtime import registry
@@ -34,17 +33,12 @@ def hits_of(
     index: Index, query: str, options: SearchOptions, k_name: str = "k", *, query_name: str = "query"
 ) -> list[Evidence]:
     """Return the evidence for a query, without highlights; errors name the client's fields for ``k`` and the query."""
-    search = search_of(options, index, k_name=k_name)
-    return whole_answer(index, Question(query, search, highlight=False), query_name).hits
+    return whole_answer(index, query, search_of(options, index, k_name), query_name).hits
 
 
 def text_of(document: Document) -> str:
     """Return the text that is indexed for a document: its title, if any, and its text on the next line."""
     return f"{document.title}\n{document.text}" if document.title else document.text
-
-
-class NoReRankerError(RefusedError):
-    """No re-ranker, a model that reads query and passage together, is configured."""
 
 
 class RerankedText(NamedTuple):
@@ -60,11 +54,11 @@ class RerankedText(NamedTuple):
 
 
 def re_ranker() -> ReRanker:
-    """Return the re-ranker of the index of the request's adapter; raise NoReRankerError if none is configured."""
+    """Return the re-ranker of the index of the request's adapter; raise RefusedError if none is configured."""
     try:
         return configured_index().index.re_ranker
     except QueryError as error:
-        raise NoReRankerError(f"this server has no re-ranker: {error.remedy}") from None
+        raise RefusedError(f"this server has no re-ranker: {error.remedy}") from None
 
 
 def check_count(field: str, texts: Sequence[object], what: str = "texts can be re-ranked") -> None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from ...retrieval.config import Positive
-from ...retrieval.search.answer import Question
 from ...retrieval.search.evidence import AnswerPart
 from ..errors import BadInput
 from ..runtime import registry
@@ -64,7 +63,7 @@ def search_r1_retrieve(body: SearchR1Queries) -> SearchR1Answer:
     texts = {query: query[:longest] for query in body.queries if resolved.has_words(query[:longest])}
     found: dict[str, list[Any]] = {}
     for query, text in texts.items():  # a request often repeats a query; search only once
-        hits = whole_answer(index, Question(text, search, highlight=False), "queries").hits
+        hits = whole_answer(index, text, search, "queries").hits
         documents = [
             SearchR1Document(id=hit.docid, contents=f'"{hit.title or hit.docid}"\n{hit.passage.text}') for hit in hits
         ]

@@ -23,9 +23,8 @@ _RIGHT_TO_LEFT = frozenset({"ar", "arc", "ckb", "dv", "fa", "he", "ps", "sd", "u
 @lru_cache
 def texts(language: str) -> Mapping[str, str]:
     """Return the translations of a language by their English texts; English has no table."""
-    table: dict[str, str] = {}
-    if language != "en":
-        table = json.loads(Path(__file__).with_name("texts").joinpath(f"{language}.json").read_text("utf-8"))
+    path = Path(__file__).with_name("texts") / f"{language}.json"
+    table: dict[str, str] = {} if language == "en" else json.loads(path.read_text("utf-8"))
     return table
 
 
@@ -38,11 +37,6 @@ class Speech(NamedTuple):
     def direction(self) -> str:
         """The HTML ``dir`` of the whole page."""
         return direction_of(self.language)
-
-    @property
-    def arrow_back(self) -> str:
-        """An arrow that points back."""
-        return "→" if self.direction == "rtl" else "←"
 
     def __call__(self, text: str, **values: object) -> str:
         """Return the translation of an English text, with the value of each ``{name}`` filled in."""

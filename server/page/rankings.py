@@ -7,7 +7,6 @@ Facets next to the hits, and chips of active choices, link to the state with or 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,9 +18,9 @@ from ...retrieval.domain import Hit, Part, Total
 from ...retrieval.errors import FactseekError
 from ...retrieval.filters import FIELDS
 from ...retrieval.retrievers import RetrieverKind
-from ...retrieval.search.answer import Question, Took
+from ...retrieval.search.answer import Answer, Question, Took
 from ...retrieval.search.evidence import Evidence
-from ...retrieval.search.federated import INDEX, counts_of_many
+from ...retrieval.search.federated import INDEX, FederatedAnswer, counts_of_many
 from ...retrieval.search.options import Search
 from ...retrieval.search.query_syntax import QUERY, query_parts
 from ..errors import BadInput
@@ -116,43 +115,32 @@ def ranking(searches: Sequence[IndexSearch], retriever: str = "") -> ShownRankin
     # The page itself makes the remark on dates.
     notes = [part.served.index.note(part.text, part.search._replace(where=None)) for part in searches]
     note = " ".join(dict.fromkeys(filter(None, notes)))
+    result: Answer | FederatedAnswer
     if len(searches) == 1:
         index = searches[0].served.index
         result = answer(index, searches[0].question)
+        name, late, approximate = result.retriever, tuple(dict.fromkeys(result.missing)), result.approximate
         why = reasons(index, result.text, result.search, result.ranked, limit_of())
-        return ShownRanking(
-            result.retriever,
-            result.hits,
-            why,
-            result.took,
-            result.more,
-            note,
-            tuple(dict.fromkeys(result.missing)),
-            approximate=result.approximate,
-            bears=any(map(partial(_bears, index, result.text), result.hits, why)),
-        )
-    indexes = {part.served.name: part.served.index for part in searches}
-    questions = {part.served.name: part.question for part in searches}
-    merged = answer_of_many(indexes, questions, dict.fromkeys(indexes, 1.0))
-    limit, of_each, text_of = limit_of(), {}, {part.served.name: part.text for part in searches}
-    for part in searches:
-        name, own = part.served.name, [of for of in merged.ranked if of.name == part.served.name]
-        alone, hits, ranks = part.search._replace(offset=0, sort=""), [of.hit for of in own], [of.rank for of in own]
-        of_each[name] = iter(reasons(indexes[name], part.text, alone, hits, limit, ranks=ranks))
-    why = [next(of_each[of.name]) for of in merged.ranked]
+        asked = [(index, result.text)] * len(result.hits)
+    else:
+        indexes = {part.served.name: part.served.index for part in searches}
+        questions = {part.served.name: part.question for part in searches}
+        result = answer_of_many(indexes, questions, dict.fromkeys(indexes, 1.0))
+        name, late = retriever or MANY, tuple(each for each, part in result.indexes.items() if part.missing)
+        approximate = any(part.resolved.approximate for part in result.indexes.values())
+        limit, of_each, texts = limit_of(), {}, {part.served.name: part.text for part in searches}
+        for served, _, text, search in searches:
+            own = [of for of in result.ranked if of.name == served.name]
+            alone, hits, ranks = search._replace(offset=0, sort=""), [of.hit for of in own], [of.rank for of in own]
+            of_each[served.name] = iter(reasons(served.index, text, alone, hits, limit, ranks=ranks))
+        why = [next(of_each[of.name]) for of in result.ranked]
+        asked = [(indexes[of.name], texts[of.name]) for of in result.ranked]
+    bears = any(
+        index.bears(text, {by: part.score for by, part in hit.retrievers.items()}, [word for word, _ in reason.words])
+        for (index, text), hit, reason in zip(asked, result.hits, why, strict=True)
+    )
     return ShownRanking(
-        retriever or MANY,
-        merged.hits,
-        why,
-        merged.took,
-        merged.more,
-        note,
-        tuple(name for name, part in merged.indexes.items() if part.missing),
-        approximate=any(part.resolved.approximate for part in merged.indexes.values()),
-        bears=any(
-            _bears(indexes[of.name], text_of[of.name], hit, reason)
-            for of, hit, reason in zip(merged.ranked, merged.hits, why, strict=True)
-        ),
+        name, result.hits, why, result.took, result.more, note, late, approximate=approximate, bears=bears
     )
 
 
@@ -167,11 +155,6 @@ def rankings(searches: Sequence[IndexSearch]) -> list[ShownRanking]:
     if not any(part.ready for part in each):
         raise TimedOutError("no ranking was ready in time; try again")
     return each
-
-
-def _bears(index: Index, text: str, hit: Evidence, reason: Reason) -> bool:
-    scores = {name: part.score for name, part in hit.retrievers.items()}
-    return index.bears(text, scores, [word for word, _ in reason.words])
 
 
 def reasons(
