@@ -67,7 +67,7 @@ _INSTRUCTIONS = (
 )
 _EXCERPT = 600  # the maximum number of characters of a passage in an answer; get_document returns the whole text
 _MOST = 20  # the maximum number of hits of an answer, because an agent reads every hit
-_CREDENTIALS = ("authorization", "x-api-key")
+_CREDENTIALS = (b"authorization", b"x-api-key")
 _KEPT = ("content-type", "retry-after", "www-authenticate", "x-request-id")  # headers of a refusal for the agent
 
 
@@ -306,8 +306,7 @@ def add_gate(app: Application, door: Flask, threads: int) -> Application:
     pool = ThreadPoolExecutor(threads, "gate")
 
     def answer_to(scope: Any) -> TestResponse:
-        sent = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
-        headers = [pair for pair in sent if pair[0] in _CREDENTIALS]
+        headers = [(name.decode(), value.decode("latin-1")) for name, value in scope["headers"] if name in _CREDENTIALS]
         address = (scope.get("client") or ("",))[0]
         return Client(door.wsgi_app).get("/v1/indexes", headers=headers, environ_base={"REMOTE_ADDR": address})
 

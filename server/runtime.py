@@ -311,24 +311,22 @@ class Writers:
         started = self._started.get(folder)
         if started is not None and (started[0].poll() is None or monotonic() - started[1] < AGAIN):
             return
-        if queue.waits(folder):
-            with suppress(OSError):  # the directory is gone or read-only, so nothing can wait there; or a writer runs
-                self._start(folder)
-
-    def _start(self, folder: Path) -> None:
-        handle = os.open(folder / queue.JOBS / queue.LOCK, os.O_RDWR | os.O_CREAT, 0o644)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            process = subprocess.Popen(  # noqa: S603  this very program
-                child_command("server.writer", str(folder.resolve()), str(handle), str(self._lifeline)),
-                stdin=subprocess.PIPE,
-                pass_fds=(handle, self._lifeline),
-                env=environment(TQDM_DISABLE="1"),
-            )
-        finally:
-            os.close(handle)  # the lock belongs to the open file, which the writer has inherited
-        self._started[folder] = process, monotonic()
-        _log.info("process %d writes %s", process.pid, folder)
-        if process.stdin is not None:
-            with suppress(BrokenPipeError), process.stdin as pipe:
-                pipe.write(self._config)
+        if not queue.waits(folder):
+            return
+        with suppress(OSError):  # the directory is gone or read-only, so nothing can wait there; or a writer runs
+            handle = os.open(folder / queue.JOBS / queue.LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                process = subprocess.Popen(  # noqa: S603  this very program
+                    child_command("server.writer", str(folder.resolve()), str(handle), str(self._lifeline)),
+                    stdin=subprocess.PIPE,
+                    pass_fds=(handle, self._lifeline),
+                    env=environment(TQDM_DISABLE="1"),
+                )
+            finally:
+                os.close(handle)  # the lock belongs to the open file, which the writer has inherited
+            self._started[folder] = process, monotonic()
+            _log.info("process %d writes %s", process.pid, folder)
+            if process.stdin is not None:
+                with process.stdin as pipe:
+                    pipe.write(self._config)

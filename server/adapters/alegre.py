@@ -225,28 +225,25 @@ def alegre_similarity_sync(body: AlegreSimilarity) -> AlegreTexts:
 def alegre_delete(body: AlegreDelete) -> AlegreDeleted:
     """Delete a text as Alegre does; answer only when no search finds the text any more."""
     name, context = configured_index().name, body.context or {}
-    result: Literal["deleted", "updated"] = "deleted"
     registry().refresh(name)  # another worker may just have stored it
 
     def take_away(index: Index, before: Document | None, states: tuple[str, ...]) -> Change:
-        nonlocal result
         if before is None:
             raise NotFoundError(f"there is no document {body.doc_id!r} in this index")
         text = StoredText.of(before)
         others = [other for other in text.contexts if other != context]
-        result = "updated" if context in text.contexts and others else "deleted"
-        if result == "deleted":
+        if not (others and context in text.contexts):
             return Change(docid=body.doc_id, states=states)
         return put_change(text._replace(contexts=others).document(index, body.doc_id), states)
 
     try:
-        _change(name, body.doc_id, take_away)
+        change = _change(name, body.doc_id, take_away)
     except NotFoundError:
         missing = f"Doc Not Found for id {body.doc_id}! No Deletion Occurred"
         if not body.quiet:
             raise NotFoundError(f"{missing}.") from None
         return AlegreDeleted(failed=f"{missing} - quiet failure requested, so 200 code returned.")
-    return AlegreDeleted(index=name, doc_id=body.doc_id, result=result)
+    return AlegreDeleted(index=name, doc_id=body.doc_id, result="updated" if change.line else "deleted")
 
 
 class StoredText(NamedTuple):
@@ -294,7 +291,7 @@ def _store(body: AlegreStore | AlegreSimilarity) -> None:
     _change(configured_index().name, docid, put)
 
 
-def _change(name: str, docid: str, change_of: Callable[[Index, Document | None, tuple[str, ...]], Change]) -> None:
+def _change(name: str, docid: str, change_of: Callable[[Index, Document | None, tuple[str, ...]], Change]) -> Change:
     """Make the change that ``change_of`` derives from the current document; retry if the document changed meanwhile."""
     for _ in range(_TRIES):
         served = index_named(name)
@@ -303,8 +300,8 @@ def _change(name: str, docid: str, change_of: Callable[[Index, Document | None, 
         with suppress(NotFoundError):
             before, states = served.index.document(docid), (document_state(served.index, docid),)
         try:
-            perform(served, change_of(served.index, before, states))
-            return
+            perform(served, change := change_of(served.index, before, states))
+            return change
         except ConditionError:
             registry().refresh(name)
     raise NotWrittenError("other requests change this text at the same time; nothing was changed; try again")
