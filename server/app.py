@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from flask import Flask
 
-from . import adapters, auth, errors, hooks, metrics, page, schemas, writing
+from . import adapters, auth, errors, hooks, page, schemas, writing
 from .api import openapi, rankers, routes
-from .api.rankers import RANKERS, ServedRanker
-from .api.verdicts import VERDICTS, ServedVerdicts
+from .api.rankers import ServedRanker, ServedVerdicts
 from .auth import Rates
+from .metrics import Counts
 from .routing import Application, DocidConverter, behind
 from .runtime import REGISTRY, IndexRegistry
-from .search import BESIDE
 from .settings import Config
 
 if TYPE_CHECKING:
@@ -28,15 +26,14 @@ def create_app(
     indexes: Mapping[str, Index],
     rates: Rates | None = None,
     *,
+    counts: Counts | None = None,
     ranked_by: Mapping[str, ServedRanker] = MappingProxyType({}),
     judged_by: Mapping[str, ServedVerdicts] = MappingProxyType({}),
 ) -> Flask:
     """Return the application that serves ``indexes``; raise ConfigError if an index name, adapter or proxy is wrong."""
     app = Application(page.__name__)
-    app.extensions[REGISTRY] = IndexRegistry(config, indexes)
-    app.extensions[RANKERS] = ranked_by
-    app.extensions[VERDICTS] = judged_by
-    app.extensions[BESIDE] = ThreadPoolExecutor(config.server.threads, "search")
+    registry = app.extensions[REGISTRY] = IndexRegistry(config, indexes, counts)
+    registry.rankers, registry.verdicts = ranked_by, judged_by
     app.config["MAX_CONTENT_LENGTH"] = config.server.max_body_bytes
     app.config["MAX_FORM_MEMORY_SIZE"] = config.server.max_body_bytes
     app.config["SEND_FILE_MAX_AGE_DEFAULT"] = 3600
@@ -45,8 +42,7 @@ def create_app(
     app.url_map.merge_slashes = False
     app.url_map.converters["docid"] = DocidConverter
     errors.register(app, page.problem_page)
-    hooks.register(app, config.server)
-    metrics.register(app)
+    hooks.register(app, config.server, registry.counts)
     auth.register(app, config.server, rates)
     for module in (routes, rankers, writing, openapi, page):
         app.register_blueprint(module.blueprint)

@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 import base64
-import fcntl
 import hashlib
 import hmac
 import math
-import mmap
-import os
 import secrets
 import struct
-import tempfile
-import threading
-import weakref
-from pathlib import Path
 from time import monotonic
 
 from flask import Flask, g, request
 
 from .errors import RefusedError, dialect
+from .memory import SharedMemory
 from .settings import ServerSettings
 
-OPEN = ("/livez", "/readyz", "/metrics", "/static/")
-"""Addresses that need no key: those for monitoring, and the files of the page that asks for the key."""
+OPEN = ("/livez", "/readyz", "/metrics", "/static/")  # addresses that need no key: monitoring, and files of the page
 # Chromium reads only the first challenge in a line. Basic comes first, so that browsers ask for a password.
 _CHALLENGE = 'Basic realm="factseek: any user name, the key as password", Bearer realm="factseek"'
 _BUCKET = struct.Struct("16sdd")  # caller, remaining requests, time of that state
@@ -83,7 +76,6 @@ def _make_unauthorized() -> RefusedError:
 
 
 def _sent_key() -> str:
-    """Return the key of a request: a bearer token, a password, ``X-API-Key``, or an adapter's own parameter."""
     scheme, _, value = request.headers.get("Authorization", "").partition(" ")
     if scheme.lower() == "bearer":
         return value.strip()
@@ -99,40 +91,25 @@ def _sent_key() -> str:
 
 
 class Rates:
-    """Counts the requests of each caller, safely for threads and processes. Create it before the workers fork.
-
-    A file lock guards the memory. The system releases the lock if a worker that holds it is killed.
-    """
+    """Counts the requests of each caller, safely for threads and processes. Create it before the workers fork."""
 
     def __init__(self, callers: int = 0) -> None:
         self._buckets = max(_LEAST, 4 * callers)
-        self._memory = mmap.mmap(-1, self._buckets * _BUCKET.size)
-        self._lock, name = tempfile.mkstemp(prefix="factseek-rates-")
-        Path(name).unlink()
-        weakref.finalize(self, os.close, self._lock)
-        self._threads = threading.Lock()
+        self._shared = SharedMemory(self._buckets * _BUCKET.size)
 
     def wait(self, caller: str, per_minute: int, now: float | None = None) -> float:
-        """Count a request. Return 0 if it may be answered, else the seconds to wait.
-
-        Over a minute, a caller evenly regains ``per_minute`` requests. ``now`` is a time of a clock that all processes
-        share.
-        """
+        """Count a request. Return 0 if it may be answered, else the seconds to wait; all processes share a clock."""
         now = monotonic() if now is None else now
         name = hashlib.blake2b(caller.encode("utf-8", "replace"), digest_size=16).digest()
-        with self._threads:
-            fcntl.lockf(self._lock, fcntl.LOCK_EX)
-            try:
-                first = int.from_bytes(name[:4], "big")
-                places = [(first + step) % self._buckets * _BUCKET.size for step in range(_PROBES)]
-                buckets = [(place, *_BUCKET.unpack_from(self._memory, place)) for place in places]
-                # The caller's own bucket, else the least recently used one.
-                own = (bucket for bucket in buckets if bucket[1] == name)
-                place, holder, left, since = next(own, None) or min(buckets, key=lambda bucket: bucket[3])
-                left = min(float(per_minute), left + (now - since) * per_minute / 60.0 if holder == name else math.inf)
-                if left < 1.0:
-                    return (1.0 - left) * 60.0 / per_minute
-                _BUCKET.pack_into(self._memory, place, name, left - 1.0, now)
-                return 0.0
-            finally:
-                fcntl.lockf(self._lock, fcntl.LOCK_UN)
+        first = int.from_bytes(name[:4], "big")
+        places = [(first + step) % self._buckets * _BUCKET.size for step in range(_PROBES)]
+        with self._shared.lock() as memory:
+            buckets = [(place, *_BUCKET.unpack_from(memory, place)) for place in places]
+            # The caller's own bucket, else the least recently used one.
+            own = (bucket for bucket in buckets if bucket[1] == name)
+            place, holder, left, since = next(own, None) or min(buckets, key=lambda bucket: bucket[3])
+            left = min(float(per_minute), left + (now - since) * per_minute / 60.0 if holder == name else math.inf)
+            if left < 1.0:
+                return (1.0 - left) * 60.0 / per_minute
+            _BUCKET.pack_into(memory, place, name, left - 1.0, now)
+            return 0.0

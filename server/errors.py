@@ -22,10 +22,8 @@ from ..retrieval.errors import FactseekError, NotFoundError, PartMissingError, Q
 if TYPE_CHECKING:
     from .adapters import Adapter
 
-RETRY_AFTER = 5.0
-"""Seconds after which a client may search an unavailable index again. A replaced index is available by then."""
-DIALECTS = "factseek.dialects"
-"""The key in ``app.extensions`` for the :class:`Adapter` of each prefix of addresses."""
+RETRY_AFTER = 5.0  # seconds after which a client may search an unavailable index again
+DIALECTS = "factseek.dialects"  # the key in app.extensions for the Adapter of each prefix of addresses
 _PAGE = "factseek.problem_page"
 _HTTP = {
     400: ("bad-input", "the request is invalid"),
@@ -70,8 +68,7 @@ class BadInput(QueryError):
 
 
 class RefusedError(FactseekError):
-    """The server refuses a request. The client may retry after ``retry_after`` seconds; 0 means the status's
-    default."""
+    """The server refuses a request. The client may retry after ``retry_after`` seconds; 0: the status's default."""
 
     status, slug = 503, "unavailable"
 
@@ -158,7 +155,10 @@ def answer(error: Exception) -> Response | HTTPException:
         own = problem.status if problem.error == "not-found" else spoken.statuses.get(problem.status, problem.status)
         body = msgspec.json.encode(spoken.failure.of(msgspec.structs.replace(problem, status=own)))
         response = Response(body, own, mimetype="application/json")
-    elif _is_read_by_a_person():
+    elif (
+        not request.path.startswith(("/v1/", "/livez", "/readyz"))
+        and request.accept_mimetypes.best_match(["application/json", "text/html"], "application/json") == "text/html"
+    ):  # a person reads it
         response = Response(current_app.extensions[_PAGE](problem), problem.status, mimetype="text/html")
     else:
         response = Response(msgspec.json.encode(problem), problem.status, mimetype="application/problem+json")
@@ -196,10 +196,3 @@ def _problem_of(error: Exception) -> Problem:
 def slug_of(status: int) -> str:
     """Return the ``error`` slug of a status that has no error class."""
     return _HTTP[status][0] if status in _HTTP else HTTPStatus(status).phrase.lower().replace(" ", "-")
-
-
-def _is_read_by_a_person() -> bool:
-    if request.path.startswith(("/v1/", "/livez", "/readyz")):
-        return False
-    offered = ["application/json", "text/html"]
-    return request.accept_mimetypes.best_match(offered, "application/json") == "text/html"

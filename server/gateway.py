@@ -1,10 +1,9 @@
 """The gateway between uvicorn, which speaks HTTP, and the application, which runs in threads.
 
 A request takes a thread only after its whole body has been read, so a slow client blocks nobody. At most
-``server.max_waiting`` requests wait; more are refused at once, so that an overload does not cause long waits. If the
-application does not declare the length of an answer, the answer is made piece by piece. Each piece is made after the
-client has read the previous ones, and no thread is kept between pieces. An empty piece means that the next
-one is not ready; the gateway asks again after a pause.
+``server.max_waiting`` requests wait; more are refused at once. If the application does not declare the length of an
+answer, each piece is made after the client has read the previous ones, without a thread in between. An empty piece
+means that the next one is not ready; the gateway asks again after a pause.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import asyncio
 import io
 import logging
 import sys
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import lru_cache
@@ -30,23 +29,15 @@ from .memory import MEMORY, Budget, Charge
 from .settings import ServerSettings
 
 WSGI = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
-ALWAYS = ("/livez", "/readyz", "/metrics")
-"""Addresses that are also answered in an overload, by threads of their own: an overloaded server is not dead."""
-LAST_CALL = 2.0
-"""Seconds for a refused client to read the reason, and for an idle client to send a last request before a stop."""
-_CHANGES = ("PUT", "DELETE")
-"""Methods of requests that wait for a writer. They have their own threads, so that no search waits for them."""
+ALWAYS = ("/livez", "/readyz", "/metrics")  # also answered in an overload: an overloaded server is not dead
+LAST_CALL = 2.0  # seconds for a refused client to read the reason, and for a last request before a stop
+_CHANGES = ("PUT", "DELETE")  # requests that wait for a writer have their own threads, so that no search waits
 _CHANGE_THREADS, _ALWAYS_THREADS, _STREAM_THREADS = 16, 2, 2
-_FREE_BODY = 16_384
-"""Bytes of a body that are not charged to the memory budget, so that large bodies never block ordinary searches."""
-_OF_BODIES = 0.75
-"""The share of the memory that bodies may take. The rest is left for answers, even if bodies never end."""
-_LARGE_ANSWER = 1 << 18
-"""Bytes of an answer that a client can be expected to read at once. A larger answer is charged until it is read."""
-_TOGETHER, _TOGETHER_SECONDS = 16_384, 0.01
-"""The maximum number of bytes, and of seconds, for which small pieces are collected before they are sent together."""
-_PAUSE = 0.1
-"""Seconds from an empty piece until the gateway asks for the next one."""
+_FREE_BODY = 16_384  # bytes of a body that are not charged: large bodies never block ordinary searches
+_OF_BODIES = 0.75  # the share of the memory that bodies may take; the rest is left for answers
+_LARGE_ANSWER = 1 << 18  # bytes of an answer above which it is charged until the client has read it
+_TOGETHER, _TOGETHER_SECONDS = 16_384, 0.01  # the most bytes, and seconds, for which small pieces are collected
+_PAUSE = 0.1  # seconds from an empty piece until the gateway asks for the next one
 _log = logging.getLogger("factseek.server")
 
 
@@ -58,8 +49,7 @@ class _Lane:
     def __init__(self, name: str, threads: int, waiting: float) -> None:
         self.pool = ThreadPoolExecutor(threads, name)
         self.most = threads + waiting
-        self.jobs: dict[asyncio.Future[_Answer], tuple[Any, Future[None]]] = {}
-        """For each answer, the request's scope and its work, which a thread does or will do."""
+        self.jobs: dict[asyncio.Future[_Answer], tuple[Any, Future[None]]] = {}  # each with its scope and its work
 
     def make_way(self) -> None:
         """Make room for a request, if necessary by refusing one whose client may be gone, or raise OverloadedError."""
@@ -87,8 +77,7 @@ class Gateway:
     """The application as an ASGI 3 callable. PUT, DELETE and requests to ``changing`` addresses wait for a writer."""
 
     def __init__(self, application: WSGI, settings: ServerSettings, changing: Iterable[str] = ()) -> None:
-        self.refused: Callable[[int], object] = lambda _: None
-        """Called with the status of every request that does not reach the application."""
+        self.refused: Callable[[int], object] = lambda _: None  # called with each refusal's status
         self._application = application
         self._most_body = settings.max_body_bytes
         self._changing = frozenset(changing)
@@ -128,7 +117,6 @@ class Gateway:
             charge.keep(0)
 
     async def _body(self, scope: Any, receive: Any, charge: Charge) -> bytes:
-        """Return a whole body; raise RequestEntityTooLarge, NoMemoryError, or _GoneError if the client left."""
         announced = next((int(value) for name, value in scope["headers"] if name == b"content-length"), 0)
         if announced > self._most_body:
             raise RequestEntityTooLarge
@@ -172,7 +160,6 @@ class Gateway:
             lane.jobs.pop(future, None)
 
     async def _stream(self, answer: _Answer, receive: Any, send: Any) -> None:
-        """Send an answer piece by piece until the client leaves; raise OverloadedError if too many streams run."""
         pool, loop = self._stream_pool, asyncio.get_running_loop()
         if self._streams >= self._most_streams:
             pool.submit(_close, answer)
@@ -180,8 +167,7 @@ class Gateway:
         self._streams += 1
         gone = loop.create_task(receive())
         try:
-            await send(_head(answer))
-            await send({"type": "http.response.body", "body": answer.body, "more_body": True})
+            await _begin(answer, send, more=True)
             more = True
             while more and not gone.done():
                 piece, more, waits = await loop.run_in_executor(pool, _next_pieces, answer.rest or ())
@@ -194,7 +180,6 @@ class Gateway:
             pool.submit(_close, answer)
 
     async def _refuse(self, error: Exception, environ: dict[str, Any], receive: Any, send: Any, *, whole: bool) -> None:
-        """Let the application explain why it refuses a request, and discard the rest of the request's body."""
         # The traceback would keep the body in memory until garbage collection.
         error.__traceback__ = error.__context__ = None
         answer = _call_application(
@@ -207,8 +192,7 @@ class Gateway:
             return
         # Closing at once would discard the answer while the client is still sending.
         answer.headers.append((b"connection", b"close"))
-        await send(_head(answer))
-        await send({"type": "http.response.body", "body": answer.body, "more_body": True})
+        await _begin(answer, send, more=True)
         with suppress(TimeoutError):
             async with asyncio.timeout(LAST_CALL):
                 while (await receive()).get("more_body"):
@@ -217,10 +201,7 @@ class Gateway:
 
 
 def environ_of(scope: Any) -> dict[str, Any]:
-    """Return the WSGI environment of a request (PEP 3333), without the body.
-
-    It omits headers whose names contain ``_``, because WSGI could not distinguish them from names with ``-``.
-    """
+    """Return the WSGI environment of a request (PEP 3333), without the body and headers whose names have ``_``."""
     server, client = scope["server"] or ("", 0), scope["client"] or ("", 0)
     environ: dict[str, Any] = {
         "REQUEST_METHOD": scope["method"],
@@ -300,7 +281,7 @@ def _close(answer: _Answer) -> None:
         _log.exception("an answer could not be closed")
 
 
-def _noting_gone(send: Callable[[dict[str, Any]], Awaitable[None]]) -> Callable[[dict[str, Any]], Awaitable[None]]:
+def _noting_gone(send: Any) -> Any:
     async def send_checked(message: dict[str, Any]) -> None:
         try:
             await send(message)
@@ -312,14 +293,14 @@ def _noting_gone(send: Callable[[dict[str, Any]], Awaitable[None]]) -> Callable[
     return send_checked
 
 
-def _head(answer: _Answer) -> dict[str, Any]:
-    return {"type": "http.response.start", "status": answer.status, "headers": answer.headers}
+async def _begin(answer: _Answer, send: Any, *, more: bool) -> None:
+    await send({"type": "http.response.start", "status": answer.status, "headers": answer.headers})
+    await send({"type": "http.response.body", "body": answer.body, "more_body": more})
 
 
-async def _send_whole(answer: _Answer, send: Callable[[dict[str, Any]], Awaitable[None]]) -> None:
+async def _send_whole(answer: _Answer, send: Any) -> None:
     """Send an answer. If it is large, return after the client has read most of it."""
     large = len(answer.body) > _LARGE_ANSWER
-    await send(_head(answer))
-    await send({"type": "http.response.body", "body": answer.body, "more_body": large})
+    await _begin(answer, send, more=large)
     if large:
         await send({"type": "http.response.body", "body": b""})

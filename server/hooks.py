@@ -1,14 +1,12 @@
-"""Hooks around every request: a request id, headers that protect browsers, and a line in the log."""
+"""Hooks around every request: a request id, headers that protect browsers, a line in the log, and counts."""
 
 from __future__ import annotations
 
 import logging
 import os
 import re
-from collections.abc import Callable, Iterable
 from functools import partial
 from time import perf_counter
-from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from flask import Flask, Response, g, request
@@ -16,12 +14,12 @@ from flask.globals import request_ctx
 from werkzeug.exceptions import NotFound
 
 from .errors import BadInput, RefusedError
+from .metrics import Counts
 from .runtime import mark_failed
 from .settings import ServerSettings
 
 _access = logging.getLogger("factseek.access")
-REFUSAL = "factseek.refusal"
-"""The key in the environ under which the gateway stores the error that refuses a request."""
+REFUSAL = "factseek.refusal"  # the key in the environ under which the gateway stores the error that refuses a request
 _SANE = re.compile(r"[A-Za-z0-9._-]{1,64}")
 PROTECTION = {
     "Content-Security-Policy": (
@@ -39,17 +37,10 @@ PROTECTION = {
 }
 
 
-def register(app: Flask, settings: ServerSettings) -> None:
-    """Give every request of ``app`` an id, and every answer its headers and its line in the log."""
+def register(app: Flask, settings: ServerSettings, counts: Counts) -> None:
+    """Give every request of ``app`` an id, and every answer its headers and its line in the log; count the answers."""
     app.before_request(_begin)
-    app.after_request(partial(_finish, settings.log_queries))
-    application, headers = app.wsgi_app, list(PROTECTION.items())
-
-    def protected(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
-        # Adding the protective headers here costs least.
-        return application(environ, lambda status, own, *error: start(status, own + headers, *error))
-
-    app.wsgi_app = protected  # type: ignore[assignment, method-assign]  # as Flask's documentation shows
+    app.after_request(partial(_finish, settings, counts))
 
 
 def _begin() -> None:
@@ -76,28 +67,39 @@ def _begin() -> None:
         raise RefusedError(reason, 415, "unsupported-media-type")
 
 
-def _finish(log_queries: bool, response: Response) -> Response:
+def _finish(settings: ServerSettings, counts: Counts, response: Response) -> Response:
     noted, answered = g._get_current_object(), request_ctx.request
-    began = noted.began
+    response.headers.extend(PROTECTION)
     response.headers["X-Request-Id"] = noted.request_id
     if noted.get("unanswerable"):
         mark_failed()
-    fields = {
-        "method": answered.method,
-        # The log has the route, not the address, because an address may contain a query.
-        "route": answered.url_rule.rule if answered.url_rule else "-",
-        "status": response.status_code,
-        "request_id": noted.request_id,
-    }
+    # The log has the route, not the address, because an address may contain a query.
+    method, status, route = answered.method, response.status_code, answered.url_rule.rule if answered.url_rule else "-"
+    counts.add(
+        (("requests_total", method, route, status), 1), *[(("errors_total", route, status), 1)] * (status >= 400)
+    )
+    fields = {"method": method, "route": route, "status": status, "request_id": noted.request_id}
     if "caller" in noted:
         fields["caller"] = noted.caller
-    if log_queries and "queries" in noted:
+    if settings.log_queries and "queries" in noted:
         fields["queries"] = noted.queries
 
-    def log() -> None:
-        milliseconds = (perf_counter() - began) * 1000
-        line = (fields["method"], fields["route"], fields["status"], milliseconds, fields["request_id"])
-        _access.info("%s %s %d %.1f ms %s", *line, extra={"fields": {**fields, "milliseconds": round(milliseconds, 2)}})
+    def end() -> None:  # a streamed answer is complete only now
+        seconds = perf_counter() - noted.began
+        line = (method, route, status, seconds * 1000, noted.request_id)
+        shown = {**fields, "milliseconds": round(seconds * 1000, 2)}
+        _access.info("%s %s %d %.1f ms %s", *line, extra={"fields": shown})
+        counts.add(
+            (("request_seconds", route), seconds),
+            *(  # label by the kind of retriever, without its variant: there are few labels
+                (
+                    ("stage_seconds", search.retriever.partition(":")[0], route, stage),
+                    getattr(search.took, stage) / 1000,
+                )
+                for search in noted.get("searches", ())
+                for stage in search.took.__struct_fields__
+            ),
+        )
 
-    response.call_on_close(log)
+    response.call_on_close(end)
     return response

@@ -28,10 +28,7 @@ class JsonLines(logging.Formatter):
 
 
 def log_to_stderr() -> None:
-    """Send factseek's log to standard error.
-
-    Do not look up what no line shows: the place in the source, the thread and the process name of a record.
-    """
+    """Send factseek's log to standard error, without looking up what no line shows: source line, thread and process."""
     logging._srcfile = None  # as Python's guide to logging shows
     logging.logThreads = logging.logMultiprocessing = False
     handler = logging.StreamHandler(sys.stderr)

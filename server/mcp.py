@@ -1,7 +1,6 @@
 """The tools for language-model agents: ``factseek mcp``, an MCP server on top of the HTTP API in the same process.
 
-The same checks, limits and notes apply to an agent and to an HTTP client. Each tool calls the HTTP API, except for
-verdicts, for which the API has no route. Agents read the docstring of each tool.
+Each tool calls the HTTP API, with its checks, limits and notes; only verdicts have no route. Agents read docstrings.
 """
 
 from __future__ import annotations
@@ -43,8 +42,8 @@ from ..retrieval.terminal import say
 from .api import rankers
 from .app import create_app
 from .logs import log_to_stderr
+from .runtime import REGISTRY
 from .schemas import SearchRequest
-from .search import BESIDE
 from .serve import listen, url_of
 from .settings import Config
 
@@ -56,8 +55,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Application = Callable[[Any, Any, Any], Awaitable[None]]
-PATH = "/mcp"
-"""The path of the tools over HTTP."""
+PATH = "/mcp"  # the path of the tools over HTTP
 WARNING = (
     "A model made this verdict from retrieved sentences. The verdict is often wrong: read the evidence, and cite the "
     "sources, not the verdict."
@@ -67,13 +65,10 @@ _INSTRUCTIONS = (
     "Search these indexes for evidence on a claim. Cite each hit that you use by its citation; never state more than "
     "the evidence says. An index of fact-checks contains claims with the rating of their fact-checker."
 )
-_EXCERPT = 600
-"""The maximum number of characters of a passage in an answer; get_document returns the whole text."""
-_MOST = 20
-"""The maximum number of hits of an answer, because an agent reads every hit."""
-_CREDENTIALS = ("authorization", "x-api-key")
-_KEPT = ("content-type", "retry-after", "www-authenticate", "x-request-id")
-"""Headers of an API refusal that are passed to the agent."""
+_EXCERPT = 600  # the maximum number of characters of a passage in an answer; get_document returns the whole text
+_MOST = 20  # the maximum number of hits of an answer, because an agent reads every hit
+_CREDENTIALS = (b"authorization", b"x-api-key")
+_KEPT = ("content-type", "retry-after", "www-authenticate", "x-request-id")  # headers of a refusal for the agent
 
 
 def _said_of(option: str) -> str:
@@ -219,7 +214,7 @@ class AgentTools:
         evidence, verdict = self.search(claim, index, k, None, as_of), None
         if self.model is not None:
             where, settings = parse_filter([], as_of=as_of) if as_of else None, self.config.verdict
-            limit = Deadline(self.config.server.search_seconds, self.app.extensions[BESIDE])
+            limit = Deadline(self.config.server.search_seconds, self.app.extensions[REGISTRY].beside)
             finder = Finder(self.indexes[evidence.index], settings, where, limit)
             verifier = self.model.verifier(finder, settings, for_people=True)
             verdict = next(verifier.verify([Claim("claim", claim)]))
@@ -247,7 +242,6 @@ class AgentTools:
         return f"{document.title}\n{document.text}" if document.title else document.text
 
     def _answer(self, method: str, *parts: str, body: dict[str, Any] | None = None) -> Any:
-        """Return the API's answer at the address of these parts; a part may contain any character."""
         address = "/v1/" + "/".join(quote(part, safe="") for part in parts)
         with Client(self.app.wsgi_app).open(address, method=method, json=body) as answer:
             content = answer.get_json()
@@ -312,8 +306,7 @@ def add_gate(app: Application, door: Flask, threads: int) -> Application:
     pool = ThreadPoolExecutor(threads, "gate")
 
     def answer_to(scope: Any) -> TestResponse:
-        sent = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
-        headers = [pair for pair in sent if pair[0] in _CREDENTIALS]
+        headers = [(name.decode(), value.decode("latin-1")) for name, value in scope["headers"] if name in _CREDENTIALS]
         address = (scope.get("client") or ("",))[0]
         return Client(door.wsgi_app).get("/v1/indexes", headers=headers, environ_base={"REMOTE_ADDR": address})
 
@@ -332,10 +325,7 @@ def add_gate(app: Application, door: Flask, threads: int) -> Application:
 
 
 def run(config: Config, verdicts: Path | None, *, http: bool) -> None:
-    """Offer the tools on standard input and output until the input ends or, with ``http``, over HTTP until a signal.
-
-    Keys, rates and limits over HTTP are those of ``server``.
-    """
+    """Offer the tools on standard input and output until the input ends or, with ``http``, over HTTP until a signal."""
     settings = config.server
     listener = listen(settings.host, settings.port) if http else None
     log_to_stderr()

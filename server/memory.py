@@ -1,15 +1,22 @@
-"""The memory that a worker may spend on bodies and answers: charged before use, and given back afterwards.
+"""The memory that a worker may spend on bodies and answers, and memory that all workers share.
 
-The gateway stores the :class:`Charge` of a request in the request's environ. Without a charge, as in tests and in
-``factseek mcp``, memory is unlimited.
+Bodies and answers are charged before use. The gateway stores the :class:`Charge` of a request in its environ. Without a
+charge, as in tests and in ``factseek mcp``, memory is unlimited.
 """
 
 from __future__ import annotations
 
 import ctypes
+import fcntl
+import mmap
+import os
 import sys
+import tempfile
 import threading
-from contextlib import suppress
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flask import request
@@ -21,11 +28,9 @@ from .errors import OverloadedError
 if TYPE_CHECKING:
     from ..retrieval.search.index import Index
 
-MEMORY = "factseek.memory"
-"""The key in the environ for the :class:`Charge` of a request."""
+MEMORY = "factseek.memory"  # the key in the environ for the Charge of a request
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
-_LARGE = 1 << 20
-"""The C library maps blocks of memory of at least this size separately."""
+_LARGE = 1 << 20  # the C library maps blocks of memory of at least this size separately
 
 
 class NoMemoryError(OverloadedError):
@@ -33,6 +38,27 @@ class NoMemoryError(OverloadedError):
 
     def __init__(self) -> None:
         super().__init__("requests and answers fill the memory that this server has for them; try again")
+
+
+class SharedMemory:
+    """Memory that all workers share, under a lock that dies with its holder. Create it before the workers fork."""
+
+    def __init__(self, size: int) -> None:
+        self._memory = mmap.mmap(-1, size)
+        self._file, name = tempfile.mkstemp(prefix="factseek-lock-")
+        Path(name).unlink()
+        weakref.finalize(self, os.close, self._file)
+        self._threads = threading.Lock()
+
+    @contextmanager
+    def lock(self) -> Iterator[mmap.mmap]:
+        """Hold the lock and yield the memory."""
+        with self._threads:
+            fcntl.lockf(self._file, fcntl.LOCK_EX)
+            try:
+                yield self._memory
+            finally:
+                fcntl.lockf(self._file, fcntl.LOCK_UN)
 
 
 class Budget:
@@ -43,8 +69,7 @@ class Budget:
         self._lock = threading.Lock()
         self.held = 0
         self._most = 0
-        self._eldest: Charge | None = None
-        """The charge that has held memory for the longest time."""
+        self._eldest: Charge | None = None  # the charge that has held memory for the longest time
 
     def take(self, size: int, holder: Charge, share: float = 1.0) -> bool:
         """Take ``size`` more bytes for a holder, within ``share`` of the budget; return whether that was possible."""
@@ -103,10 +128,7 @@ class Charge:
 
 
 class PartMemory:
-    """The memory of one part of a streamed answer: taken while the part is made, given back as it is sent.
-
-    Safe for threads.
-    """
+    """The memory of a part of a streamed answer: taken while it is made, given back as it is sent. Safe for threads."""
 
     def __init__(self, memory: Memory, most: int | None = None) -> None:
         """Hold nothing yet. A part that needs more than ``most`` bytes is always refused."""
@@ -169,8 +191,7 @@ def give_memory_back() -> None:
 
 
 def share_memory_among_threads() -> None:
-    """Limit the C library to two arenas, because an arena keeps the most memory it ever used; free large blocks at
-    once."""
+    """Limit the C library to two arenas, each of which keeps the most that it ever used; free large blocks at once."""
     with suppress(AttributeError, OSError):  # only glibc has this
         library = ctypes.CDLL(None)
         library.mallopt(_M_ARENA_MAX, 2)

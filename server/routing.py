@@ -18,8 +18,7 @@ from werkzeug.routing import BaseConverter, MapAdapter
 
 from ..retrieval.errors import ConfigError
 
-_BY_PROXY = "factseek.by_proxy"
-"""The key in the environ of a request whose headers come from a trusted proxy."""
+_BY_PROXY = "factseek.by_proxy"  # the key in the environ of a request whose headers come from a trusted proxy
 _CALLER = re.compile(r"\[?((?:[0-9a-f]*:){2,}[0-9a-f.]*)(?:%\w+)?(?:\](?::\d+)?)?|([\d.]+)(?::\d+)?", re.I)
 """The address of a caller, version 6 or 4, with its port."""
 _SANE = {
@@ -47,10 +46,7 @@ class Application(Flask):
     """Flask that writes its addresses with its own host, unless a trusted proxy names another."""
 
     def create_url_adapter(self, request: Request | None) -> MapAdapter | None:
-        """Return the routes bound to a request, or None without a request, because then no host is known.
-
-        Raises BadHost if the host that the client sends is invalid.
-        """
+        """Return the routes bound to a request, or None without one; raise BadHost if the client's host is invalid."""
         if request is None:
             return None
         environ = request.environ
@@ -77,11 +73,8 @@ def networks_of(addresses: Sequence[str]) -> list[IPv4Network | IPv6Network]:
         try:
             networks.append(ip_network(address, strict=False))
         except ValueError:
-            what, remedy = (
-                f"{address[:80]!r} is not an address of a proxy",
-                "write it as 10.0.0.1, 10.0.0.0/8 or fd00::/8",
-            )
-            raise ConfigError(what, place="server.trusted_proxies", remedy=remedy) from None
+            what, remedy = "is not an address of a proxy", "write it as 10.0.0.1, 10.0.0.0/8 or fd00::/8"
+            raise ConfigError(f"{address[:80]!r} {what}", place="server.trusted_proxies", remedy=remedy) from None
     return networks
 
 
@@ -94,10 +87,7 @@ def _address(caller: str) -> str:
 
 
 def behind(application: WSGIApplication, addresses: Sequence[str]) -> WSGIApplication:
-    """Return an application that trusts the headers of these proxies; raise ConfigError if an address is invalid.
-
-    In a chain of trusted proxies, the farthest one reports the caller.
-    """
+    """Return an application that trusts the headers of these proxies; in a chain, the farthest reports the caller."""
     networks = networks_of(addresses)
 
     def is_trusted(text: str) -> bool:

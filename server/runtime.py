@@ -14,8 +14,10 @@ import subprocess
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from time import monotonic
@@ -38,33 +40,26 @@ from ..retrieval.subprocesses import command as child_command
 from ..retrieval.subprocesses import environment
 from .errors import UnknownIndexError
 from .memory import give_memory_back
+from .metrics import Counts
 from .settings import Config
 
 if TYPE_CHECKING:
     from ..retrieval.search.index import Index
+    from .api.rankers import ServedRanker, ServedVerdicts
 
-REGISTRY = "factseek"
-"""The key in ``app.extensions`` for the :class:`IndexRegistry`."""
+REGISTRY = "factseek"  # the key in app.extensions for the IndexRegistry
 READY = "ready"
 UNAVAILABLE = "unavailable"
-GONE = "gone"
-"""The directory of the index no longer exists; the open index may still answer."""
+GONE = "gone"  # the directory of the index no longer exists; the open index may still answer
 RESERVED = ("aliases", "claims", "indexes", "jobs")
-LOOK_EVERY = 0.5
-"""Seconds between two checks of the manifests."""
-TRY_AGAIN = 30.0
-"""Seconds after which an index that could not be opened, or could not answer a request, is opened again."""
-YOUNG = "24m"
-"""Java's memory for the short-lived objects of a search."""
-TIDY_EVERY = 20.0
-"""Seconds between two returns of memory to the system. After an index is replaced, memory is returned at once."""
-FRESH_SECONDS = 10.0
-"""The longest wait, in seconds, until a newly published state is served."""
-AGAIN = 2.0
-"""The minimum number of seconds between two starts of a writer by one worker, in case the writer dies at once."""
+LOOK_EVERY = 0.5  # seconds between two checks of the manifests
+TRY_AGAIN = 30.0  # seconds after which an index that failed is opened again
+YOUNG = "24m"  # Java's memory for the short-lived objects of a search
+TIDY_EVERY = 20.0  # seconds between two returns of memory to the system, unless an index is replaced
+FRESH_SECONDS = 10.0  # the longest wait, in seconds, until a newly published state is served
+AGAIN = 2.0  # the least seconds between two starts of a writer, in case it dies at once
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _USED = "factseek.used"
-_FileIdentity = tuple[int, int, int]
 _log = logging.getLogger("factseek.server")
 
 
@@ -81,20 +76,19 @@ class ServedIndex:
 class IndexRegistry:
     """The configuration, the served indexes, and the state of each. Safe for threads."""
 
-    def __init__(self, config: Config, indexes: Mapping[str, Index]) -> None:
+    def __init__(self, config: Config, indexes: Mapping[str, Index], counts: Counts | None = None) -> None:
         """Serve open indexes; raise ConfigError if one has an invalid name."""
         self.config = config
+        self.counts = counts or Counts()
         self._served: dict[str, ServedIndex] = {}
-        self.indexes: Mapping[str, ServedIndex] = MappingProxyType(self._served)
-        """The served indexes by name; a value changes if a new manifest is published."""
-        self.reloader: IndexReloader | None = None
-        """Keeps the indexes up to date; without it, the indexes opened at the start stay."""
-        self.writers: Writers | None = None
-        """Starts the writers of the indexes, if writing is allowed."""
-        self.failed: dict[str, bool] = {}
-        """The names of indexes that could not answer a request."""
-        self.recorded: dict[str, str] = {}
-        """The last known state of each index: :data:`READY`, :data:`UNAVAILABLE` or :data:`GONE`."""
+        self.indexes: Mapping[str, ServedIndex] = MappingProxyType(self._served)  # by name
+        self.reloader: IndexReloader | None = None  # without it, the indexes opened at the start stay
+        self.writers: Writers | None = None  # starts the writers of the indexes, if writing is allowed
+        self.failed: dict[str, bool] = {}  # the names of indexes that could not answer a request
+        self.recorded: dict[str, str] = {}  # the last known state of each index: READY, UNAVAILABLE or GONE
+        self.rankers: Mapping[str, ServedRanker] = {}
+        self.verdicts: Mapping[str, ServedVerdicts] = {}
+        self.beside = ThreadPoolExecutor(config.server.threads, "search")  # for calls that cannot be interrupted
         self._asking = threading.Lock()
         for name, index in indexes.items():
             self.publish(checked_name(name), index)
@@ -200,12 +194,11 @@ class IndexReloader:
     def __init__(self, registry: IndexRegistry, config: Config) -> None:
         self._registry = registry
         self._config = config
-        self._identities: dict[str, _FileIdentity | None] = {}
+        self._identities: dict[str, tuple[int, int, int] | None] = {}
         self._encoders = SharedEncoders(config.encoder)
         self._again: dict[str, float] = {}
         self._tidied = 0.0
-        self.tasks: SimpleQueue[Callable[[], object] | None] = SimpleQueue()
-        """What other threads want to be called in this one; None stops it."""
+        self.tasks: SimpleQueue[Callable[[], object] | None] = SimpleQueue()  # for this thread; None stops it
         self._looked = threading.Event()
         self._thread = threading.Thread(target=self._run, name="reloader")
         registry.reloader = self
@@ -219,12 +212,8 @@ class IndexReloader:
     def refresh(self, name: str) -> None:
         """Wait until the published state is served or could not be opened, at most :data:`FRESH_SECONDS`."""
         done = threading.Event()
-
-        def look() -> None:
-            self._look(name)
-            done.set()
-
-        self.tasks.put(look)
+        self.tasks.put(partial(self._look, name))
+        self.tasks.put(done.set)
         done.wait(FRESH_SECONDS)
 
     def stop(self) -> None:
@@ -304,10 +293,9 @@ class IndexReloader:
 
 
 class Writers:
-    """Starts writer processes: at most one per index, if changes wait and no writer runs.
+    """Starts writer processes: at most one per index, if changes wait and no writer runs. Safe for threads.
 
-    A writer holds a lock of its index from before its start until its end, however it ends. So there is never more than
-    one writer, whichever worker starts it, and the lock is free as soon as the writer is gone. Safe for threads.
+    A writer holds a lock of its index from before its start until its end, however it ends, so there is only one.
     """
 
     def __init__(self, config: Config, lifeline: int) -> None:
@@ -323,24 +311,22 @@ class Writers:
         started = self._started.get(folder)
         if started is not None and (started[0].poll() is None or monotonic() - started[1] < AGAIN):
             return
-        if queue.waits(folder):
-            with suppress(OSError):  # the directory is gone or read-only, so nothing can wait there; or a writer runs
-                self._start(folder)
-
-    def _start(self, folder: Path) -> None:
-        handle = os.open(folder / queue.JOBS / queue.LOCK, os.O_RDWR | os.O_CREAT, 0o644)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            process = subprocess.Popen(  # noqa: S603  this very program
-                child_command("server.writer", str(folder.resolve()), str(handle), str(self._lifeline)),
-                stdin=subprocess.PIPE,
-                pass_fds=(handle, self._lifeline),
-                env=environment(TQDM_DISABLE="1"),
-            )
-        finally:
-            os.close(handle)  # the lock belongs to the open file, which the writer has inherited
-        self._started[folder] = process, monotonic()
-        _log.info("process %d writes %s", process.pid, folder)
-        if process.stdin is not None:
-            with suppress(BrokenPipeError), process.stdin as pipe:
-                pipe.write(self._config)
+        if not queue.waits(folder):
+            return
+        with suppress(OSError):  # the directory is gone or read-only, so nothing can wait there; or a writer runs
+            handle = os.open(folder / queue.JOBS / queue.LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                process = subprocess.Popen(  # noqa: S603  this very program
+                    child_command("server.writer", str(folder.resolve()), str(handle), str(self._lifeline)),
+                    stdin=subprocess.PIPE,
+                    pass_fds=(handle, self._lifeline),
+                    env=environment(TQDM_DISABLE="1"),
+                )
+            finally:
+                os.close(handle)  # the lock belongs to the open file, which the writer has inherited
+            self._started[folder] = process, monotonic()
+            _log.info("process %d writes %s", process.pid, folder)
+            if process.stdin is not None:
+                with process.stdin as pipe:
+                    pipe.write(self._config)

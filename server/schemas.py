@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Annotated, Any, Literal, TypeVar
@@ -18,11 +17,11 @@ from werkzeug.exceptions import UnsupportedMediaType
 
 from ..indexer.queue import Mode, State
 from ..retrieval.config import Count, Positive, RrfK, formerly_weighed
-from ..retrieval.domain import Document, Passage
+from ..retrieval.domain import Document
 from ..retrieval.records.validation import Mismatch, mismatch, mismatch_in
 from ..retrieval.search.answer import Coverage, Question, Took
 from ..retrieval.search.counting import FacetAnswer, TotalAnswer
-from ..retrieval.search.evidence import AnswerPart, Evidence, page_at
+from ..retrieval.search.evidence import AnswerPart, Evidence
 from ..retrieval.search.explaining import Explanation, WordWeight
 from ..retrieval.search.query_syntax import ParsedQuery
 from ..retrieval.search.score_normalizers import FusionKind
@@ -80,8 +79,6 @@ class FusionRequest(RequestFields):
 
 Parse = Annotated[bool, says("true: documents as objects; false: as strings of JSON")]
 FacetValues = Annotated[int, Meta(ge=1, le=1000)]
-_Single = TypeVar("_Single", bound="SingleQueryOptions")
-_Searched = TypeVar("_Searched", bound="SearchRequest")
 
 
 class SearchOptions(RequestFields):
@@ -154,11 +151,15 @@ class SingleQueryOptions(SearchOptions, kw_only=True):
         ),
     ] = {}
 
-    def with_one_k(self: _Single) -> _Single:
-        """Return the same request with ``k`` set and ``hits`` cleared; raise BadInput if they differ."""
+    def merge_k(self) -> str:
+        """Set ``k`` to ``hits`` if that is given, and return which of the two names the client used.
+
+        Raises BadInput if both are given and differ.
+        """
         if self.k is not None and self.hits not in (None, self.k):
             raise BadInput("hits", f"is {self.hits}, and k is {self.k}: they mean the same; give only one of them")
-        return msgspec.structs.replace(self, k=self.k or self.hits, hits=None)
+        self.k = self.k or self.hits
+        return "k" if self.hits is None else "hits"
 
 
 class SearchRequest(SingleQueryOptions, kw_only=True):
@@ -176,14 +177,6 @@ class SearchRequest(SingleQueryOptions, kw_only=True):
         says("the format of the hits (default: from the Accept header, else json)"),
     ] = None
     explain: Annotated[bool, says("explain what was searched for and how each score was computed")] = False
-
-    def with_one_query(self: _Searched) -> _Searched:
-        """Return :meth:`with_one_k`; raise BadInput if the request has neither ``query`` nor ``like``, or both."""
-        if not (self.query or self.like):
-            raise BadInput("query", "is missing; give a query, or the id of a document as like")
-        if self.query and self.like:
-            raise BadInput("like", "replaces the query; leave out one of them")
-        return self.with_one_k()
 
 
 class SimpleSearch(SearchRequest, kw_only=True):
@@ -368,8 +361,7 @@ class RankTook(AnswerPart):
     explain: float
 
 
-CoverageIfAny = Coverage | UnsetType
-"""Present only if a part was not ready in time."""
+CoverageIfAny = Coverage | UnsetType  # present only if a part was not ready in time
 TotalIfAsked = TotalAnswer | UnsetType
 FacetsIfAsked = dict[str, FacetAnswer] | UnsetType
 ApproximateIfSo = Literal[True] | UnsetType
@@ -586,8 +578,7 @@ class BatchAnswer(AnswerPart):
     index: str
     manifest_id: str
     retriever: str
-    results: list[Any]
-    """Each is one of ``BATCH_RESULTS``."""
+    results: list[Any]  # each is one of BATCH_RESULTS
     took_ms: Took
 
 
@@ -715,12 +706,6 @@ class Health(AnswerPart):
 def document_answer(document: Document) -> DocumentAnswer:
     """Return a document as the API returns it."""
     return DocumentAnswer(**{**document._asdict(), "metadata": dict(document.metadata)})
-
-
-def passage_place(passage: Passage, metadata: Mapping[str, Any]) -> PassagePlace:
-    """Return a passage as the API returns it; ``metadata`` is that of its document."""
-    number, start, end, text = passage.number, passage.start, passage.end, passage.text
-    return PassagePlace(number=number, page=page_at(metadata, start), start=start, end=end, text=text)
 
 
 def json_answer(answer: AnswerPart | list[Any], status: int = 200) -> Response:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from concurrent.futures import Executor
 from contextlib import contextmanager
 from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
-from flask import current_app, g
+from flask import g
 from msgspec.structs import asdict, replace
 
 from ..retrieval import stages
@@ -31,10 +30,7 @@ from .schemas import FilterRequest, FusionRequest, SearchManyRequest, SearchOpti
 if TYPE_CHECKING:
     from ..retrieval.search.index import Index
 
-KEEP: Final = "keep"
-"""The value of ``undated`` that keeps undated documents under a date bound."""
-BESIDE = "factseek.beside"
-"""The key in ``app.extensions`` for the threads of calls that cannot be interrupted."""
+KEEP: Final = "keep"  # the value of undated that keeps undated documents under a date bound
 
 
 class TimedOutError(RefusedError):
@@ -61,14 +57,20 @@ def search_of(options: SearchOptions, index: Index, k_name: str = "k", offset: i
         sort=options.sort or "",
         offset=offset,
     )
-    context = stages.StageContext(index.settings, index.info.published, lambda: index.terms)
-    own = {name: f"{name}={value}" for name, value in (("collapse", search.collapse), ("sort", search.sort)) if value}
-    wanted = (*(search.stages or ()), *own.values())
-    fields = {name: (stage,) for name, stage in own.items()} | ({"stages": wanted} if wanted else {})
-    for field, named in fields.items():
+    own = {name: (f"{name}={value}",) for name in ("collapse", "sort") if (value := getattr(search, name))}
+    wanted = sum(own.values(), search.stages or ())
+    for field, named in (own | ({"stages": wanted} if wanted else {})).items():
         with query_errors_named(field):
-            stages.open_stages(named, context)
-    return search._replace(retriever=_retriever(options.retriever, search, index))
+            stages.open_stages(named, stages.StageContext(index.settings, index.info.published, lambda: index.terms))
+    field = "retriever"
+    try:
+        search = search._replace(retriever=index.resolve(Search(retriever=options.retriever)).retriever)
+        if search.fusion or search.where:
+            field = "fusion.weights"
+            index.resolve(search)
+    except QueryError as error:  # without its remedy, which may name folders: they are not public
+        raise BadInput(field, " ".join(error.what.split())) from None
+    return search
 
 
 def question_of(request: SearchRequest | SearchManyRequest, index: Index, k_name: str) -> Question:
@@ -92,10 +94,7 @@ def question_of(request: SearchRequest | SearchManyRequest, index: Index, k_name
 
 
 def answer(index: Index, question: Question, query_name: str = "query") -> Answer:
-    """Answer a question within the request's limits, and note the search; raise BadInput with the client's field.
-
-    ``query_name`` is the client's name for the query.
-    """
+    """Answer a question within the request's limits, and note the search; errors name the query as the client does."""
     # Report every shard lost since the request began: it may have counted documents before this search.
     began = monotonic() - (perf_counter() - float(g.began))
     with query_errors_named(query_name):
@@ -106,13 +105,10 @@ def answer(index: Index, question: Question, query_name: str = "query") -> Answe
     return result
 
 
-def whole_answer(index: Index, question: Question, query_name: str = "query") -> Answer:
-    """Answer as :func:`answer` does, but raise an error if a part is missing: the client could not tell.
-
-    Raises PartMissingError for a shard, TimedOutError for a part that took too long.
-    """
+def whole_answer(index: Index, query: str, search: Search, query_name: str = "query") -> Answer:
+    """Answer as :func:`answer` does, without highlights; raise PartMissingError or TimedOutError if a part lacks."""
     began = monotonic()
-    result = answer(index, question, query_name)
+    result = answer(index, Question(query, search, highlight=False), query_name)
     check_whole(index, began)
     if late := losing_hits(result.missing):
         raise TimedOutError(f"{', '.join(late)} took too long, so the answer would be incomplete; try again")
@@ -149,34 +145,15 @@ def query_errors_named(query_name: str = "query") -> Iterator[None]:
 
 def limit_of(queries: int = 1) -> Deadline:
     """Return the deadline of a search that starts now and has this many queries."""
-    beside: Executor = current_app.extensions[BESIDE]
-    return Deadline(registry().config.server.search_seconds * queries, beside, answer_memory())
+    serving = registry()
+    return Deadline(serving.config.server.search_seconds * queries, serving.beside, answer_memory())
 
 
-def note_search(query: str | list[str], timed: Any) -> None:
-    """Note queries of the current request for the log, and for the metrics what has their ``took`` and ``retriever``.
-
-    A document is noted by its docid.
-    """
-    note_query({"like": query.docid} if isinstance(query, DocumentQuery) else query)
-    g.setdefault("searches", []).append(timed)
-
-
-def note_query(query: str | list[str] | dict[str, str]) -> None:
-    """Note queries of the current request for the log, which has them only if ``log_queries`` is set."""
-    g.setdefault("queries", []).append(query)
-
-
-def _retriever(wanted: str | None, search: Search, index: Index) -> str:
-    """Return the retriever, or raise BadInput for the wrong field, without names of folders, which are not public."""
-    field = "retriever"
-    try:
-        name = index.resolve(Search(retriever=wanted)).retriever
-        field = "fusion.weights"
-        index.resolve(search._replace(retriever=name))
-    except QueryError as error:
-        raise BadInput(field, " ".join(error.what.split())) from None
-    return name
+def note_search(query: str | list[str], timed: Any = None) -> None:
+    """Note queries for the log, a document by its docid, and for the metrics what has ``took`` and ``retriever``."""
+    g.setdefault("queries", []).append({"like": query.docid} if isinstance(query, DocumentQuery) else query)
+    if timed is not None:
+        g.setdefault("searches", []).append(timed)
 
 
 def _where(options: SearchOptions, index: Index) -> Filter | None:
@@ -187,7 +164,7 @@ def _where(options: SearchOptions, index: Index) -> Filter | None:
             field = f"filter.{name}" if name else "filter"
             raise BadInput(field, f"has {len(values)} values; give at most {most}")
     pairs = [f"{name}={value}" if name else value for name, values in lists.items() for value in values]
-    if not pairs and not options.as_of and not options.since:
+    if not (pairs or options.as_of or options.since):
         return None
     declared, field = index.info.filter_fields, "filter"
     try:

@@ -9,6 +9,7 @@ import mimetypes
 import os
 import resource
 import socket
+import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -25,28 +26,26 @@ from ..retrieval.search.opening import published_file, read_published
 from ..retrieval.store.manifest import SHARDS
 from ..retrieval.terminal import say
 from . import adapters
-from .api import rankers, verdicts
+from .api import rankers
 from .app import create_app
 from .auth import Rates
 from .gateway import WSGI, Gateway
 from .logs import log_to_stderr
-from .metrics import metrics_of, share_counts, takes_files
+from .metrics import Counts
 from .routing import networks_of
 from .runtime import REGISTRY, IndexRegistry, IndexReloader, Writers, checked_name
 from .settings import Config
 from .worker import EventWorker, server_of
 
 BACKLOG = 2048
-_RESERVED_DESCRIPTORS = 256
-"""File descriptors reserved for indexes, templates and writers, but at most a quarter of all descriptors."""
+_RESERVED_DESCRIPTORS = 256  # kept for indexes, templates and writers, but at most a quarter of all
 
 
 def serve(config: Config) -> None:
     """Check the configured indexes and serve them until a signal, then exit with gunicorn's exit code."""
     check(config)
     listener = listen(config.server.host, config.server.port)
-    with share_counts():
-        FactseekServer(config, listener).run()
+    FactseekServer(config, listener).run()
 
 
 def check(config: Config) -> None:
@@ -78,7 +77,7 @@ def check(config: Config) -> None:
             # If necessary, this exports the model once, so that no worker has to.
             encoders(made_by, folder)
     rankers.open_rankers(config, strict=True)
-    verdicts.open_verdicts(config, strict=True)
+    rankers.open_verdicts(config, strict=True)
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -109,7 +108,7 @@ class FactseekServer(BaseApplication):  # type: ignore[misc]  # gunicorn has no 
         if most != resource.RLIM_INFINITY:
             free = most - min(_RESERVED_DESCRIPTORS, most // 4)
             self._most_connections = min(config.server.max_connections, free)
-        self._rates = Rates(len(config.server.keys))
+        self._rates, self._counts = Rates(len(config.server.keys)), Counts()
         # When this pipe closes, the writers know that the master and the workers have ended.
         self._lifeline = os.pipe() if config.server.writes else None
         self._url = url_of(listener)
@@ -142,14 +141,18 @@ class FactseekServer(BaseApplication):  # type: ignore[misc]  # gunicorn has no 
         log_to_stderr()
         config = self._config
         app = create_app(
-            config, {}, self._rates, ranked_by=rankers.open_rankers(config), judged_by=verdicts.open_verdicts(config)
+            config,
+            {},
+            self._rates,
+            counts=self._counts,
+            ranked_by=rankers.open_rankers(config),
+            judged_by=rankers.open_verdicts(config),
         )
         registry: IndexRegistry = app.extensions[REGISTRY]
         if self._lifeline is not None:
             registry.writers = Writers(config, self._lifeline[0])
         self.reloader = IndexReloader(registry, config)
         self.reloader.start()
-        self._metrics = metrics_of(app)
         # Read MIME types and templates before clients connect: connections take file descriptors.
         mimetypes.init()
         for name in app.jinja_env.list_templates():
@@ -162,8 +165,17 @@ class FactseekServer(BaseApplication):  # type: ignore[misc]  # gunicorn has no 
         chosen = {name: adapters.ADAPTERS.load(name).adapter for name in settings.adapters}
         changing = (f"/{name}{address}" for name, adapter in chosen.items() for address in adapter.changes)
         gateway = Gateway(application, settings, changing)
-        gateway.refused = lambda status: self._metrics.refused(status)()
+        gateway.refused = lambda status: self._counts.add((("refused_total", status), 1))
         return gateway, server_of(gateway, self._most_connections, settings.answer_seconds, gateway.refused, **more)
+
+
+def takes_files(folder: str) -> bool:
+    """Return whether a folder is writable."""
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            return True
+    except OSError:
+        return False
 
 
 def url_of(listener: socket.socket) -> str:

@@ -15,10 +15,7 @@ from ..retrieval.config import Count, Positive, Settings, anchored_path
 
 
 class ServerSettings(Settings, frozen=True, kw_only=True):
-    """The HTTP server. ``indexes``, ``rankers`` and ``verdicts`` map served names to index directories and model files.
-
-    ``adapters`` maps the names of other protocols to the indexes that they use.
-    """
+    """The HTTP server. ``indexes``, ``rankers``, ``verdicts`` map names to paths, ``adapters`` protocols to indexes."""
 
     host: str = "127.0.0.1"
     port: Annotated[int, msgspec.Meta(ge=0, le=65_535)] = 8000

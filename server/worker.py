@@ -1,7 +1,6 @@
 """A worker process of gunicorn. It runs uvicorn's server with limits that uvicorn lacks.
 
-uvicorn does not limit the time for a request's head or for reading an answer, the number of connections, the length of
-heads and trailers, or the number of pipelined requests.
+These limit the time of a head or of reading an answer, connections, heads, trailers and pipelined requests.
 """
 
 from __future__ import annotations
@@ -26,34 +25,25 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from .gateway import LAST_CALL, Gateway
 from .memory import give_memory_back, share_memory_among_threads
 
-READING, IDLE = 20.0, 15.0
-"""Seconds for a client to send a request or to read more of an answer; and seconds of silence between requests."""
-_MOST_HEAD, _MOST_ADDRESS = 16_384, 8_190
-"""The maximum number of bytes of a head, and of the address in it. A client can send a longer query in a body."""
-_SLICE = 4_096
-"""Bytes to parse at once: only the pipelined requests in one slice are kept besides the current one."""
-_RESERVED_CONNECTIONS = 16
-"""Connections above the limit that are still read, because they may be health checks."""
-_MUCH = 16 << 20
-"""If bodies and answers took more bytes than this, memory is given back to the system once none of them is left."""
+READING, IDLE = 20.0, 15.0  # seconds to send a request or read more of an answer; and of silence between requests
+_MOST_HEAD, _MOST_ADDRESS = 16_384, 8_190  # bytes of a head, and of its address; a body may have a longer query
+_SLICE = 4_096  # bytes to parse at once: only the pipelined requests in one slice are kept besides the current one
+_RESERVED_CONNECTIONS = 16  # connections above the limit that are still read, because they may be health checks
+_MUCH = 16 << 20  # after more bytes than this, memory is given back once nothing is held
 _HOST = re.compile(rb"[A-Za-z0-9._~!$&'()*+,;=%:\[\]-]*")
 _UPGRADE = re.compile(rb"\r\nUpgrade:", re.IGNORECASE)
 
 
 class _Connection(HttpToolsProtocol):
-    """uvicorn's connection with limits. If a limit is exceeded, the answer is a line of plain text."""
-
     def __init__(self, *args: Any, most: int, answering: float, refused: Callable[[int], object], **more: Any) -> None:
         """Accept at most ``most`` connections; allow ``answering`` seconds for reading a whole answer."""
         super().__init__(*args, **more)
         self._most, self._answering, self._refused = most, answering, refused
         self._unread = b""
-        self._silent = 0
-        """Bytes of heads, trailers or chunk framing since the last useful data."""
+        self._silent = 0  # bytes of heads, trailers or chunk framing since the last useful data
         self._status = 400
         self._dead = self._crowded = self._stopping = self._half_closed = False
-        self._head_since = 0.0
-        """The time when the incomplete head began; 0 if there is none."""
+        self._head_since = 0.0  # the time when the incomplete head began; 0 if there is none
         self._swept: Any = None
         self._unsent, self._unsent_since, self._answer_since = 0, 0.0, 0.0
 

@@ -1,7 +1,4 @@
-"""``python -m factseek.server.writer``: the process that writes one served index.
-
-A worker starts it. It ends with the server, or after a while without work.
-"""
+"""The process that writes one served index. A worker starts it; it ends with the server, or after a while."""
 
 from __future__ import annotations
 
@@ -21,8 +18,7 @@ from ..retrieval.config import convert
 from .logs import log_to_stderr
 from .settings import Config, ServerSettings
 
-NICE = 5
-"""The niceness of this process, which gives searches priority over writing."""
+NICE = 5  # the niceness of this process, which gives searches priority over writing
 
 
 def main(folder: str, lock: str, lifeline: str) -> int:

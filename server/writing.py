@@ -1,8 +1,4 @@
-"""The routes that change an index: documents, bulks and their jobs, and aliases.
-
-A change of one document goes to the writer of its index, and the request waits for the result. A request with a bulk
-does not wait.
-"""
+"""The routes that change an index: documents, for whose writer a request waits, bulks with their jobs, and aliases."""
 
 from __future__ import annotations
 
@@ -14,7 +10,7 @@ from time import monotonic, sleep
 from typing import Literal, cast
 
 import msgspec
-from flask import Blueprint, Request, Response, current_app, g, request, url_for
+from flask import Blueprint, Request, Response, g, request, url_for
 from werkzeug.exceptions import UnsupportedMediaType
 
 from ..indexer.aliases import point
@@ -28,12 +24,10 @@ from . import schemas
 from .api.routes import document_state
 from .auth import check_key
 from .errors import BadInput, RefusedError
-from .metrics import metrics_of
 from .runtime import ServedIndex, index_named, registry
 from .schemas import DocumentRequest, body_of, from_body, from_query, json_answer
 
 blueprint = Blueprint("writing", __name__)
-Put = Literal["created", "replaced", "unchanged"]
 _LOOK_EVERY = 0.005
 _SEE_EVERY = 0.25
 _LINES = frozenset({"application/x-ndjson", "application/ndjson", "application/jsonl"})
@@ -107,8 +101,27 @@ def hand_over(served: ServedIndex, mode: Mode, lines: Sequence[bytes]) -> Job:
 
 def perform(served: ServedIndex, change: Change) -> Result:
     """Make a change and wait until it is served; raise ConditionError, NotFoundError or NotWrittenError."""
-    result = _publish(folder_of(served), change)
-    metrics_of(current_app).writes(served.name, result)()
+    folder, patience = folder_of(served), registry().config.server.write_seconds
+    with _queue(folder) as queue:
+        number = queue.submit(change)
+        began = seen = monotonic()
+        _ensure_writer(folder)
+        while (outcome := queue.outcome(number)) is None:
+            now = monotonic()
+            if now > began + patience:
+                seconds = f"within {patience:g} seconds"
+                if queue.withdraw(number):
+                    reason = f"the index could not be written {seconds}: another process may be writing it"
+                    raise NotWrittenError(f"{reason}; nothing was changed; try again")
+                reason = f"the change is running, but was not published {seconds}"
+                raise NotWrittenError(f"{reason}: check the document before you retry")
+            if now > seen + _SEE_EVERY:
+                seen = now
+                _ensure_writer(folder)
+            sleep(_LOOK_EVERY)
+    if (result := outcome.result) == "failed":
+        raise NotWrittenError(f"the change was not made: {outcome.error}")
+    registry().counts.add((("writes_total", served.name, result), 1))
     if result == "conflict":
         raise ConditionError("the document is not in the state that the request requires")
     if result == "absent":
@@ -130,30 +143,6 @@ def _queue(folder: Path) -> Iterator[Queue]:
         raise NotWrittenError("the server cannot store the change; the server's log gives the reason") from None
 
 
-def _publish(folder: Path, change: Change) -> Result:
-    patience = registry().config.server.write_seconds
-    with _queue(folder) as queue:
-        number = queue.submit(change)
-        began = seen = monotonic()
-        _ensure_writer(folder)
-        while (outcome := queue.outcome(number)) is None:
-            now = monotonic()
-            if now > began + patience:
-                seconds = f"within {patience:g} seconds"
-                if queue.withdraw(number):
-                    reason = f"the index could not be written {seconds}: another process may be writing it"
-                    raise NotWrittenError(f"{reason}; nothing was changed; try again")
-                reason = f"the change is running, but was not published {seconds}"
-                raise NotWrittenError(f"{reason}: check the document before you retry")
-            if now > seen + _SEE_EVERY:
-                seen = now
-                _ensure_writer(folder)
-            sleep(_LOOK_EVERY)
-    if outcome.result == "failed":
-        raise NotWrittenError(f"the change was not made: {outcome.error}")
-    return outcome.result
-
-
 def _ensure_writer(folder: Path) -> None:
     writers = registry().writers
     if writers is not None:
@@ -161,7 +150,6 @@ def _ensure_writer(folder: Path) -> None:
 
 
 def _conditions() -> tuple[tuple[str, ...], bool]:
-    """Return the ETags in ``If-Match``, weak ones too, and whether ``If-None-Match`` forbids an existing document."""
     match, none_match = request.if_match, request.if_none_match
     if "If-None-Match" in request.headers and not none_match.star_tag:
         raise BadInput("If-None-Match", "must be *, which requires that the document does not exist")
@@ -172,7 +160,6 @@ def _conditions() -> tuple[tuple[str, ...], bool]:
 
 
 def _lines_of(request: Request, most: int) -> list[bytes]:
-    """Return documents as unchecked lines of JSON; raise BadInput, UnsupportedMediaType or RequestEntityTooLarge."""
     if not request.is_json and request.mimetype not in _LINES:
         raise UnsupportedMediaType
     body, place = body_of(request), "is not a JSON array of documents"
@@ -212,7 +199,7 @@ def put_document(name: str, docid: str) -> Response:
         index=name,
         manifest_id=now.manifest_id,
         docid=docid,
-        result=cast(Put, result),
+        result=cast(Literal["created", "replaced", "unchanged"], result),
         unread_date=unread_date(document) or msgspec.UNSET,
     )
     response = json_answer(answer, 201 if result == "created" else 200)

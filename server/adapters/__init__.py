@@ -1,9 +1,7 @@
 """Adapters for other protocols. The name of an adapter is the name of its file. A client needs only the new address.
 
-An adapter translates a client's request into a search, a ranking or an encoding, and translates the result back. Its
-routes are below ``/NAME/`` (``serper.py`` below ``/serper/``). It is served if ``server.adapters`` names it. Its module
-defines an :class:`Adapter` as ``adapter``; no other code lists the adapters. Limits, keys, rates, metrics and the log
-work as for all routes.
+An adapter translates a client's request into a search, a ranking or an encoding, and the result back. Its routes are
+below ``/NAME/``. It is served if ``server.adapters`` names it. Its module defines an :class:`Adapter` as ``adapter``.
 """
 
 from __future__ import annotations
@@ -11,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from functools import wraps
 from types import MappingProxyType
-from typing import Any, Protocol, TypeVar, get_args, get_type_hints
+from typing import Any, TypeVar, get_args, get_type_hints
 
 from flask import Blueprint, Flask, Response, request
 
@@ -46,10 +44,8 @@ class Adapter:
         self.statuses = statuses
         self.key_parameter = key_parameter
         self.blueprint = Blueprint(module.rpartition(".")[2], module)
-        self.operations: dict[str, Operation] = {}
-        """The operation of each view, by the name of its function."""
-        self.changes: list[str] = []
-        """The addresses whose POST waits until an index is written: they have their own threads."""
+        self.operations: dict[str, Operation] = {}  # the operation of each view, by the name of its function
+        self.changes: list[str] = []  # addresses whose POST waits until an index is written
 
     def route(
         self,
@@ -109,11 +105,7 @@ class Adapter:
         return add
 
 
-class _Module(Protocol):
-    adapter: Adapter
-
-
-ADAPTERS = Plugins[_Module](__name__, ConfigError, "adapter", "the adapters are")
+ADAPTERS = Plugins[Any](__name__, ConfigError, "adapter", "the adapters are")
 
 
 def check(wanted: Mapping[str, str], indexes: Collection[str]) -> None:
@@ -132,7 +124,7 @@ def install(app: Flask, wanted: Mapping[str, str], indexes: Collection[str]) -> 
     check(wanted, indexes)
     operations = app.extensions.setdefault(ADDED, {})
     for name in wanted:
-        adapter = ADAPTERS.load(name).adapter
+        adapter: Adapter = ADAPTERS.load(name).adapter
         app.register_blueprint(adapter.blueprint, url_prefix=f"/{name}")
         app.extensions.setdefault(DIALECTS, {})[name] = adapter
         operations |= {f"{adapter.blueprint.name}.{view}": each for view, each in adapter.operations.items()}

@@ -1,7 +1,4 @@
-"""What several adapters share: searches with the configured defaults, re-ranking of a client's own texts, and errors.
-
-Re-ranking uses the model of the stage ``rerank``.
-"""
+"""What several adapters share: searches, re-ranking of a client's own texts by the stage ``rerank``, and errors."""
 
 from __future__ import annotations
 
@@ -17,12 +14,11 @@ from ...retrieval.deadline import Deadline
 from ...retrieval.domain import Document
 from ...retrieval.encoders.cross_encoder import OnnxCrossEncoder as ReRanker
 from ...retrieval.errors import QueryError
-from ...retrieval.search.answer import Question
 from ...retrieval.search.evidence import AnswerPart, Evidence
 from ..errors import BadInput, Problem, RefusedError
 from ..runtime import registry
 from ..schemas import SearchOptions
-from ..search import TimedOutError, limit_of, note_query, search_of, whole_answer
+from ..search import TimedOutError, limit_of, note_search, search_of, whole_answer
 from . import configured_index
 
 if TYPE_CHECKING:
@@ -37,22 +33,12 @@ def hits_of(
     index: Index, query: str, options: SearchOptions, k_name: str = "k", *, query_name: str = "query"
 ) -> list[Evidence]:
     """Return the evidence for a query, without highlights; errors name the client's fields for ``k`` and the query."""
-    search = search_of(options, index, k_name=k_name)
-    return whole_answer(index, Question(query, search, highlight=False), query_name).hits
-
-
-def whole_text(title: str, text: str) -> str:
-    """Return the text that is indexed for a document: its title, if any, and its text on the next line."""
-    return f"{title}\n{text}" if title else text
+    return whole_answer(index, query, search_of(options, index, k_name), query_name).hits
 
 
 def text_of(document: Document) -> str:
-    """Return the whole text of a document."""
-    return whole_text(document.title, document.text)
-
-
-class NoReRankerError(RefusedError):
-    """No re-ranker, a model that reads query and passage together, is configured."""
+    """Return the text that is indexed for a document: its title, if any, and its text on the next line."""
+    return f"{document.title}\n{document.text}" if document.title else document.text
 
 
 class RerankedText(NamedTuple):
@@ -68,11 +54,11 @@ class RerankedText(NamedTuple):
 
 
 def re_ranker() -> ReRanker:
-    """Return the re-ranker of the index of the request's adapter; raise NoReRankerError if none is configured."""
+    """Return the re-ranker of the index of the request's adapter; raise RefusedError if none is configured."""
     try:
         return configured_index().index.re_ranker
     except QueryError as error:
-        raise NoReRankerError(f"this server has no re-ranker: {error.remedy}") from None
+        raise RefusedError(f"this server has no re-ranker: {error.remedy}") from None
 
 
 def check_count(field: str, texts: Sequence[object], what: str = "texts can be re-ranked") -> None:
@@ -86,13 +72,13 @@ def rank_texts(
     model: ReRanker, query: str, texts: Sequence[str], most: int | None = None, limit: Deadline | None = None
 ) -> list[RerankedText]:
     """Return at most ``most`` texts, best first, ties in request order; raise TimedOutError after ``limit``."""
-    note_query(query)
+    note_search(query)
     limit, scored = limit or limit_of(), list[RerankedText]()
     for place, text in enumerate(texts):
         if limit.is_over("rerank"):
             raise TimedOutError(f"only {place} of {len(texts)} texts were scored in time: send fewer at once")
         scored.append(RerankedText(place, model.score(query, text)))
-    return sorted(scored, key=lambda text: (-text.score, text.place))[:most]
+    return sorted(scored, key=lambda text: -text.score)[:most]
 
 
 class RerankedDocument(AnswerPart):
@@ -109,17 +95,16 @@ class RerankResult(AnswerPart):
     document: RerankedDocument | UnsetType = UNSET
 
 
-def results_of(
-    model: ReRanker, query: str, documents: Sequence[str], most: int | None, *, with_documents: bool
-) -> list[RerankResult]:
+def results_of(query: str, documents: Sequence[str], most: int | None, *, with_documents: bool) -> list[RerankResult]:
     """Return at most ``most`` documents in the shape of Cohere and Jina, best first; raise TimedOutError on timeout."""
+    check_count("documents", documents)
     return [
         RerankResult(
             index=text.place,
             relevance_score=text.probability,
             document=RerankedDocument(text=documents[text.place]) if with_documents else UNSET,
         )
-        for text in rank_texts(model, query, documents, most)
+        for text in rank_texts(re_ranker(), query, documents, most)
     ]
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from math import floor, hypot, isfinite
@@ -40,7 +40,7 @@ from ..errors import BadInput, Problem
 from ..memory import charged_document
 from ..runtime import ServedIndex, index_named, registry
 from ..schemas import DocumentRequest, FilterRequest, ForeignFields, SearchOptions, says
-from ..search import TimedOutError, check_most, limit_of, note_query, search_of
+from ..search import TimedOutError, check_most, limit_of, note_search, search_of
 from ..writing import ConditionError, NotWrittenError, document_at, perform, put_change
 from . import Adapter, configured_index
 from ._shared import EXAMPLE
@@ -49,18 +49,13 @@ if TYPE_CHECKING:
     from ...retrieval.search.index import Index
 
 Context = dict[str, Any]
-WORDS = "elasticsearch"
-"""Alegre's name for the ranking by words."""
+WORDS = "elasticsearch"  # Alegre's name for the ranking by words
 _CONTEXTS, _CREATED = "contexts", "created_at"
-_OF_ONE_ITEM = frozenset({"project_media_id", "has_custom_id", "field"})
-"""Context fields that identify the stored item; Alegre does not search by them."""
+_OF_ONE_ITEM = frozenset({"project_media_id", "has_custom_id", "field"})  # Alegre does not search by these
 _THRESHOLD, _LIMIT = 0.9, 200
-_FAR = 1_000.0
-"""A value beyond every share or cosine: thresholds are limited to it, which changes no result."""
-_FIRST_SLICE = 200
-"""The number of hits to check first; it doubles until enough hits are similar."""
-_TRIES = 4
-"""One try, and three more if others change the text meanwhile."""
+_FAR = 1_000.0  # a value beyond every share or cosine: thresholds are limited to it, which changes no result
+_FIRST_SLICE = 200  # the number of hits to check first; it doubles until enough hits are similar
+_TRIES = 4  # one try, and three more if others change the text meanwhile
 _CODE = re.compile(r"[a-z]{2,3}")
 _NOT_OFFERED = MappingProxyType(
     {
@@ -198,7 +193,10 @@ class AlegreTexts(AnswerPart):
 @adapter.route("POST", "/text/similarity/search/", {"text": EXAMPLE, "threshold": 0.5, "limit": 3})
 def alegre_search(body: AlegreSearch) -> AlegreTexts:
     """Find similar texts as Alegre does."""
-    return _texts(body)
+    served = configured_index()
+    check_most("limit", body.limit, served.index.settings.search.max_k)
+    models = _models(body, served.index)
+    return AlegreTexts(result=[text for model in models for text in _similar(served, model, body)])
 
 
 _CLAIM = {"text": "The measles vaccine is dangerous.", "doc_id": "claim-1"}
@@ -220,35 +218,32 @@ def alegre_similarity_sync(body: AlegreSimilarity) -> AlegreTexts:
     for model in _models(body, index):
         _query(index, model, body.text, body.vector)
     _store(body)
-    return _texts(body)
+    return alegre_search(body)
 
 
 @adapter.route("DELETE", "/text/similarity/", {"doc_id": "claim-1", "quiet": True}, problems=(404,), changes=True)
 def alegre_delete(body: AlegreDelete) -> AlegreDeleted:
     """Delete a text as Alegre does; answer only when no search finds the text any more."""
     name, context = configured_index().name, body.context or {}
-    result: Literal["deleted", "updated"] = "deleted"
     registry().refresh(name)  # another worker may just have stored it
 
     def take_away(index: Index, before: Document | None, states: tuple[str, ...]) -> Change:
-        nonlocal result
         if before is None:
             raise NotFoundError(f"there is no document {body.doc_id!r} in this index")
         text = StoredText.of(before)
         others = [other for other in text.contexts if other != context]
-        result = "updated" if context in text.contexts and others else "deleted"
-        if result == "deleted":
+        if not (others and context in text.contexts):
             return Change(docid=body.doc_id, states=states)
         return put_change(text._replace(contexts=others).document(index, body.doc_id), states)
 
     try:
-        _change(name, body.doc_id, take_away)
+        change = _change(name, body.doc_id, take_away)
     except NotFoundError:
         missing = f"Doc Not Found for id {body.doc_id}! No Deletion Occurred"
         if not body.quiet:
             raise NotFoundError(f"{missing}.") from None
         return AlegreDeleted(failed=f"{missing} - quiet failure requested, so 200 code returned.")
-    return AlegreDeleted(index=name, doc_id=body.doc_id, result=result)
+    return AlegreDeleted(index=name, doc_id=body.doc_id, result="updated" if change.line else "deleted")
 
 
 class StoredText(NamedTuple):
@@ -296,7 +291,7 @@ def _store(body: AlegreStore | AlegreSimilarity) -> None:
     _change(configured_index().name, docid, put)
 
 
-def _change(name: str, docid: str, change_of: Callable[[Index, Document | None, tuple[str, ...]], Change]) -> None:
+def _change(name: str, docid: str, change_of: Callable[[Index, Document | None, tuple[str, ...]], Change]) -> Change:
     """Make the change that ``change_of`` derives from the current document; retry if the document changed meanwhile."""
     for _ in range(_TRIES):
         served = index_named(name)
@@ -305,8 +300,8 @@ def _change(name: str, docid: str, change_of: Callable[[Index, Document | None, 
         with suppress(NotFoundError):
             before, states = served.index.document(docid), (document_state(served.index, docid),)
         try:
-            perform(served, change_of(served.index, before, states))
-            return
+            perform(served, change := change_of(served.index, before, states))
+            return change
         except ConditionError:
             registry().refresh(name)
     raise NotWrittenError("other requests change this text at the same time; nothing was changed; try again")
@@ -345,15 +340,7 @@ def _query(index: Index, model: str, text: str, vector: Sequence[float] | None) 
     return VectorQuery(text, tuple(number / length for number in vector))
 
 
-def _texts(body: AlegreSearch) -> AlegreTexts:
-    served = configured_index()
-    check_most("limit", body.limit, served.index.settings.search.max_k)
-    models = _models(body, served.index)
-    return AlegreTexts(result=[text for model in models for text in _similar(served, model, body)])
-
-
 def _similar(served: ServedIndex, model: str, body: AlegreSearch) -> Iterator[AlegreText]:
-    """Yield the texts that a model finds similar and that have the wanted context, best first."""
     began, index, text, by_words = monotonic(), served.index, body.text, model == WORDS
     query = _query(index, model, text, body.vector)
     context = {name: value for name, value in (body.context or {}).items() if name not in _OF_ONE_ITEM}
@@ -374,9 +361,15 @@ def _similar(served: ServedIndex, model: str, body: AlegreSearch) -> Iterator[Al
         return
     if body.fuzzy and by_words:
         query = text = respelt(text, index.spellings(text, search))
-    note_query(text)
+    note_search(text)
     hits = _near(index, query, search._replace(limit=limit_of()), model, body)
-    admitted = (hit for hit in hits if _is_admitted(StoredText.of(index.document(hit.docid)).contexts, wanted))
+
+    def is_admitted(context: Context) -> bool:
+        return all(not set(_as_texts(context.get(name))).isdisjoint(values) for name, values in wanted.items())
+
+    admitted = (
+        hit for hit in hits if not wanted or any(map(is_admitted, StoredText.of(index.document(hit.docid)).contexts))
+    )
     for hit in islice(admitted, most):
         document, score = charged_document(index, hit.docid), hit.score + (0.0 if by_words else 1.0)
         stored = StoredText.of(document)
@@ -398,13 +391,6 @@ def _similar(served: ServedIndex, model: str, body: AlegreSearch) -> Iterator[Al
     check_whole(index, began)
 
 
-def _is_admitted(contexts: Sequence[Context], wanted: Mapping[str, Sequence[str]]) -> bool:
-    return not wanted or any(
-        all(not set(_as_texts(context.get(name))).isdisjoint(values) for name, values in wanted.items())
-        for context in contexts
-    )
-
-
 def _as_texts(value: object) -> list[str]:
     return [str(part) for part in (value if isinstance(value, list) else [value]) if part is not None]
 
@@ -412,8 +398,7 @@ def _as_texts(value: object) -> list[str]:
 def _near(index: Index, text: str, search: Search, model: str, body: AlegreSearch) -> Iterator[Hit]:
     """Yield the hits that reach the threshold, best first. Search in growing slices, up to ``max_k`` hits in all.
 
-    For the ranking by words, a hit must contain the threshold's percentage of words, rounded down as in Elasticsearch,
-    and at least one word. Words that the analyzer treats as the same count once.
+    By words, a hit must contain the threshold's percentage of the analysed words, rounded down as in Elasticsearch.
     """
     own = body.per_model_threshold or {}
     thresholds = own if isinstance(own, dict) else {named.model: named.value for named in reversed(own)}
@@ -429,7 +414,15 @@ def _near(index: Index, text: str, search: Search, model: str, body: AlegreSearc
     most, begin, size = index.settings.search.max_k, 0, _FIRST_SLICE
     while begin < most:
         size = min(size, most - begin)
-        hits = _hits(index, text, search._replace(k=size, offset=begin))
+        try:
+            hits = index.search([text], search._replace(k=size, offset=begin))[0]
+        except QueryError as error:
+            raise BadInput("text", error.line) from None
+        except CutOffError as error:
+            raise TimedOutError(error.line) from None
+        if search.limit is not None and (search.limit.is_over("texts") or search.limit.missing):
+            reason = "the time was too short to compare all texts: set a lower limit, or filter by a context"
+            raise TimedOutError(reason)
         if model == WORDS:
             have = zip(hits, index.word_weights(text, hits, search), strict=True)
             near = [hit for hit, held in have if len(held) >= needed and hit.score > least]
@@ -439,15 +432,3 @@ def _near(index: Index, text: str, search: Search, model: str, body: AlegreSearc
         if len(hits) < size or (model != WORDS and len(near) < len(hits)):
             return
         begin, size = begin + size, 2 * size
-
-
-def _hits(index: Index, text: str, search: Search) -> list[Hit]:
-    try:
-        hits = index.search([text], search)[0]
-    except QueryError as error:
-        raise BadInput("text", error.line) from None
-    except CutOffError as error:
-        raise TimedOutError(error.line) from None
-    if search.limit is not None and (search.limit.is_over("texts") or search.limit.missing):
-        raise TimedOutError("the time was too short to compare all texts: set a lower limit, or filter by a context")
-    return hits

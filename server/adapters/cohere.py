@@ -1,8 +1,7 @@
-"""Cohere's ``POST /v2/rerank`` over the model of the stage ``rerank``.
+"""Cohere's ``POST /v2/rerank`` over the model of the stage ``rerank``, whichever model the request names.
 
-The configured model answers, whichever model the request names. ``relevance_score`` is the logistic function of the
-model's score. Fields and errors follow Cohere's API reference and the types of its Python SDK. ``return_documents``,
-which only version 1 had, works as in version 1.
+``relevance_score`` is the logistic function of the model's score. Fields and errors follow Cohere's API reference and
+its Python SDK. ``return_documents``, which only version 1 had, works as in version 1.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from ...retrieval.search.evidence import AnswerPart
 from ..errors import Problem
 from ..schemas import ForeignFields, says
 from . import Adapter
-from ._shared import EXAMPLE, TEXTS, RerankResult, check_count, re_ranker, results_of
+from ._shared import EXAMPLE, TEXTS, RerankResult, results_of
 
 
 class CohereFailure(AnswerPart):
@@ -67,6 +66,5 @@ class CohereRanking(AnswerPart):
 @adapter.route("POST", "/v2/rerank", {"model": "rerank-v3.5", "query": EXAMPLE, "documents": TEXTS})
 def cohere_rerank(body: CohereRerank) -> CohereRanking:
     """Re-rank documents as Cohere does."""
-    check_count("documents", body.documents)
-    results = results_of(re_ranker(), body.query, body.documents, body.top_n, with_documents=body.return_documents)
+    results = results_of(body.query, body.documents, body.top_n, with_documents=body.return_documents)
     return CohereRanking(id=g.request_id, results=results, meta=CohereMeta(api_version=CohereVersion()))

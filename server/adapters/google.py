@@ -18,7 +18,6 @@ from msgspec import UNSET, UnsetType
 from ...retrieval.config import Count
 from ...retrieval.domain import Document
 from ...retrieval.filters import last_day
-from ...retrieval.search.answer import Question
 from ...retrieval.search.evidence import AnswerPart, Evidence
 from ...retrieval.search.options import Search
 from ..api.routes import resume
@@ -30,8 +29,7 @@ from . import Adapter, configured_index
 if TYPE_CHECKING:
     from ...retrieval.search.index import Index
 
-_FIRST_SLICE = 100
-"""The number of hits whose age is checked first; it doubles until a page is full."""
+_FIRST_SLICE = 100  # the number of hits whose age is checked first; it doubles until a page is full
 _DEFAULT_PAGE = 10
 _WORDS = {
     400: "INVALID_ARGUMENT",
@@ -146,7 +144,7 @@ def google_claims_search(body: GoogleSearch) -> GoogleClaims:
         since=f"{body.maxAgeDays} days" if body.maxAgeDays else "",
     )
     try:
-        page = resume({configured_index().name: 1.0}, wanted)
+        page = resume([configured_index()], wanted)
     except BadInput as error:
         if error.field != "cursor":
             raise
@@ -165,14 +163,14 @@ def google_claims_search(body: GoogleSearch) -> GoogleClaims:
 
 def _find_reviews(index: Index, query: str, search: Search, oldest: str) -> tuple[Reviews, bool]:
     if not oldest:
-        result = whole_answer(index, Question(query, search, highlight=False))
+        result = whole_answer(index, query, search)
         return [(hit.passage.text, hit) for hit in result.hits], result.more
     most, last = index.settings.search.max_k, search.offset + (search.k or index.settings.search.k)
     reviews: Reviews = []
     begin, size, more = 0, _FIRST_SLICE, True
     while more and begin < most and len(reviews) <= last:
         size = min(size, most - begin)
-        result = whole_answer(index, Question(query, search._replace(k=size, offset=begin), highlight=False))
+        result = whole_answer(index, query, search._replace(k=size, offset=begin))
         reviews += [(hit.passage.text, hit) for hit in result.hits if _day(hit) >= oldest]
         begin, size, more = begin + size, 2 * size, result.more
     return reviews[search.offset : last], len(reviews) > last

@@ -1,8 +1,6 @@
-"""Jina's ``POST /v1/rerank`` over the model of the stage ``rerank``.
+"""Jina's ``POST /v1/rerank`` over the model of the stage ``rerank``, whichever model the request names.
 
-The configured model answers, whichever model the request names, and the answer has the configured model's name.
-``relevance_score`` is the logistic function of the model's score. Fields follow Jina's API reference; errors have
-FastAPI's shape.
+``relevance_score`` is the logistic function of the model's score. Fields follow Jina's API reference.
 """
 
 from __future__ import annotations
@@ -13,7 +11,7 @@ from ...retrieval.config import Positive
 from ...retrieval.search.evidence import AnswerPart
 from ..schemas import ForeignFields, says
 from . import Adapter
-from ._shared import EXAMPLE, FASTAPI_STATUSES, TEXTS, FastAPIFailure, RerankResult, check_count, re_ranker, results_of
+from ._shared import EXAMPLE, FASTAPI_STATUSES, TEXTS, FastAPIFailure, RerankResult, re_ranker, results_of
 
 adapter = Adapter(__name__, FastAPIFailure, FASTAPI_STATUSES)
 
@@ -51,9 +49,8 @@ class JinaRanking(AnswerPart):
 @adapter.route("POST", "/v1/rerank", {"query": EXAMPLE, "documents": TEXTS, "top_n": 1})
 def jina_rerank(body: JinaRerank) -> JinaRanking:
     """Re-rank documents as Jina does."""
-    check_count("documents", body.documents)
-    model = re_ranker()
     texts = [document if isinstance(document, str) else document.text for document in body.documents]
-    results = results_of(model, body.query, texts, body.top_n, with_documents=body.return_documents)
+    results = results_of(body.query, texts, body.top_n, with_documents=body.return_documents)
+    model = re_ranker()
     tokens = sum(model.count_tokens(body.query, text) for text in texts)
     return JinaRanking(model=model.name, usage=JinaUsage(total_tokens=tokens), results=results)

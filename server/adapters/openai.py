@@ -25,8 +25,7 @@ from . import Adapter, configured_index
 from ._shared import EXAMPLE, check_count
 
 _QUERY = ":query"
-_AT_ONCE = 16
-"""The number of texts to encode between two checks of the time limit."""
+_AT_ONCE = 16  # the number of texts to encode between two checks of the time limit
 _TYPES = MappingProxyType({429: "requests", 500: "server_error", 503: "server_error"})
 _CODES = MappingProxyType({401: "invalid_api_key", 404: "model_not_found", 429: "rate_limit_exceeded"})
 

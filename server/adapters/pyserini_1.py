@@ -1,7 +1,6 @@
 """The routes of Pyserini 1's REST server (``python -m pyserini.server.rest``), as in version 1.6.0.
 
-The options of that server's prebuilt indexes are ignored: ``ef_search``, ``encoder``, ``query_generator``. Its
-settings are not available, because any client could change them for all other clients.
+Options of its prebuilt indexes are ignored. Its settings are not offered: any client could change them for all others.
 """
 
 from __future__ import annotations

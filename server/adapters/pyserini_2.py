@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 
 from ...retrieval.config import Positive, Unit, Weight
-from ...retrieval.search.answer import Question
 from ...retrieval.search.evidence import AnswerPart
 from ..errors import BadInput, RefusedError, UnknownIndexError
 from ..memory import charged_document
@@ -90,7 +89,7 @@ def pyserini_2_search(body: Pyserini2Search, name: str) -> Pyserini2Answer:
         search = search._replace(bm25=msgspec.structs.replace(index.settings.bm25, k1=body.k1, b=body.b))
     candidates = [
         Pyserini2Candidate(docid=hit.docid, score=hit.score, rank=hit.rank, doc=_doc(index, hit.docid, body))
-        for hit in whole_answer(index, Question(body.query, search, highlight=False)).hits
+        for hit in whole_answer(index, body.query, search).hits
     ]
     return Pyserini2Answer(index=name, query=Pyserini2Query(text=body.query), candidates=candidates)
 

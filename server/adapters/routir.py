@@ -1,8 +1,7 @@
-"""RoutIR's services over HTTP: ``/search``, ``/score``, ``/content``, ``/avail`` and ``/ping``.
+"""RoutIR's services over HTTP, with the fields of RoutIR 0.0.2's ``serve.py`` and ``processors``.
 
 Each served index is a service under its name, and each of its rankings under ``INDEX/RANKING``. If a re-ranker is
-configured, the service ``rerank`` scores passages with it. Fields follow RoutIR 0.0.2's ``serve.py`` and
-``processors``.
+configured, the service ``rerank`` scores passages with it.
 """
 
 from __future__ import annotations
@@ -20,8 +19,7 @@ from ..schemas import ForeignFields, SearchOptions, says
 from . import Adapter
 from ._shared import ErrorFailure, check_count, hits_of, rank_texts, re_ranker, text_of
 
-_SCORES = "rerank"
-"""The service that scores passages."""
+_SCORES = "rerank"  # the service that scores passages
 
 
 class RoutirFailure(ErrorFailure):

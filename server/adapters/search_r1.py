@@ -11,18 +11,16 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from ...retrieval.config import Positive
-from ...retrieval.search.answer import Question
 from ...retrieval.search.evidence import AnswerPart
 from ..errors import BadInput
 from ..runtime import registry
 from ..schemas import ForeignFields, SearchOptions, says
 from ..search import limit_of, search_of, whole_answer
 from . import Adapter, configured_index
-from ._shared import FASTAPI_STATUSES, FastAPIFailure, rank_texts, re_ranker, whole_text
+from ._shared import FASTAPI_STATUSES, FastAPIFailure, rank_texts, re_ranker
 
 adapter = Adapter(__name__, FastAPIFailure, FASTAPI_STATUSES)
-_BEST = 3
-"""The default number of documents per query: ``rerank_topk`` of ``rerank_server.py``."""
+_BEST = 3  # the default number of documents per query: rerank_topk of rerank_server.py
 
 
 class SearchR1Queries(ForeignFields):
@@ -65,7 +63,7 @@ def search_r1_retrieve(body: SearchR1Queries) -> SearchR1Answer:
     texts = {query: query[:longest] for query in body.queries if resolved.has_words(query[:longest])}
     found: dict[str, list[Any]] = {}
     for query, text in texts.items():  # a request often repeats a query; search only once
-        hits = whole_answer(index, Question(text, search, highlight=False), "queries").hits
+        hits = whole_answer(index, text, search, "queries").hits
         documents = [
             SearchR1Document(id=hit.docid, contents=f'"{hit.title or hit.docid}"\n{hit.passage.text}') for hit in hits
         ]
@@ -126,5 +124,6 @@ def _texts(name: str, documents: list[dict[str, Any]]) -> list[str]:
         if not isinstance(contents, str):
             raise BadInput(f"{name}[{number}]", "has no contents")
         title, _, text = contents.partition("\n")
-        texts.append(whole_text(title.removeprefix('"').removesuffix('"'), text))
+        title = title.removeprefix('"').removesuffix('"')
+        texts.append(f"{title}\n{text}" if title else text)
     return texts

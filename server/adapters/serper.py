@@ -20,8 +20,7 @@ from ..search import check_most
 from . import Adapter, configured_index
 from ._shared import EXAMPLE, hits_of
 
-_SNIPPET = 300
-"""The maximum number of characters of a snippet, which is cut between words."""
+_SNIPPET = 300  # the maximum number of characters of a snippet, which is cut between words
 
 
 class SerperFailure(AnswerPart, rename="camel"):
@@ -110,7 +109,6 @@ def serper_search(body: SerperSearch) -> SerperAnswer:
 
 
 def _date(date: str) -> str:
-    """Return a full or partial ISO date in Serper's form: ``Mar 5, 2020``."""
     year, _, rest = date.partition("-")
     month, _, day = rest.partition("-")
     if not month.isdecimal():

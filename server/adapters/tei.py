@@ -15,7 +15,7 @@ from ..errors import BadInput, Problem, RefusedError
 from ..runtime import registry
 from ..schemas import ForeignFields, says
 from . import Adapter
-from ._shared import EXAMPLE, TEXTS, NoReRankerError, rank_texts, re_ranker
+from ._shared import EXAMPLE, TEXTS, rank_texts, re_ranker
 
 ErrorType = Literal["Unhealthy", "Backend", "Overloaded", "Validation", "Tokenizer", "Empty"]
 _TYPES: dict[int, ErrorType] = {
@@ -79,7 +79,7 @@ def tei_rerank(body: TeiRerank) -> list[TeiRank]:
         raise RefusedError(reason, 413, "too-large")
     try:
         model = re_ranker()
-    except NoReRankerError as error:
+    except RefusedError as error:
         raise RefusedError(f"model is not a re-ranker model: {error.line}", 424) from None
     for number, text in enumerate(body.texts):
         if body.truncate is False and not model.reads_all(body.query, text):

@@ -1,8 +1,7 @@
 """Many queries in one request: they are ranked in groups and answered as results arrive; an invalid query fails alone.
 
-The memory of each part of the answer is charged as the part is read, and given back as it is sent. If too little memory
-is left, the answer waits without a thread. Clients that read large answers slowly therefore delay each other, but cause
-no refusals.
+The memory of each part is charged as it is read, and given back as it is sent. If too little is left, the answer waits
+without a thread: clients that read large answers slowly delay each other, but cause no refusals.
 """
 
 from __future__ import annotations
@@ -33,16 +32,11 @@ if TYPE_CHECKING:
     from ...retrieval.search.index import Index
 
 _AT_ONCE = 10
-_PIECE = 100_000
-"""The number of bytes of JSON in a piece: smaller pieces help no client, and each wakes the event loop."""
-_READ = 500
-"""The number of hits whose documents are read together."""
-_AHEAD = 2
-"""The number of parts that are ranked ahead while one part is read."""
-_PART = 16 << 20
-"""The maximum number of bytes of a part with several queries; if it needs more, each query becomes a part."""
-_WAIT = b""
-"""The piece that means: the answer waits for memory."""
+_PIECE = 100_000  # the number of bytes of JSON in a piece: smaller pieces help no client, and each wakes the event loop
+_READ = 500  # the number of hits whose documents are read together
+_AHEAD = 2  # the number of parts that are ranked ahead while one part is read
+_PART = 16 << 20  # the most bytes of a part with several queries; a larger one is split into its queries
+_WAIT = b""  # the piece that means: the answer waits for memory
 
 Answer = BatchHits | BatchFault
 Made = TypeVar("Made")
@@ -112,7 +106,6 @@ class Batch:
         return "".join(lines), faults
 
     def _part(self, some: Sequence[tuple[int, _Ranked]], written: Callable[[int, Answer], bytes]) -> Iterator[bytes]:
-        """Yield a part of the answer in pieces; give their memory back as they are sent."""
         memory = PartMemory(self._memory, _PART if len(some) > 1 else None)
         try:
             while (pieces := _make_or_release(partial(self._write, some, written), memory)) is None:

@@ -1,7 +1,4 @@
-"""The description of the API, from its routes, the types that check requests, and the configured limits.
-
-``/openapi.json`` is the OpenAPI 3.1 document for programs; ``/docs`` is the same document as a page for people.
-"""
+"""The description of the API as OpenAPI 3.1, from routes, types and configured limits: for programs and as a page."""
 
 from __future__ import annotations
 
@@ -188,7 +185,9 @@ def _parameters(rule: str, names: list[str], operation: Operation, schemas: Json
             for option in kind.get("anyOf", ())
             if "$ref" not in option and option.get("type") not in ("null", "object")
         ]
-        plain = {key: value for key, value in kind.items() if key != "anyOf" and (key, value) not in _NO_DEFAULT}
+        plain = {key: value for key, value in kind.items() if key != "anyOf"}
+        if plain.get("default", "") in (None, {}):
+            del plain["default"]
         plain |= options[0] if len(options) == 1 else {"anyOf": options} if options else {}
         described = {"name": name, "in": "query", "required": name in kinds["required"], "schema": plain}
         if "description" in plain:
@@ -200,9 +199,6 @@ def _parameters(rule: str, names: list[str], operation: Operation, schemas: Json
         schema = {"type": "string", "enum": ["*"]} if what.startswith("*") else {"type": "string", "minLength": 1}
         parameters.append({"name": name, "in": "header", "required": False, "description": what, "schema": schema})
     return parameters
-
-
-_NO_DEFAULT: tuple[tuple[str, object], ...] = (("default", None), ("default", {}))
 
 
 def _responses(operation: Operation, config: Config) -> Json:
@@ -241,10 +237,6 @@ def _responses(operation: Operation, config: Config) -> Json:
     return responses
 
 
-Words = list[tuple[str, str]]
-"""A type in words, as pieces of text; each has the name of the schema that it links to, or ``""``."""
-
-
 @blueprint.get("/openapi.json")
 def openapi_document() -> Response:
     """Return the OpenAPI 3.1 document."""
@@ -255,20 +247,10 @@ def openapi_document() -> Response:
 def docs_page() -> str:
     """Return the OpenAPI document as a page."""
     described = _served_document()
-    schemas = {}
-    for name, schema in described["components"]["schemas"].items():
-        required, properties = schema.get("required", ()), schema.get("properties", {})
-        schemas[name] = schema, [_field(field, kind, field in required) for field, kind in properties.items()]
-    operations = []
-    for address, methods in described["paths"].items():
-        for method, operation in methods.items():
-            parameters = [
-                _field(each["name"], {**each["schema"], "description": each.get("description", "")}, each["required"])
-                for each in operation["parameters"]
-            ]
-            operations.append((address, method, operation, parameters, _curl(address, operation)))
+    paths = described["paths"].items()
+    operations = [(address, *each) for address, methods in paths for each in methods.items()]
     return render_template(
-        "docs.html", about=described["info"], operations=operations, schemas=schemas, name_of=name_of
+        "docs.html", described=described, operations=operations, name_of=name_of, words_of=_words, curl_of=_curl
     )
 
 
@@ -287,15 +269,8 @@ def name_of(reference: Mapping[str, Any]) -> str:
     return str(reference["$ref"]).rpartition("/")[2]
 
 
-def _field(name: str, kind: Json, required: bool) -> Json:
-    default = kind.get("default")
-    default_text = "" if default in (None, "", []) else msgspec.json.encode(default).decode()
-    described = {"default": default_text, "description": kind.get("description", "")}
-    return {"name": name, "words": _words(kind), "required": required, **described}
-
-
-def _words(kind: Json) -> Words:
-    """Return a schema in words: ``integer, 1 to 50``, ``list of Evidence``, ``string or null``."""
+def _words(kind: Json) -> list[tuple[str, str]]:
+    """Return a schema in words, such as ``list of Evidence``: pieces of text, each with the schema that it links to."""
     if "$ref" in kind:
         return [(name_of(kind), name_of(kind))]
     if "anyOf" in kind:
@@ -311,7 +286,6 @@ def _words(kind: Json) -> Words:
 
 
 def _describe_limits(kind: Json) -> str:
-    """Return a type in words with its limits: the size of an array, the length of a string."""
     name = str({"array": "list", None: "anything"}.get(kind.get("type"), kind.get("type")))
     low, high = (
         next((kind[key] for key in (f"{end}imum", f"{end}Items", f"{end}Length") if key in kind), None)

@@ -1,7 +1,4 @@
-"""The operations of the API, the source of the OpenAPI document and of ``/docs``.
-
-The types of requests add fields, limits and descriptions.
-"""
+"""The operations of the API, the source of its description. Types of requests add fields, limits and descriptions."""
 
 from __future__ import annotations
 
@@ -21,38 +18,24 @@ class Operation(NamedTuple):
     """A route's requests and answers. The address, the method and the summary come from the route itself."""
 
     tag: str
-    answer: type | None = None
-    """The type of the JSON answer with ``status``; None if there is no answer, or if ``other`` describes it."""
+    answer: type | None = None  # the type of the JSON answer with status, if there is one
     parameters: type[schemas.RequestFields] | None = None
     body: type[schemas.RequestFields] | None = None
-    many: bool = False
-    """Whether the request has several objects of the type ``body``: as a JSON array, or one per line."""
-    status: int = 200
-    """The status of a successful answer."""
-    conditions: Mapping[str, str] = _NONE
-    """Request headers that make the request conditional."""
-    problems: tuple[int, ...] = ()
-    """Error statuses in addition to those that any route may answer."""
-    other: Mapping[str, str] = _NONE
-    """Answers that are not JSON, by media type: those that ``Accept`` can select, or the only one."""
-    headers: Mapping[str, str] = _NONE
-    """Headers of the answer, and their meaning."""
-    also: Mapping[int, type | str] = _NONE
-    """Other statuses that are not errors: the type of the answer, or why there is none."""
-    example: Mapping[str, Any] = _NONE
-    """An example of a body, of one item of a list of them, or of the parameters of a query string."""
-    failure: type | None = None
-    """The shape of errors in an adapter's protocol; None for factseek's own shape."""
-    statuses: Mapping[int, int] = _NONE
-    """The protocol's status for each of factseek's statuses, if they differ."""
-    answers_list: bool = False
-    """Whether the answer is a list of ``answer``."""
+    many: bool = False  # whether the request has several objects of the type body: as a JSON array, or one per line
+    status: int = 200  # the status of a successful answer
+    conditions: Mapping[str, str] = _NONE  # request headers that make the request conditional
+    problems: tuple[int, ...] = ()  # error statuses in addition to those that any route may answer
+    other: Mapping[str, str] = _NONE  # answers that are not JSON, by media type: chosen by Accept, or the only one
+    headers: Mapping[str, str] = _NONE  # headers of the answer, and their meaning
+    also: Mapping[int, type | str] = _NONE  # other statuses that are no errors: the answer's type, or why there is none
+    example: Mapping[str, Any] = _NONE  # of a body, of an item of a list of them, or of parameters
+    failure: type | None = None  # the shape of errors in an adapter's protocol; None for factseek's own shape
+    statuses: Mapping[int, int] = _NONE  # the protocol's status for each of factseek's statuses, if they differ
+    answers_list: bool = False  # whether the answer is a list of answer
 
 
-WRITING = "Writing"
-"""The tag of operations that need a key and a server that allows changes."""
-ADDED = "factseek.operations"
-"""The key in ``app.extensions`` for the operations of adapters, by endpoint."""
+WRITING = "Writing"  # the tag of operations that need a key and a server that allows changes
+ADDED = "factseek.operations"  # the key in app.extensions for the operations of adapters, by endpoint
 _CLAIM = "Two doses of the measles vaccine are 97 percent effective."
 _BODY = (400, 404, 413, 415)
 _RUN = "a TREC run: qid Q0 docid rank score tag"
@@ -159,7 +142,7 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
         "api.describe_index": Operation("Indexes", schemas.IndexAnswer, problems=(404,)),
         "api.live": Operation("Operation", schemas.Health),
         "api.ready": Operation("Operation", schemas.Health, also={503: schemas.Health}),
-        "metrics": Operation("Operation", other={TEXT: "for Prometheus; totals over all workers"}),
+        "api.metrics": Operation("Operation", other={TEXT: "for Prometheus; totals over all workers"}),
     }
 )
 """The operations by endpoint, in the order of the OpenAPI document."""

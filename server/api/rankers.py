@@ -1,28 +1,31 @@
-"""``POST /v1/claims/rank``: which claims are worth checking, and which of their words weigh most."""
+"""``POST /v1/claims/rank``: which claims are worth checking, and why; and the models that judge claims on the page."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic, perf_counter
 from types import SimpleNamespace
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
-from flask import Blueprint, Response, current_app, g, request
+from flask import Blueprint, Response, g, request
 from numpy.typing import NDArray
 
 from ...claims import settings as claims
 from ...claims.checkworthiness import ranking
 from ...claims.checkworthiness.rankers import Ranker
 from ...claims.checkworthiness.ranking import Ranked, TrainedRanker, explain, rank
+from ...claims.evidence.sentences import Finder
 from ...claims.text.languages import language_of
+from ...claims.verdicts import training
+from ...claims.verdicts.verdict import TrainedVerdicts, Verifier
 from ...retrieval.config import view
 from ...retrieval.deadline import CutOffError
-from ...retrieval.domain import Statement
-from ...retrieval.errors import ConfigError, FactseekError
+from ...retrieval.domain import Filter, Statement
+from ...retrieval.errors import ConfigError, FactseekError, QueryError, SourceError
 from ...retrieval.files import sha256
 from ...retrieval.languages import unknown_language
 from ...retrieval.records.model_file import State
@@ -31,12 +34,13 @@ from ...retrieval.search.explaining import WordWeight
 from ..errors import BadInput, RefusedError, UnknownRankerError
 from ..runtime import registry
 from ..schemas import ClaimRequest, RankAnswer, RankedClaim, RankRequest, RankTook, from_body, json_answer
-from ..search import TimedOutError, note_search
+from ..search import TimedOutError, limit_of, note_search
 from ..settings import Config
 
-RANKERS = "factseek.rankers"
-_AT_ONCE = 16
-"""The number of statements to score between two checks of the time limit; 16 take about 0.1 seconds."""
+if TYPE_CHECKING:
+    from ...retrieval.search.index import Index
+
+_AT_ONCE = 16  # the number of statements to score between two checks of the time limit; 16 take about 0.1 seconds
 blueprint = Blueprint("claims", __name__)
 _log = logging.getLogger("factseek.server")
 Model = TypeVar("Model")
@@ -50,13 +54,16 @@ class ServedRanker(NamedTuple):
     manifest_id: str
 
 
-def open_models(
+class ServedVerdicts(NamedTuple):
+    """A trained verdict model under its name."""
+
+    name: str
+    learned: TrainedVerdicts
+
+
+def _open_models(
     config: Config, setting: str, load: Callable[[str, str], Model], noun: str, *, strict: bool
 ) -> dict[str, Model]:
-    """Return the models of a setting, which ``load`` loads by name and path; if ``strict``, only check that it can.
-
-    If a model cannot be loaded, raise ConfigError if ``strict``, else log the error and leave out the model.
-    """
     models = {}
     for name, path in getattr(config.server, setting).items():
         try:
@@ -73,18 +80,40 @@ def open_models(
 
 
 def open_rankers(config: Config, *, strict: bool = False) -> dict[str, ServedRanker]:
-    """Load the configured rankers, as :func:`open_models` does."""
+    """Load the configured rankers, without those that fail; if ``strict``, load none and raise their ConfigError."""
 
     def load(name: str, path: str) -> ServedRanker:
         learned = ranking.load(Path(path), None, view(config, claims.Config))
         return ServedRanker(name, learned, sha256(Path(path))[:16])
 
-    return open_models(config, "rankers", load, "ranker", strict=strict)
+    return _open_models(config, "rankers", load, "ranker", strict=strict)
 
 
-def _ranker_named(name: str | None, configured: Mapping[str, str]) -> ServedRanker:
-    rankers: Mapping[str, ServedRanker] = current_app.extensions[RANKERS]
-    known = {**configured, **rankers}
+def open_verdicts(config: Config, *, strict: bool = False) -> dict[str, ServedVerdicts]:
+    """Load the verdict models as :func:`open_rankers` does; ``strict`` requires that each has an entailment model."""
+
+    def load(name: str, path: str) -> ServedVerdicts:
+        learned = training.load(Path(path), view(config, claims.Config))
+        if strict and learned.manifest.entailment is None:
+            what = "was trained without an entailment model, so the page cannot show its verdicts"
+            raise SourceError(what, place=path, remedy="train it with --entailment MODEL, or do not serve it")
+        return ServedVerdicts(name, learned)
+
+    return _open_models(config, "verdicts", load, "verdict model", strict=strict)
+
+
+def judge_of(index: Index, config: Config, where: Filter | None) -> tuple[ServedVerdicts, Verifier] | None:
+    """Return the first model that was trained with an index like ``index``, and its verifier for ``index``; or None."""
+    for served in registry().verdicts.values():
+        with suppress(QueryError):
+            finder = Finder(index, config.verdict, where, limit_of())
+            return served, served.learned.verifier(finder, config.verdict, for_people=True)
+    return None
+
+
+def _ranker_named(name: str | None) -> ServedRanker:
+    rankers = registry().rankers
+    known = {**registry().config.server.rankers, **rankers}
     if not known:
         raise UnknownRankerError(
             "no ranker is served: train one (factseek rank … --save FILE) and add it under server.rankers, or start "
@@ -100,8 +129,6 @@ def _ranker_named(name: str | None, configured: Mapping[str, str]) -> ServedRank
 
 
 class _TimedRanker:
-    """Scores like the ranker that it wraps, a few statements at a time, until its time ends."""
-
     def __init__(self, ranker: Ranker, seconds: float) -> None:
         self.explains = ranker.explains
         self._ranker = ranker
@@ -135,14 +162,16 @@ def rank_claims() -> Response:
 def ranked_claims(body: RankRequest) -> RankAnswer:
     """Return the claims of a request, ranked and explained; raise UnknownRankerError, BadInput or TimedOutError."""
     settings = registry().config.server
-    served = _ranker_named(body.ranker, settings.rankers)
+    served = _ranker_named(body.ranker)
     manifest, languages = served.learned.manifest, served.learned.manifest.languages
     if not 1 <= len(body.claims) <= settings.max_claims:
         raise BadInput("claims", f"1 to {settings.max_claims} claims can be ranked at once, not {len(body.claims)}")
-    _check_ids(body.claims)
-    statements = [
-        _statement(number, claim, languages, settings.max_claim_chars) for number, claim in enumerate(body.claims)
-    ]
+    ids, statements = set[str](), []
+    for number, sent in enumerate(body.claims):
+        if sent.id in ids:
+            raise BadInput(f"claims[{number}].id", "another claim has the same id")
+        ids.add(sent.id)
+        statements.append(_statement(number, sent, languages, settings.max_claim_chars))
     began = perf_counter()
     timed = _TimedRanker(served.learned.ranker, settings.search_seconds)
     try:
@@ -172,14 +201,6 @@ def ranked_claims(body: RankRequest) -> RankAnswer:
         note=note,
         claims=[_answer(claim, languages, body.claims) for claim in ranked],
     )
-
-
-def _check_ids(claims: Sequence[ClaimRequest]) -> None:
-    seen = set[str]()
-    for number, claim in enumerate(claims):
-        if claim.id in seen:
-            raise BadInput(f"claims[{number}].id", "another claim has the same id")
-        seen.add(claim.id)
 
 
 def _statement(number: int, body: ClaimRequest, languages: Sequence[str], most: int) -> Statement:

@@ -1,34 +1,32 @@
-"""The JSON API.
-
-A cursor contains the number of hits before the page that it requests, a digest of the search, and manifest ids.
-"""
+"""The JSON API."""
 
 from __future__ import annotations
 
 import hashlib
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import blake2b
 from struct import Struct
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 from flask import Blueprint, Response, g, request
 from flask.globals import request_ctx
 from msgspec import UNSET
 
+from ...indexer.queue import bulks_waiting
 from ...retrieval.domain import Span
 from ...retrieval.search import listings
 from ...retrieval.search.counting import facet_answers, total_answer
-from ...retrieval.search.evidence import Evidence
+from ...retrieval.search.evidence import Evidence, page_at
 from ...retrieval.search.federated import chosen_weights
 from ...retrieval.store.documents import checksum, state_of
 from .. import schemas
 from ..errors import BadInput
 from ..memory import charged_document
 from ..runtime import READY, ServedIndex, index_named, registry, suited_indexes
-from ..schemas import document_answer, from_body, from_query, json_answer, passage_place, query_text
+from ..schemas import document_answer, from_body, from_query, json_answer, query_text
 from ..search import answer, answer_of_many, query_errors_named, question_of
 from .batch import Batch
 from .operations import JSON, NDJSON, TEXT
@@ -39,10 +37,8 @@ if TYPE_CHECKING:
 blueprint = Blueprint("api", __name__)
 many = Blueprint("many", __name__)
 _Options = TypeVar("_Options", schemas.SearchRequest, schemas.SearchManyRequest)
-_HEAD = Struct(">I8s")
-"""The head of a cursor: the number of hits before the page, and a digest of the search. Manifest ids follow it."""
-_ID = 8
-"""The number of bytes of a manifest's id."""
+_HEAD = Struct(">I8s")  # of a cursor: the number of hits before the page, and a digest of the search
+_ID = 8  # the number of bytes of a manifest's id
 _SHOWING = frozenset("k hits qid offset cursor count facets highlight explain passages parse".split())
 """Options that may change from page to page, because they do not change the list itself. All others define the list."""
 _CHANGED = "the index has changed since the previous page: hits may be repeated or missing"
@@ -54,11 +50,9 @@ class Page(Generic[_Options]):
 
     served: dict[str, ServedIndex]
     options: _Options
-    search: bytes
-    """A digest of the options that define the list."""
-    most: int
-    """The maximum number of hits that a client may request, whatever the page size."""
-    changed: frozenset[str] = frozenset()
+    search: bytes  # a digest of the options that define the list
+    most: int  # the maximum number of hits that a client may request, whatever the page size
+    changed: frozenset[str]
 
     def cursor(self, hits: int) -> schemas.TextIfAny:
         """Return the cursor for the page after ``hits`` hits; UNSET if the client may request no more hits."""
@@ -72,39 +66,36 @@ class Page(Generic[_Options]):
         return "; ".join(filter(None, (note, _CHANGED if name in self.changed else "")))
 
 
-def resume(weights: Mapping[str, float], options: _Options) -> Page[_Options]:
-    """Return a request to weighted indexes, continued at its cursor; raise BadInput if the cursor is of another search.
-
-    The last page ends at the maximum number of hits.
-    """
-    served = {name: index_named(name) for name in weights}
+def resume(
+    served: Iterable[ServedIndex], options: _Options, weights: Mapping[str, float] | None = None
+) -> Page[_Options]:
+    """Return a request to indexes, continued at its cursor; raise BadInput if the cursor is of another search."""
+    indexes = {one.name: one for one in served}
     listed = [getattr(options, name) for name in options.__struct_fields__ if name not in _SHOWING]
-    encoded = msgspec.json.encode((weights, listed), order="deterministic")
-    most = min(one.index.settings.search.max_k for one in served.values())
-    page = Page(served, options, blake2b(encoded, digest_size=8).digest(), most)
-    if not options.cursor:
-        return page
-    if options.offset:
-        raise BadInput("offset", "cursor and offset exclude each other; leave out one of them")
-    try:
-        packed = urlsafe_b64decode(options.cursor + "=" * (-len(options.cursor) % 4))
-    except ValueError:
-        packed = b""
-    ids = packed[_HEAD.size :]
-    if not ids or len(ids) % _ID or _text(packed) != options.cursor:
-        raise BadInput("cursor", "is not a cursor; use the cursor of an answer unchanged")
-    hits, made_for = _HEAD.unpack(packed[: _HEAD.size])
-    if made_for != page.search or len(ids) != len(served) * _ID:
-        reason = "belongs to another search or index; send it with the query and options of the previous page"
-        raise BadInput("cursor", reason)
-    if hits >= most:
-        raise BadInput("cursor", f"continues after {hits} hits, but this server returns only the first {most}")
-    then = [ids[start : start + _ID].hex() for start in range(0, len(ids), _ID)]
-    changed = {name for name, id_ in zip(sorted(served), then, strict=True) if served[name].manifest_id != id_}
-    k = options.k or next(iter(served.values())).index.settings.search.k
-    if k <= most:
-        k = min(k, most - hits)
-    return replace(page, options=msgspec.structs.replace(options, offset=hits, k=k), changed=frozenset(changed))
+    encoded = msgspec.json.encode((weights or dict.fromkeys(indexes, 1.0), listed), order="deterministic")
+    search, changed = blake2b(encoded, digest_size=8).digest(), set[str]()
+    settings = [one.index.settings.search for one in indexes.values()]
+    most = min(each.max_k for each in settings)
+    if options.cursor:
+        if options.offset:
+            raise BadInput("offset", "cursor and offset exclude each other; leave out one of them")
+        try:
+            packed = urlsafe_b64decode(options.cursor + "=" * (-len(options.cursor) % 4))
+        except ValueError:
+            packed = b""
+        ids = [packed[start : start + _ID].hex() for start in range(_HEAD.size, len(packed), _ID)]
+        if not ids or len(ids[-1]) < 2 * _ID or _text(packed) != options.cursor:
+            raise BadInput("cursor", "is not a cursor; use the cursor of an answer unchanged")
+        hits, made_for = _HEAD.unpack_from(packed)
+        if made_for != search or len(ids) != len(indexes):
+            reason = "belongs to another search or index; send it with the query and options of the previous page"
+            raise BadInput("cursor", reason)
+        if hits >= most:
+            raise BadInput("cursor", f"continues after {hits} hits, but this server returns only the first {most}")
+        changed = {name for name, id_ in zip(sorted(indexes), ids, strict=True) if indexes[name].manifest_id != id_}
+        k = options.k or settings[0].k
+        options = msgspec.structs.replace(options, offset=hits, k=min(k, most - hits) if k <= most else k)
+    return Page(indexes, options, search, most, frozenset(changed))
 
 
 def _text(packed: bytes) -> str:
@@ -141,25 +132,23 @@ def _summary(served: ServedIndex) -> schemas.IndexSummary:
 @blueprint.get("/v1/<name>/search")
 def search_simply(name: str) -> Response:
     """Search with a query string; the answer has ``hits`` and Anserini's ``candidates``."""
-    index_named(name)
-    parameters = from_query(request.args, schemas.SimpleSearch)
-    options = cast(schemas.SearchRequest, parameters.with_one_query())
-    return _answer_search(name, options, "hits" if parameters.k is None else "k", parameters)
+    return _answer_search(index_named(name), from_query(request.args, schemas.SimpleSearch))
 
 
 @blueprint.post("/v1/<name>/search")
 def search(name: str) -> Response:
     """Search with a JSON body."""
-    index_named(name)
-    body = from_body(request_ctx.request, schemas.SearchRequest)
-    return _answer_search(name, body.with_one_query(), "k" if body.hits is None else "hits")
+    return _answer_search(index_named(name), from_body(request_ctx.request, schemas.SearchRequest))
 
 
-def _answer_search(
-    name: str, body: schemas.SearchRequest, k_name: str, simply: schemas.SimpleSearch | None = None
-) -> Response:
-    page = resume({name: 1.0}, body)
-    options, served = page.options, page.served[name]
+def _answer_search(served: ServedIndex, body: schemas.SearchRequest) -> Response:
+    if not (body.query or body.like):
+        raise BadInput("query", "is missing; give a query, or the id of a document as like")
+    if body.query and body.like:
+        raise BadInput("like", "replaces the query; leave out one of them")
+    k_name, name = body.merge_k(), served.name
+    page = resume([served], body)
+    options = page.options
     question = question_of(options, served.index, k_name)
     # Most clients accept anything, which means JSON.
     wanted = options.format or listings.JSON
@@ -194,11 +183,11 @@ def _answer_search(
         "total": total_answer(result.total) if result.total else UNSET,
         "facets": facet_answers(result.facets) if options.facets else UNSET,
     }
-    if simply is None:
+    if not isinstance(body, schemas.SimpleSearch):
         return json_answer(schemas.SearchAnswer(**fields, query=query if query.parsed or query.like else UNSET))
     candidates = [
         schemas.Candidate(
-            docid=hit.docid, score=hit.score, rank=hit.rank, doc=_doc(served.index, hit.docid, simply.parse)
+            docid=hit.docid, score=hit.score, rank=hit.rank, doc=_doc(served.index, hit.docid, body.parse)
         )
         for hit in result.hits
     ]
@@ -227,11 +216,12 @@ def search_many() -> Response:
     weights = dict(names) if isinstance(names, dict) else dict.fromkeys(names, 1.0)
     with query_errors_named("indexes"):
         weights = chosen_weights(weights, weights)
-    page = resume(weights, body.with_one_k())
+    k_name = body.merge_k()
+    page = resume(map(index_named, weights), body, weights)
     options, questions = page.options, {}
     for name, served in page.served.items():
         try:
-            questions[name] = question_of(options, served.index, "k" if body.hits is None else "hits")
+            questions[name] = question_of(options, served.index, k_name)
         except BadInput as error:
             raise error if error.field == "facets" else BadInput(error.field, f"{name}: {error.unnamed}") from None
     indexes = {name: served.index for name, served in page.served.items()}
@@ -295,12 +285,12 @@ def document(name: str, docid: str) -> Response:
     """Return a document with its passages."""
     served = index_named(name)
     body = document_answer(charged_document(served.index, docid))
+    passages = [
+        schemas.PassagePlace(number=number, page=page_at(body.metadata, start), start=start, end=end, text=text)
+        for _, number, start, end, text in served.index.passages(docid)
+    ]
     answer = schemas.DocumentWithPassages(
-        request_id=g.request_id,
-        index=name,
-        manifest_id=served.manifest_id,
-        document=body,
-        passages=[passage_place(passage, body.metadata) for passage in served.index.passages(docid)],
+        request_id=g.request_id, index=name, manifest_id=served.manifest_id, document=body, passages=passages
     )
     return _cacheable(json_answer(answer), document_state(served.index, docid))
 
@@ -326,11 +316,8 @@ def _doc(index: Index, docid: str, parse: bool) -> schemas.DocumentAnswer | str:
 
 
 def _cacheable(response: Response, state: str) -> Response:
-    """Add the ETag of a document's state to an answer; answer 304 if the client has that state.
-
-    The ETag is weak, because two answers with the same document have different request ids.
-    """
-    response.set_etag(state, weak=True)
+    """Add the ETag of a document's state to an answer; answer 304 if the client has that state."""
+    response.set_etag(state, weak=True)  # weak, because two answers with the same document have different request ids
     response.cache_control.no_cache = True
     response.make_conditional(request)
     return response
@@ -360,6 +347,40 @@ def ready() -> Response:
         for name, served in registry().indexes.items()
         if (of_index := served.index.shards())
     }
-    good = all(state == READY for state in states.values())
+    good = set(states.values()) <= {READY}
     health = schemas.Health(status="ok" if good else "unavailable", indexes=states, shards=shards or UNSET)
     return json_answer(health, 200 if good else 503)
+
+
+@blueprint.get("/metrics")
+def metrics() -> Response:
+    """Return the metrics in the text format of Prometheus."""
+    serving = registry()
+    lines = serving.counts.lines()
+
+    def gauge(name: str, says: str, values: Iterable[tuple[str, object]]) -> None:
+        lines.extend([f"# HELP factseek_{name} {says}", f"# TYPE factseek_{name} gauge"])
+        lines.extend(f"factseek_{name}{{{labels}}} {value}" for labels, value in values)
+
+    indexes = [(f'index="{name}"', served) for name, served in serving.indexes.items()]
+    ready = [(f'index="{name}"', int(state == READY)) for name, state in serving.states().items()]
+    gauge("index_ready", "Whether the index can be searched.", ready)
+    for what in ("documents", "passages"):
+        gauge(f"index_{what}", "What the index contains.", [(of, getattr(one.index.info, what)) for of, one in indexes])
+    waiting = [(of, bulks_waiting(one.index.info.place)) for of, one in indexes]
+    gauge("jobs_waiting", "Bulks that have not ended.", waiting)
+    manifests = [(f'{of},manifest="{one.manifest_id}"', 1) for of, one in indexes]
+    gauge("index_manifest", "The manifest that is served.", manifests)
+    replicas = [
+        (
+            f'{of},shard="{shard.name}",generation="{shard.generation}",state="{state}"',
+            sum(replica.state == state for replica in shard.replicas),
+        )
+        for of, one in indexes
+        for shard in one.index.shards()
+        for state in ("answers", "lost", "unasked")
+    ]
+    if replicas:
+        gauge("shard_replicas", "Replicas by the result of the last request to them.", replicas)
+    content = "\n".join([*lines, ""])
+    return Response(content, content_type="text/plain; version=0.0.4; charset=utf-8")

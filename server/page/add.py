@@ -34,21 +34,18 @@ from .layout import blueprint, chosen_indexes, file_of, page_of, reason_of
 from .state import IndexNames, Language, PageState, read_parameters
 
 _TABLES = ("snippets", "claims", "claimreview", "webpages")
-_SEVERAL = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", *SHEETS, PDF)
-"""Endings of files that become several documents, or one with pages."""
+_SEVERAL = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", *SHEETS, PDF)  # several documents, or pages
 _LOOK_EVERY = 0.1
 _UNSAFE, _LONGEST_NAME = re.compile(r"[^\w. -]"), 60
 _UNFIT = re.compile(r"[\W_]+")
-_OF_ONE = ("docid", "title", "url", "date", "source", "topic")
-"""The fields of the form that a file of one document takes; several documents take the last two."""
+_OF_ONE = ("docid", "title", "url", "date", "source", "topic")  # several documents take only the last two
 _FIELDS = ("title", "text", "url", "date", "source", "language", "topic")
 
 
 class AddState(RequestFields):
     """The content of the form: a document or the HTML of a page, the action, and the claim for other tabs.
 
-    ``rows`` has the documents of a table or a PDF as a JSON list. ``column`` is a list such as ``text=Finding,
-    date=When``; a name without a field is the column of the text.
+    ``rows`` has the documents of a file as JSON. ``column`` is a list such as ``text=Finding, date=When``.
     """
 
     docid: str = ""
@@ -78,17 +75,14 @@ def add_page() -> tuple[str, int]:
     if may_write:
         check_key()  # so that a browser asks for the key before the user types anything
     try:
-        form = read_parameters(request.values, AddState, AddState.__struct_fields__)
+        form = read_parameters(request.values, AddState)
         served = chosen_indexes(PageState(index=form.index[:1]))[0]
         if request.method == "POST":
             # A browser sends the stored key even with a form of another site.
             site, origin = request.headers.get("Sec-Fetch-Site", ""), request.headers.get("Origin", "")
-            own = site in ("same-origin", "none") or (not site and origin and urlsplit(origin).netloc == request.host)
-            if not own:
-                reason = (
-                    "this form was not sent from this server's own page; open the page, and send the form from there"
-                )
-                raise RefusedError(reason, 403, "foreign-form")
+            if not (site in ("same-origin", "none") or (not site and urlsplit(origin).netloc == request.host)):
+                reason = "this form was not sent from this server's own page"
+                raise RefusedError(f"{reason}; open the page, and send the form from there", 403, "foreign-form")
             shown = _handle_post(form, writable(served.name))
     except (QueryError, RefusedError) as error:
         served = served or chosen_indexes(PageState())[0]
@@ -108,10 +102,12 @@ def add_page() -> tuple[str, int]:
 
 
 def _handle_post(form: AddState, served: ServedIndex) -> dict[str, Any]:
-    file = file_of("file")
-    if file and ((file.filename or "").lower().endswith(_SEVERAL) or _is_table(file)):
-        documents, notes = _read_several(file, form, served)
-        return {"documents": documents, "notes": notes}
+    if file := file_of("file"):
+        name, start = (file.filename or "").lower(), file.stream.read(LOOKED_AT)
+        file.stream.seek(0)
+        if name.endswith(_SEVERAL) or (name.endswith(".txt") and is_table(start, shape_of_start(start))):
+            documents, notes = _read_several(file, form, served)
+            return {"documents": documents, "notes": notes}
     if form.rows:
         return {"job": _add_several(form, served)}
     _extract(form, served)
@@ -148,7 +144,19 @@ def _read_several(file: FileStorage, form: AddState, served: ServedIndex) -> tup
             # The remedy is an option of the command line.
             reason = SourceError(error.what, place=error.place).line
             raise BadInput("file", reason.removeprefix(f"{folder}/")) from None
-    documents, notes = _with_typed_fields(documents, form)
+    # What the user typed beside a file: all fields fit one document, only some fit several.
+    if len(documents) == 1:
+        documents = [documents[0]._replace(**{name: typed for name in _OF_ONE if (typed := getattr(form, name))})]
+        if form.date and not last_day(form.date):
+            raise BadInput("date", f"{form.date[:40]!r} is not a date; write it as 2020-03-01, 2020-03 or 2020")
+        if form.docid and (fault := check_docid(form.docid)):
+            raise BadInput("docid", fault)
+    else:
+        documents = [
+            each._replace(source=each.source or form.source, topic=each.topic or form.topic) for each in documents
+        ]
+    unused = [name for name in ("text", *(() if len(documents) == 1 else _OF_ONE[:4])) if getattr(form, name)]
+    notes = [f"not used, because a file was chosen: {', '.join(unused)}"] if unused else []
     settings = registry().config.server
     form.rows = f"[{','.join(map(export_document, documents))}]"
     if not documents or len(documents) > settings.max_bulk or len(form.rows) > settings.max_body_bytes:
@@ -166,31 +174,6 @@ def _read_several(file: FileStorage, form: AddState, served: ServedIndex) -> tup
     if looks_like := other_language([document.text for document in documents[:20]], language):
         notes.append(f"the texts look like {looks_like}, but the index is for {language}")
     return documents, notes
-
-
-def _with_typed_fields(documents: list[Document], form: AddState) -> tuple[list[Document], list[str]]:
-    """Return the documents of a file with what the user typed beside it, and a note on what does not fit a file."""
-    if len(documents) == 1:
-        typed = {name: getattr(form, name) for name in _OF_ONE if getattr(form, name)}
-        documents = [documents[0]._replace(**typed)]
-        if form.date and not last_day(form.date):
-            raise BadInput("date", f"{form.date[:40]!r} is not a date; write it as 2020-03-01, 2020-03 or 2020")
-        if form.docid and (reason := check_docid(form.docid)):
-            raise BadInput("docid", reason)
-    else:
-        documents = [
-            document._replace(source=document.source or form.source, topic=document.topic or form.topic)
-            for document in documents
-        ]
-    unused = [name for name in ("text", *(() if len(documents) == 1 else _OF_ONE[:4])) if getattr(form, name)]
-    return documents, [f"not used, because a file was chosen: {', '.join(unused)}"] if unused else []
-
-
-def _is_table(file: FileStorage) -> bool:
-    """Return whether a text file is surely a table, such as a spreadsheet's "Unicode Text"."""
-    start = file.stream.read(LOOKED_AT)
-    file.stream.seek(0)
-    return (file.filename or "").lower().endswith(".txt") and is_table(start, shape_of_start(start))
 
 
 def _add_several(form: AddState, served: ServedIndex) -> Job:
@@ -213,9 +196,21 @@ def _extract(form: AddState, served: ServedIndex) -> None:
     content = file.read() if file else form.html.encode()
     if content or file:
         name = (file.filename or "the file") if file else "the HTML"
-        document = _page_document(content, name, served.index.info.language)
+        if not content.strip():
+            raise BadInput("file", f"{name[:80]} is empty")
+        options = ReadOptions(language=served.index.info.language)
+        with TemporaryDirectory(prefix="factseek-") as folder:
+            path = Path(folder, "page.txt" if name.lower().endswith(".txt") else "page.html")
+            path.write_bytes(content)
+            try:  # as factseek index webpages does
+                record = next(iter(webpages.read([path], options)), None)
+            except SourceError as error:
+                raise BadInput("file", f"{name[:80]} {error.what}") from None
+        if record is None:
+            reason = next((left.reason for left in options.left_out), "no main content")
+            raise BadInput("file", f"{name[:80]} has {reason}; paste its text instead")
         for field in _FIELDS:
-            setattr(form, field, getattr(form, field) or getattr(document, field))
+            setattr(form, field, getattr(form, field) or getattr(record.document, field))
         form.html = ""
     if not form.text:
         raise BadInput("text", "there is nothing to add: paste a text or the HTML of a page, or choose a file")
@@ -223,25 +218,6 @@ def _extract(form: AddState, served: ServedIndex) -> None:
         slug = _UNFIT.sub("-", (form.title or form.text)[:60]).strip("-").lower() or "document"
         form.docid = f"{slug}-{hashlib.sha256((form.url or form.text).encode('utf-8', 'replace')).hexdigest()[:8]}"
     form.source = form.source or (urlsplit(form.url).hostname or "" if "//" in form.url else "")
-
-
-def _page_document(content: bytes, name: str, language: str) -> Document:
-    """Return the main content of a web page or a text, read as ``factseek index webpages`` reads such a file."""
-    if not content.strip():
-        raise BadInput("file", f"{name[:80]} is empty")
-    options = ReadOptions(language=language)
-    with TemporaryDirectory(prefix="factseek-") as folder:
-        suffix = ".txt" if name.lower().endswith(".txt") else ".html"
-        path = Path(folder, f"page{suffix}")
-        path.write_bytes(content)
-        try:
-            record = next(iter(webpages.read([path], options)), None)
-        except SourceError as error:
-            raise BadInput("file", f"{name[:80]} {error.what}") from None
-    if record is None:
-        reason = next((left.reason for left in options.left_out), "no main content")
-        raise BadInput("file", f"{name[:80]} has {reason}; paste its text instead")
-    return record.document
 
 
 def _preview(form: AddState) -> list[str]:

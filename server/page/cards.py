@@ -15,12 +15,10 @@ from ...retrieval.search.listings import citation
 from ...retrieval.text import Piece, pieces_of
 
 LONGEST_EXCERPT = 480
-Mark = Callable[[str], Sequence[tuple[int, int]]]
-"""A function from a text to the ranges that match a query, in order."""
+Mark = Callable[[str], Sequence[tuple[int, int]]]  # a function from a text to the ranges that match a query, in order
 _LEAD = 60
 _VERDICTS = frozenset({"true", "mixed", "false", "unproven"})
-_TITLE = 80
-"""The number of characters of a passage that replace a missing title."""
+_TITLE = 80  # the number of characters of a passage that replace a missing title
 
 
 class Review(NamedTuple):
@@ -33,10 +31,7 @@ class Review(NamedTuple):
 
 
 class Block(NamedTuple):
-    """A part of a document's text, as lines; ``number`` is the passage that begins there, if any.
-
-    ``page`` is the page on which the part begins, if the document has pages.
-    """
+    """A part of a document's text, as lines; the passage ``number`` or a ``page`` may begin there."""
 
     number: int | None
     lines: list[list[Piece]]
@@ -67,8 +62,7 @@ def review_of(metadata: Mapping[str, Any]) -> Review | None:
 
 
 def plain_citation(hit: Evidence, link: str) -> str:
-    """Return a hit's citation as plain text; ``link`` is the address of the source, or of the document on this
-    server."""
+    """Return a hit's citation as plain text; ``link`` is the address of the source, or of the document here."""
     parts = citation(hit)
     authors = "; ".join(parts.authors[:3]) + (" et al." if len(parts.authors) > 3 else "")
     title = parts.title if parts.title.endswith(("…", ".", "?", "!", "؟")) else f"{parts.title}."
@@ -92,10 +86,7 @@ def excerpt(text: str, highlights: Sequence[tuple[int, int]], longest: int = LON
 
 
 def _best_start(text: str, highlights: Sequence[tuple[int, int]], longest: int) -> int:
-    """Return the start of the window with the most different matching words; of equal windows, with the most matches.
-
-    A window has ``longest`` characters.
-    """
+    """Return the start of the window with the most different matching words; then with the most matches."""
     if len(text) <= longest:
         return 0
     words = [text[start:end].casefold() for start, end in highlights]

@@ -28,28 +28,24 @@ from .state import IndexNames, Language, PageState, address_of, read_parameters
 
 _OF_TWEETS = re.compile(r"[@#]\w|https?://|^RT\b")
 TWEETS, TRANSCRIPT = "tweets", "transcript"
-_TEXTS = ("tweet_text", "tweet", "text", "sentence", "claim")
-"""The columns that may contain the text of a table of tweets, best first."""
+_TEXTS = ("tweet_text", "tweet", "text", "sentence", "claim")  # columns with the text of tweets, best first
 _DELIMITERS = ("\t", ",", ";")
 _TIMED = re.compile(r"(\d++|WEBVTT.*+|[\d:.,]++\s*+-->.*+)?")
 """A line of subtitles that is not spoken: a number, a time, the head ``WEBVTT``, or an empty line."""
 _SUBTITLE = re.compile(r"[\d:.,]++\s*+-->")
 _STAMP = re.compile(r"^\s*[\[(]?\d{1,2}:\d{2}(:\d{2})?([.,]\d+)?[\])]?\s*")
-_LONGEST_TWEET, _FEW = 280, 4
-"""The maximum number of characters of a tweet, and twice the minimum number of lines with a speaker or a time."""
+_LONGEST_TWEET, _FEW = 280, 4  # characters; and twice the least number of lines with a speaker or a time
 _SPEAKER = re.compile(r"^(?P<speaker>(?:[^\W\d_]{2,4}\. )?[^\W\d_][^:：.!?؟。]{0,60})(?::\s+|：\s*)(?P<said>\S.*)$")
-_DASHES = ("-", "–", "—")
-"""The beginnings of a line that another person says, in subtitles."""
+_DASHES = ("-", "–", "—")  # the beginnings of a line that another person says, in subtitles
 _VOICE = re.compile(r"<v(?:\.[^\s<>]{0,80}+)?\s{1,9}+([^<>]{1,200})>")
-_TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
-"""The tag of a speaker in WebVTT, and any other tag of subtitles."""
+_TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")  # the tag of a speaker in WebVTT, and any other tag of subtitles
 
 
 def kind_of(text: str) -> str:
     """Return the detected type of a text: ``transcript`` if it has a sign of one, else ``tweets``.
 
-    A transcript has lines with times, or speakers of whom one speaks again, or a line of several sentences that is too
-    long for a tweet. One line of three or more sentences without the marks of a tweet is a transcript too.
+    Signs are lines with times, speakers of whom one speaks again, a line of several sentences too long for a tweet, and
+    one line of three or more sentences without the marks of a tweet.
     """
     if _column_of_tweets(text):
         return TWEETS
@@ -78,7 +74,6 @@ def statements_of(text: str, kind: str, most: int) -> list[ClaimRequest]:
 
 
 def _tweets(text: str) -> Iterator[str]:
-    """Yield the tweets of a table whose header names the column of the text; without such a table, yield the lines."""
     column = _column_of_tweets(text)
     if column is None:
         yield from (line.strip() for line in text.splitlines() if line.strip())
@@ -159,10 +154,7 @@ class CheckState(RequestFields):
         return address_of("page.check_page", msgspec.structs.replace(self, kind=other))
 
     def links_of(self, claim: RankedClaim) -> tuple[str, str]:
-        """Return the addresses of a claim's evidence and verdict, in the chosen indexes for the claim's script.
-
-        If no chosen index is for this script, use another index that is.
-        """
+        """Return the addresses of a claim's evidence and verdict, in chosen indexes for its script or in another."""
         indexes, names = registry().indexes, self.index
         chosen = [indexes[name] for name in names if name in indexes] or list(indexes.values())[:1]
         fitting = [served.name for served in chosen if written_in(claim.text, served.index.info.language)]
@@ -180,7 +172,7 @@ def check_page() -> tuple[str, int] | Response:
     """Rank the pasted or uploaded statements by check-worthiness."""
     form = CheckState()
     try:
-        form = read_parameters(state_parameters(), CheckState, CheckState.__struct_fields__)
+        form = read_parameters(state_parameters(), CheckState)
         if file := file_of("file"):
             content, name = file.read(), (file.filename or "")[:80]
             if not content.strip():

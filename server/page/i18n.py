@@ -15,19 +15,16 @@ from werkzeug.exceptions import RequestEntityTooLarge
 
 from ..runtime import registry
 
-LANGUAGES: Mapping[str, str] = {"en": "English", "ar": "العربية"}
-"""The languages of the page, each by its own name."""
-AGAIN = "to"
-"""The field with the parameters besides the text, in a form that replaces a link whose address is too long."""
+LANGUAGES: Mapping[str, str] = {"en": "English", "ar": "العربية"}  # the languages of the page, each by its own name
+AGAIN = "to"  # the field with the parameters besides the text, in a form that replaces a link whose address is too long
 _RIGHT_TO_LEFT = frozenset({"ar", "arc", "ckb", "dv", "fa", "he", "ps", "sd", "ug", "ur", "yi"})
 
 
 @lru_cache
 def texts(language: str) -> Mapping[str, str]:
     """Return the translations of a language by their English texts; English has no table."""
-    table: dict[str, str] = {}
-    if language != "en":
-        table = json.loads(Path(__file__).with_name("texts").joinpath(f"{language}.json").read_text("utf-8"))
+    path = Path(__file__).with_name("texts") / f"{language}.json"
+    table: dict[str, str] = {} if language == "en" else json.loads(path.read_text("utf-8"))
     return table
 
 
@@ -40,11 +37,6 @@ class Speech(NamedTuple):
     def direction(self) -> str:
         """The HTML ``dir`` of the whole page."""
         return direction_of(self.language)
-
-    @property
-    def arrow_back(self) -> str:
-        """An arrow that points back."""
-        return "→" if self.direction == "rtl" else "←"
 
     def __call__(self, text: str, **values: object) -> str:
         """Return the translation of an English text, with the value of each ``{name}`` filled in."""
@@ -74,10 +66,7 @@ def speech() -> Speech:
 
 
 def request_values() -> MultiDict[str, str]:
-    """Return the parameters of the current request, also those of a form in the place of a link.
-
-    If its body is too large to read, return only those of its address.
-    """
+    """Return the parameters of the current request, also those of a form in the place of a link."""
     try:
         values: MultiDict[str, str] = request.values
     except RequestEntityTooLarge:

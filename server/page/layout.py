@@ -23,8 +23,7 @@ from .rankings import kinds_of
 from .state import LONGEST_ADDRESS, PageState, address_of
 
 blueprint = Blueprint("page", __name__)
-READING = ("GET", "HEAD")
-"""The methods that read an address; a request with another method sends a form."""
+READING = ("GET", "HEAD")  # the methods that read an address; a request with another method sends a form
 TABS = {
     "Search": ("search_page", "query"),
     "Check": ("check_page", "text"),
@@ -32,16 +31,11 @@ TABS = {
     "Add": ("add_page", "claim"),
 }
 """The tabs, each with the parameter that receives the claim from another tab."""
-_LONGEST_CLAIM = 1_000
-"""The maximum number of characters of a claim that is passed from tab to tab."""
-_COUNTED = 1 << 16
-"""The number of bytes of a page after which memory and time are checked again."""
-_SHARED = ("index", "lang")
-"""The parameters that each tab passes to the next."""
-_OWN_CHOICES = ("collapse", "sort")
-"""The stages that have their own choice on the page."""
-_NO_BOX = frozenset({401, 429, 500})
-"""Statuses of errors after which the page has no search box: the user may not see the indexes, or cannot search."""
+_LONGEST_CLAIM = 1_000  # the maximum number of characters of a claim that is passed from tab to tab
+_COUNTED = 1 << 16  # the number of bytes of a page after which memory and time are checked again
+_SHARED = ("index", "lang")  # the parameters that each tab passes to the next
+_OWN_CHOICES = ("collapse", "sort")  # the stages that have their own choice on the page
+_NO_BOX = frozenset({401, 429, 500})  # after these errors, users may not see the indexes, or cannot search
 
 
 def page_of(template: str, state: PageState, status: int = 200, **shown: Any) -> tuple[str, int]:
@@ -109,9 +103,8 @@ def state_parameters() -> MultiDict[str, str]:
     if request.method in READING:
         return request.args
     form = MultiDict(request.form)
-    again = form.poplist(AGAIN)[-1:] or [""]
-    further = parse_qsl(again[0].partition("?")[2])
-    return MultiDict([*form.items(multi=True), *further])
+    *_, again = "", *form.poplist(AGAIN)
+    return MultiDict([*form.items(multi=True), *parse_qsl(again.partition("?")[2])])
 
 
 def short_of(address: str) -> Response | None:
@@ -159,7 +152,6 @@ def _in_language(code: str, form: RequestFields | None) -> str:
 
 
 def _beside_text(address: str, field: str) -> str:
-    """Return the parameters of an address besides the text in ``field``, which a form sends itself."""
     pairs = urlsplit(address).query.split("&")
     return f"?{'&'.join(pair for pair in pairs if not pair.startswith(f'{field}='))}"
 
@@ -170,7 +162,6 @@ def problem_page(problem: Problem) -> str:
     before_its_key = bool(registry().config.server.keys) and "caller" not in g
     box = {} if before_its_key or problem.status in _NO_BOX else box_of(PageState())
 
-    def address(endpoint: str, **values: str) -> str:
-        return addresses.build(endpoint, values)
-
-    return render_template("problem.html", problem=problem, url_for=address, **box)
+    return render_template(
+        "problem.html", problem=problem, url_for=lambda endpoint, **values: addresses.build(endpoint, values), **box
+    )

@@ -6,9 +6,7 @@ Facets next to the hits, and chips of active choices, link to the state with or 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,9 +18,9 @@ from ...retrieval.domain import Hit, Part, Total
 from ...retrieval.errors import FactseekError
 from ...retrieval.filters import FIELDS
 from ...retrieval.retrievers import RetrieverKind
-from ...retrieval.search.answer import Question, Took
+from ...retrieval.search.answer import Answer, Question, Took
 from ...retrieval.search.evidence import Evidence
-from ...retrieval.search.federated import INDEX, counts_of_many
+from ...retrieval.search.federated import INDEX, FederatedAnswer, counts_of_many
 from ...retrieval.search.options import Search
 from ...retrieval.search.query_syntax import QUERY, query_parts
 from ..errors import BadInput
@@ -33,10 +31,8 @@ from .state import DATE, LONGEST_ADDRESS, UNFOLDED, PageState
 if TYPE_CHECKING:
     from ...retrieval.search.index import Index
 
-MANY = "many"
-"""The name of the one ranking over several indexes."""
-_WORDS = 8
-"""The maximum number of words of a hit to show, those with the largest weight first."""
+MANY = "many"  # the name of the one ranking over several indexes
+_WORDS = 8  # the maximum number of words of a hit to show, those with the largest weight first
 
 
 class IndexSearch(NamedTuple):
@@ -53,37 +49,25 @@ class IndexSearch(NamedTuple):
         return self.search.k or self.served.index.settings.search.k
 
 
-class Step(NamedTuple):
-    """A stage with the ranks before and after it, and the score that it gave the hit, if any."""
-
-    name: str
-    label: str
-    rank: int
-    after: int
-    gave: float | None
-
-
 class Reason(NamedTuple):
     """The reasons for a hit's rank: the query's words in its passage, with their weights in BM25.
 
-    ``rankings`` has its rank and score in each ranking and, in a fusion, the ``vote``: what the ranking added to the
-    score. ``missed`` lists the rankings that do not have it among their first ``depth`` hits, and ``steps`` the stages
-    that changed its rank or score.
+    ``rankings`` has its rank and score in each ranking and, in a fusion, what the ranking added to the score as
+    ``vote``; ``missed`` the rankings that lack it, and ``steps`` the stages that changed its rank or score.
     """
 
     words: list[tuple[str, float]]
     rankings: list[dict[str, Any]]
     missed: list[str]
     depth: int
-    steps: list[Step]
+    steps: list[dict[str, Any]]
     fused: bool
 
 
 class ShownRanking(NamedTuple):
     """The hits of one ranking with their reasons; ``late`` names the parts that were cut off.
 
-    ``ready`` is False if the whole ranking was cut off. ``bears`` is False if no hit is related to the claim: none is
-    close in meaning, and none contains more than half of the claim's words.
+    ``ready`` is False if the whole ranking was cut off, ``bears`` if no hit is related to the claim.
     """
 
     name: str
@@ -119,10 +103,7 @@ def searches_of(served: Sequence[ServedIndex], state: PageState) -> list[IndexSe
 
 
 def ranking(searches: Sequence[IndexSearch], retriever: str = "") -> ShownRanking:
-    """Return one ranking over these indexes, each by ``retriever`` or, without one, by its default.
-
-    Raises BadInput or TimedOutError.
-    """
+    """Return one ranking over these indexes, by ``retriever`` or their defaults; raise BadInput or TimedOutError."""
     if retriever:
         searches = [
             part._replace(
@@ -134,43 +115,32 @@ def ranking(searches: Sequence[IndexSearch], retriever: str = "") -> ShownRankin
     # The page itself makes the remark on dates.
     notes = [part.served.index.note(part.text, part.search._replace(where=None)) for part in searches]
     note = " ".join(dict.fromkeys(filter(None, notes)))
+    result: Answer | FederatedAnswer
     if len(searches) == 1:
         index = searches[0].served.index
         result = answer(index, searches[0].question)
+        name, late, approximate = result.retriever, tuple(dict.fromkeys(result.missing)), result.approximate
         why = reasons(index, result.text, result.search, result.ranked, limit_of())
-        return ShownRanking(
-            result.retriever,
-            result.hits,
-            why,
-            result.took,
-            result.more,
-            note,
-            tuple(dict.fromkeys(result.missing)),
-            approximate=result.approximate,
-            bears=any(map(partial(_bears, index, result.text), result.hits, why)),
-        )
-    indexes = {part.served.name: part.served.index for part in searches}
-    questions = {part.served.name: part.question for part in searches}
-    merged = answer_of_many(indexes, questions, dict.fromkeys(indexes, 1.0))
-    limit, of_each = limit_of(), {}
-    for name, text, search in ((part.served.name, part.text, part.search) for part in searches):
-        own = [of for of in merged.ranked if of.name == name]
-        alone, hits, ranks = search._replace(offset=0, sort=""), [of.hit for of in own], [of.rank for of in own]
-        of_each[name] = iter(reasons(indexes[name], text, alone, hits, limit, ranks=ranks))
-    why, text_of = [next(of_each[of.name]) for of in merged.ranked], {part.served.name: part.text for part in searches}
+        asked = [(index, result.text)] * len(result.hits)
+    else:
+        indexes = {part.served.name: part.served.index for part in searches}
+        questions = {part.served.name: part.question for part in searches}
+        result = answer_of_many(indexes, questions, dict.fromkeys(indexes, 1.0))
+        name, late = retriever or MANY, tuple(each for each, part in result.indexes.items() if part.missing)
+        approximate = any(part.resolved.approximate for part in result.indexes.values())
+        limit, of_each, texts = limit_of(), {}, {part.served.name: part.text for part in searches}
+        for served, _, text, search in searches:
+            own = [of for of in result.ranked if of.name == served.name]
+            alone, hits, ranks = search._replace(offset=0, sort=""), [of.hit for of in own], [of.rank for of in own]
+            of_each[served.name] = iter(reasons(served.index, text, alone, hits, limit, ranks=ranks))
+        why = [next(of_each[of.name]) for of in result.ranked]
+        asked = [(indexes[of.name], texts[of.name]) for of in result.ranked]
+    bears = any(
+        index.bears(text, {by: part.score for by, part in hit.retrievers.items()}, [word for word, _ in reason.words])
+        for (index, text), hit, reason in zip(asked, result.hits, why, strict=True)
+    )
     return ShownRanking(
-        retriever or MANY,
-        merged.hits,
-        why,
-        merged.took,
-        merged.more,
-        note,
-        tuple(name for name, part in merged.indexes.items() if part.missing),
-        approximate=any(part.resolved.approximate for part in merged.indexes.values()),
-        bears=any(
-            _bears(indexes[of.name], text_of[of.name], hit, reason)
-            for of, hit, reason in zip(merged.ranked, merged.hits, why, strict=True)
-        ),
+        name, result.hits, why, result.took, result.more, note, late, approximate=approximate, bears=bears
     )
 
 
@@ -187,11 +157,6 @@ def rankings(searches: Sequence[IndexSearch]) -> list[ShownRanking]:
     return each
 
 
-def _bears(index: Index, text: str, hit: Evidence, reason: Reason) -> bool:
-    scores = {name: part.score for name, part in hit.retrievers.items()}
-    return index.bears(text, scores, [word for word, _ in reason.words])
-
-
 def reasons(
     index: Index, query: str, search: Search, hits: Sequence[Hit], limit: Deadline, *, ranks: Sequence[int] = ()
 ) -> list[Reason]:
@@ -203,21 +168,26 @@ def reasons(
     for rank, hit, held in zip(ranks or count(search.offset + 1), hits, words, strict=False):
         parts = hit.parts or (Part(resolved.retriever, rank, hit.score, hit.score),)
         staged = [part for part in parts if part.retriever in of_stages] if len(parts) > 1 else []
-        ranked = [part for part in parts if part not in staged]
         shown = []
-        for part in ranked:
-            label, help_ = labels_of(part.retriever)
-            vote = part.vote if resolved.fuses and hit.score >= 0 else None
-            head = {"name": part.retriever, "label": label, "help": help_}
-            shown.append({**head, "rank": part.rank, "score": part.score, "vote": vote})
-        missed = set(resolved.rankings) - {part.retriever for part in ranked} if resolved.fuses else ()
+        for part in parts:
+            if part not in staged:
+                label, help_ = labels_of(part.retriever)
+                vote = part.vote if resolved.fuses and hit.score >= 0 else None
+                head = {"name": part.retriever, "label": label, "help": help_}
+                shown.append({**head, "rank": part.rank, "score": part.score, "vote": vote})
+        missed = set(resolved.rankings) - {by["name"] for by in shown} if resolved.fuses else ()
         reason = Reason(
             words=sorted(held.items(), key=lambda pair: (-pair[1], pair[0]))[:_WORDS],
             rankings=shown,
             missed=[labels_of(name)[0] for name in resolved.rankings if name in missed],
             depth=resolved.settings.search.fusion.depth,
             steps=[
-                Step(part.retriever, stages.KINDS.load(part.retriever).LABEL, part.rank, after, part.vote or None)
+                {
+                    "label": stages.KINDS.load(part.retriever).LABEL,
+                    "rank": part.rank,
+                    "after": after,
+                    "gave": part.vote or None,
+                }
                 for part, after in zip(staged, [*(later.rank for later in staged[1:]), rank], strict=bool(staged))
                 if part.vote or part.rank != after
             ],
@@ -237,20 +207,14 @@ def labels_of(retriever: str) -> tuple[str, str]:
 
 
 def kinds_of(served: Sequence[ServedIndex]) -> dict[str, RetrieverKind]:
-    """Return the rankings that all of these indexes have, in the order of their columns.
-
-    A fused ranking comes after its first source.
-    """
+    """Return the rankings that all indexes have, in the order of columns: fused ones after the first source."""
     names = sorted(set(served[0].retrievers).intersection(*(one.retrievers for one in served)))
     kinds = {name: retrievers.kind(name) for name in names}
-    fusing = [name for name in kinds if kinds[name].FUSES]
-    sources = [name for name in kinds if name not in fusing]
-    return {name: kinds[name] for name in (*sources[:1], *fusing, *sources[1:])}
+    first = next((name for name in names if not kinds[name].FUSES), "")
+    return {name: kinds[name] for name in sorted(names, key=lambda name: (name != first, not kinds[name].FUSES))}
 
 
-_SMALL = re.compile("[a-z]")
-VALUES, MOST_VALUES = 8, 60
-"""The number of values of a field that a facet shows at first, and the maximum number after the user expands it."""
+VALUES, MOST_VALUES = 8, 60  # how many values a facet shows at first, and at most
 NAMES = {
     "snippets": "Snippets",
     "webpages": "Web pages",
@@ -269,41 +233,34 @@ NAMES = {
 """The names of kinds of documents, and of verdicts, for people: English texts of the page."""
 YEAR = "year"
 _FIELDS = ("source", "topic", "language", "kind", YEAR)
-_LABELS = {"phrases": "word for word", "without": "leaving out"}
-"""The labels of parts of a query; a field's label is its name as typed."""
-_NARROWING = frozenset({"query", "since", "as_of", "filter", "stages"})
-"""The parameters that can exclude documents from the hits."""
-_MOST_PARTS = 50
-"""The maximum number of a query's conditions that get a chip: each chip's link contains the rest of the query."""
+_LABELS = {"phrases": "word for word", "without": "leaving out"}  # of parts of a query; a field's label is its name
+_NARROWING = frozenset({"query", "since", "as_of", "filter", "stages"})  # can exclude documents
+_MOST_PARTS = 50  # the most conditions that get a chip, whose link repeats the rest of the query
 
 
 def facets_of(each: Sequence[IndexSearch], state: PageState) -> tuple[Total, list[dict[str, Any]]]:
     """Return the number of documents that match a search, and their facets as the template shows them.
 
-    These are the documents that contain a word of the query, according to the first retriever that can tell; if
-    none can, these are all documents. A facet has its most frequent entries, then ``further`` ones that can be opened;
-    ``more`` is the number of values that are not shown.
+    These are the documents that contain a word of the query, according to the first retriever that can tell, else all.
     """
-    indexes, searches = {}, {}
-    for part in each:
-        index = indexes[part.served.name] = part.served.index
-        by_each = [
-            part.search._replace(retriever=name, stages=(), collapse="", sort="") for name in kinds_of([part.served])
-        ]
-        matching = (search for search in by_each if index.count(part.text, search).matching)
-        searches[part.served.name] = next(matching, by_each[0])
+    indexes, searches = {part.served.name: part.served.index for part in each}, {}
+    for served, _, text, search in each:
+        bare = search._replace(stages=(), collapse="", sort="")
+        by_each = [bare._replace(retriever=name) for name in kinds_of([served])]
+        matching = (search for search in by_each if served.index.count(text, search).matching)
+        searches[served.name] = next(matching, by_each[0])
     own = dict.fromkeys(field for index in indexes.values() for field in index.info.filter_fields)
     counts = counts_of_many(indexes, each[0].text, searches, dict.fromkeys((INDEX, *_FIELDS, *own), MOST_VALUES))
     boxes = []
     for field, facet in counts.facets.items():
         entries = [_entry(field, value, count, state) for value, count in facet.values]
         names_ids = field == "topic" and all(
-            entry["name"].isascii() and not _SMALL.search(entry["name"]) for entry in entries
+            (name := one["name"]).isascii() and name == name.upper() for one in entries
         )
         if (len(entries) > 1 and not names_ids) or any(entry["chosen"] for entry in entries):
             entries.sort(key=lambda entry: not entry["chosen"])
-            shown = {"label": field.replace("_", " "), "entries": entries[:VALUES], "further": entries[VALUES:]}
-            boxes.append({**shown, "more": facet.more})
+            shown, further = entries[:VALUES], entries[VALUES:]
+            boxes.append({"label": field.replace("_", " "), "entries": shown, "further": further, "more": facet.more})
     return counts.total, boxes
 
 

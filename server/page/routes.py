@@ -43,14 +43,10 @@ from .rankings import (
 )
 from .state import LIST, LONGEST_ADDRESS, READ, SEARCHED, SIDE, PageState, PlainState, read_state
 
-SHORT_EXCERPT = 220
-"""The maximum number of characters of an excerpt in side-by-side columns."""
-HITS = 100
-"""The number of hits of a download, unless the address gives another number."""
-_COPIES = 10
-"""The maximum number of near-duplicates to list under a hit."""
-_LONGEST_DETAIL = 300
-"""The document page leaves out a metadata value with more characters than this."""
+SHORT_EXCERPT = 220  # the maximum number of characters of an excerpt in side-by-side columns
+HITS = 100  # the number of hits of a download, unless the address gives another number
+_COPIES = 10  # the maximum number of near-duplicates to list under a hit
+_LONGEST_DETAIL = 300  # the document page leaves out a metadata value with more characters than this
 FORMATS = {
     "csv": ("CSV", "for spreadsheets"),
     "tsv": ("TSV", "for spreadsheets"),
@@ -133,10 +129,7 @@ def _results(served: Sequence[ServedIndex], state: PageState) -> dict[str, Any]:
 def _search_and_read_quotes(
     served: Sequence[ServedIndex], state: PageState
 ) -> tuple[PageState, list[IndexSearch], list[ShownRanking], list[str]]:
-    """Return a state with its searches, its rankings, and the quotations that no document contains.
-
-    If there are such quotations, the returned state reads the quotation marks as text, on each page of hits alike.
-    """
+    """Return a state with its searches, its rankings, and the quotations that no document contains, read as text."""
     searches = searches_of(served, state)
     shown = _rank(searches, state)
     quotations = [] if any(ranked.hits for ranked in shown) else quotations_of(state)
@@ -155,7 +148,6 @@ def _rank(searches: Sequence[IndexSearch], state: PageState) -> list[ShownRankin
 
 
 def _correct_query(searches: Sequence[IndexSearch], state: PageState) -> str:
-    """Return the query with its spelling corrected, or ``""`` if it is correct or too long for an address."""
     for part in searches:
         if spellings := part.served.index.spellings(part.text, part.search):
             meant = respelt(state.query, spellings)
@@ -164,16 +156,10 @@ def _correct_query(searches: Sequence[IndexSearch], state: PageState) -> str:
 
 
 def _columns(searches: Sequence[IndexSearch], state: PageState, shown: Sequence[ShownRanking]) -> list[dict[str, Any]]:
-    """Return what the templates show of each ranking: a card for each hit, first ``firm`` cards, then ``weak`` ones.
-
-    Weak hits before a better hit stay ``firm``: after a fusion, a good hit of one ranking may follow weak hits of
-    another. ``places`` are the ranks of a hit in the other columns.
-    """
-    ranks: dict[str, dict[tuple[object, str], int]] = {}
-    for ranked in shown:
-        of_column = ranks[ranked.name] = {}
-        for hit in ranked.hits:
-            of_column.setdefault((hit.index, hit.docid), hit.rank)  # the rank of its best passage
+    """Return what the templates show of each ranking: a card for each hit, with its ranks in the other columns."""
+    ranks = {  # of the best passage of each document
+        ranked.name: {(hit.index, hit.docid): hit.rank for hit in reversed(ranked.hits)} for ranked in shown
+    }
     by_name = {part.served.name: part.served for part in searches}
     longest = LONGEST_EXCERPT if len(shown) == 1 else SHORT_EXCERPT
     columns = []
@@ -191,21 +177,16 @@ def _columns(searches: Sequence[IndexSearch], state: PageState, shown: Sequence[
         label, help_ = labels_of(ranked.name)
         if ranked.name == MANY:
             label, help_ = "All indexes", "one list over all of them, by rank"
-        weak = len([*takewhile(lambda card: card["hit"].weak, reversed(cards))])
-        column = {"label": label, "help": help_, "ranking": ranked, "cards": cards}
-        column["firm"], column["weak"] = cards[: len(cards) - weak], cards[len(cards) - weak :]
-        column["late"] = ", ".join(labels_of(name)[0].lower() for name in ranked.late)
-        columns.append(column)
+        # Weak hits before a better one stay firm: after a fusion, a good hit may follow weak hits of another ranking.
+        firm = len(cards) - len([*takewhile(lambda card: card["hit"].weak, reversed(cards))])
+        late = ", ".join(labels_of(name)[0].lower() for name in ranked.late)
+        column = {"label": label, "help": help_, "ranking": ranked, "cards": cards, "late": late}
+        columns.append({**column, "firm": cards[:firm], "weak": cards[firm:]})
     return columns
 
 
 def _card(served: ServedIndex, hit: Evidence, state: PageState) -> dict[str, Any]:
-    """Return what the templates show of a hit in any column.
-
-    ``address`` leads to its document, ``cited`` to its source if known, ``like`` to similar documents. ``copies`` are
-    titles and addresses of the first near-duplicates grouped under it. ``direction`` is ``rtl``, or ``auto``: the
-    browser then decides by the title.
-    """
+    """Return what the templates show of a hit in any column; ``copies`` are near-duplicates grouped under it."""
     address = state.document(served.name, hit.docid, hit.passage.number)
     own = url_for("page.document_page", name=served.name, docid=hit.docid, _external=True)
     link, example = web_link(hit.url), listings.is_example(served.name, hit.metadata)
@@ -243,8 +224,7 @@ def _about(served: ServedIndex, docid: str) -> tuple[str, str, str]:
 
 @blueprint.route("/export", methods=["GET", "POST"])
 def export() -> Response:
-    """Return the first hits of a state as a download; for several indexes, the first hits of the one ranking over
-    them."""
+    """Return the first hits of a state as a download; for several indexes, those of the one ranking over them."""
     parameters = state_parameters().copy()
     format = parameters.pop("format", "")
     state = read_state(parameters, (*SEARCHED, "format"))
@@ -270,26 +250,20 @@ def export() -> Response:
 
 
 def _json_address(state: PageState, served: Sequence[ServedIndex]) -> str:
-    """Return the address of this search as JSON, ``""`` if it is too long: the API's, or a download's of several
-    indexes."""
     if len(served) > 1:
         address = url_for("page.export", format=listings.JSON, **state.parameters())
-        return address if len(address) <= LONGEST_ADDRESS else ""
-    own = ("index", "view", "lang", "passage", "collapse", "profile")
-    parameters = {name: value for name, value in state.parameters().items() if name not in own}
-    options = state.options(served[0].index)
-    if options.collapse:
-        parameters["collapse"] = options.collapse
-    if state.query and state.syntax == QUERY:
-        parameters["syntax"] = QUERY
-    if state.query and state.profile == "tweet":
-        parameters["profile"] = "tweet"
-    address = url_for("api.search_simply", name=served[0].name, **parameters)
+    else:
+        own = ("index", "view", "lang", "passage", "collapse", "profile")
+        parameters = {name: value for name, value in state.parameters().items() if name not in own}
+        parameters["collapse"] = state.options(served[0].index).collapse
+        if state.query:
+            parameters["syntax"] = QUERY if state.syntax == QUERY else None
+            parameters["profile"] = "tweet" if state.profile == "tweet" else None
+        address = url_for("api.search_simply", name=served[0].name, **parameters)
     return address if len(address) <= LONGEST_ADDRESS else ""
 
 
 def _details(metadata: Mapping[str, Any]) -> dict[str, str]:
-    """Return the texts and numbers in a document's metadata, without those of a review and without long ones."""
     return {
         name.replace("_", " "): str(value)
         for name, value in metadata.items()

@@ -1,8 +1,4 @@
-"""The state of the search page, as its address describes it, and the addresses of related states.
-
-The address contains all choices, so it can be shared. A choice is a plain link or, if its address would be too long, a
-button of a form.
-"""
+"""The state of the search page, as its address describes it, and the addresses of related states."""
 
 from __future__ import annotations
 
@@ -25,17 +21,11 @@ from .i18n import LANGUAGES
 if TYPE_CHECKING:
     from ...retrieval.search.index import Index
 
-LIST, SIDE = "", "side"
-"""The views: a single list, or all rankings of an index side by side."""
-FOLDED, UNFOLDED = "", "none"
-DATE = "date"
-NEAR = "near"
-LONGEST_ADDRESS = 7_000
-"""The maximum number of characters of a link's address; a form replaces a longer link. The server reads 8,190."""
-LONGEST_CHOICES = 8_190
-"""The maximum number of characters of all choices in an address, without the query: each link repeats them."""
-MOST = {"index": 64, "filter": 200, "stages": 16}
-"""The parameters that may be repeated, each with its maximum number of values."""
+LIST, SIDE = "", "side"  # the views: a single list, or all rankings of an index side by side
+FOLDED, UNFOLDED, NEAR, DATE = "", "none", "near", "date"
+LONGEST_ADDRESS = 7_000  # the most characters of a link; a form replaces a longer one. The server reads 8,190
+LONGEST_CHOICES = 8_190  # the most characters of all choices without the query: each link repeats them
+MOST = {"index": 64, "filter": 200, "stages": 16}  # the parameters that may be repeated, and how often
 IndexNames = list[Annotated[str, Meta(max_length=64)]]
 Language = Annotated[str, Meta(max_length=20)]
 _Fields = TypeVar("_Fields", bound=RequestFields)
@@ -90,19 +80,9 @@ class PageState(RequestFields):
     def options(self, index: Index) -> SearchOptions:
         """Return the options of a search of ``index``; group near-duplicates if the index and state allow."""
         folds = self.collapse == NEAR or (self.collapse == FOLDED and index.info.published.has_signatures)
-        options = {
-            "as_of": self.as_of,
-            "since": self.since,
-            "undated": self.undated or "drop",
-            "filter": self.filter,
-            "profile": self.profile or None,
-            "retriever": self.retriever or None,
-            "stages": self.stages or None,
-            "collapse": NEAR if folds else None,
-            "sort": self.sort or None,
-            "k": self.hits or None,
-        }
-        return msgspec.convert(options, SearchOptions)
+        same = ("as_of", "since", "undated", "filter", "profile", "retriever", "stages", "sort")
+        options = {name: value for name in same if (value := getattr(self, name))}
+        return msgspec.convert({**options, "collapse": NEAR if folds else None, "k": self.hits or None}, SearchOptions)
 
 
 class PlainState(PageState):
@@ -120,8 +100,7 @@ def address_of(endpoint: str, state: RequestFields) -> str:
 
 
 SEARCHED = tuple(name for name in PageState.__struct_fields__ if name != "passage")
-READ = PageState.__struct_fields__
-"""``SEARCHED`` are the parameters of the page of hits, ``READ`` those of the page of a document."""
+READ = PageState.__struct_fields__  # the parameters of the page of a document; SEARCHED are those of hits
 
 
 def read_state(parameters: MultiDict[str, str], known: Sequence[str] = SEARCHED) -> PageState:
@@ -135,15 +114,15 @@ def read_state(parameters: MultiDict[str, str], known: Sequence[str] = SEARCHED)
     }
     if sum(lengths.values()) > LONGEST_CHOICES:
         longest = max(lengths, key=lengths.__getitem__)
-        reason = f"fills {lengths[longest]:,} characters of the address, but all options together may fill only"
-        reason = f"{reason} {LONGEST_CHOICES:,}; leave some out"
+        most = f"all options together may fill only {LONGEST_CHOICES:,}; leave some out"
+        reason = f"fills {lengths[longest]:,} characters of the address, but {most}"
         raise BadInput(longest, reason, f"{longest}: {reason}")
     return state
 
 
-def read_parameters(parameters: MultiDict[str, str], kind: type[_Fields], known: Sequence[str]) -> _Fields:
+def read_parameters(parameters: MultiDict[str, str], kind: type[_Fields], known: Sequence[str] = ()) -> _Fields:
     """Return the stripped parameters of a page, without empty ones; raise BadInput as :func:`read_state` does."""
-    values: dict[str, Any] = {}
+    values, known = dict[str, Any](), known or kind.__struct_fields__
     for name, texts in parameters.lists():
         if name not in known:
             reason = f"there is no parameter {name[:80]!r} on this page; the parameters are {', '.join(known)}"

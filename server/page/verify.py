@@ -16,7 +16,7 @@ from ...retrieval.lucene.analysis import highlighter
 from ...retrieval.search import listings
 from ...retrieval.search.options import Search
 from ...retrieval.text import pieces_of, tweet, web_link
-from ..api.verdicts import ServedVerdicts, judge_of
+from ..api.rankers import ServedVerdicts, judge_of
 from ..errors import BadInput, RefusedError
 from ..runtime import ServedIndex, registry, suited_indexes
 from ..schemas import RequestFields
@@ -25,18 +25,14 @@ from .cards import review_of
 from .layout import blueprint, chosen_indexes, page_of, reason_of, short_of, state_parameters
 from .state import IndexNames, Language, PageState, address_of, read_parameters
 
-_LONGEST_QUERY = 1_000
-"""The maximum number of characters of a claim in the link to a document, which marks the claim's words."""
+_LONGEST_QUERY = 1_000  # the most characters of a claim in the link to a document
 _EXAMPLES = {
     "en": "Two doses of the MMR vaccine are about 97 percent effective against measles.",
     "ar": "يبلغ طول نهر النيل نحو 6650 كيلومترًا.",
 }
-_MORE_LIKELY_THAN_NOT = 0.5
-"""The probability above which the page shows a label as the conclusion."""
-_JUDGED = 10
-"""The number of first hits to check: the page warns if none of them bears on the claim."""
-_SMALL = 1_000
-"""A model that learned from fewer claims than this is called small."""
+_MORE_LIKELY_THAN_NOT = 0.5  # the probability above which the page shows a label as the conclusion
+_JUDGED = 10  # the number of first hits to check: the page warns if none of them bears on the claim
+_SMALL = 1_000  # a model that learned from fewer claims than this is called small
 
 
 class VerifyState(RequestFields):
@@ -53,7 +49,7 @@ def verify_page() -> tuple[str, int] | Response:
     """Show the sentences that are relevant to a claim and, if a verdict model is served, its verdict."""
     form, status, shown = VerifyState(), 200, dict[str, Any]()
     try:
-        form = read_parameters(state_parameters(), VerifyState, VerifyState.__struct_fields__)
+        form = read_parameters(state_parameters(), VerifyState)
         if away := short_of(address_of("page.verify_page", form)):
             return away
         served = chosen_indexes(PageState(index=form.index[:1]))[0]

@@ -26,8 +26,7 @@ from factseek.retrieval.lucene.jvm import java_thread
 from factseek.retrieval.progress import silent
 from factseek.retrieval.records import model_file
 from factseek.retrieval.search.index import Index
-from factseek.server.api.rankers import ServedRanker, open_rankers
-from factseek.server.api.verdicts import ServedVerdicts
+from factseek.server.api.rankers import ServedRanker, ServedVerdicts, open_rankers
 from factseek.server.app import create_app
 from factseek.server.auth import digest
 from factseek.server.runtime import IndexReloader

@@ -107,9 +107,3 @@ def until(true: Callable[[], Any]) -> Any:
         assert time.monotonic() < deadline
         time.sleep(0.01)
     return found
-
-
-def runs(process: int) -> bool:
-    with suppress(OSError):
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    return False

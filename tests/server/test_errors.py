@@ -13,7 +13,7 @@ from werkzeug.test import TestResponse
 
 from factseek.retrieval.errors import IndexStateError, MachineError
 from factseek.retrieval.search.index import Index
-from factseek.server.api.verdicts import ServedVerdicts
+from factseek.server.api.rankers import ServedVerdicts
 from factseek.server.app import create_app
 from factseek.settings import Config
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.ending import AT_ONCE, counted
-from tests.server.served import PATIENCE, Served, answer_of, request_bytes, runs, serve, until
+from tests.server.ending import AT_ONCE
+from tests.server.served import PATIENCE, Served, answer_of, request_bytes, serve, until
 
 pytestmark = pytest.mark.real
 
@@ -130,26 +130,7 @@ def test_rates_and_metrics_are_totals_over_all_workers(folders: dict[str, Path],
         found = {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines if line[0] != "#")}
         of_route = 'factseek_requests_total{method="POST",route="/v1/<name>/search",status="%d"}'
         assert {status: found[of_route % status] for status in statuses} == statuses
-        folder = counted(served.process.pid)
-        assert folder
         assert found['factseek_index_documents{index="en"}'] == 5
-        served.process.send_signal(signal.SIGTERM)
-        assert served.process.wait(timeout=PATIENCE) == 0
-        assert not any(path.exists() for path in folder)
-
-
-@pytest.mark.deep
-def test_what_a_killed_server_leaves_in_memory_goes_with_the_next(folders: dict[str, Path], tmp_path: Path) -> None:
-    (tmp_path / "first").mkdir()
-    with serve(folders, tmp_path / "first", "workers: 2") as first:
-        workers = first.workers()
-        first.process.kill()
-        first.process.wait()
-        until(lambda: not any(map(runs, workers)))
-        assert counted(first.process.pid)
-        with serve(folders, tmp_path, "workers: 1") as second:
-            assert not counted(first.process.pid)
-            assert second.ask()[0] == 200
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])

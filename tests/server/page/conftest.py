@@ -21,8 +21,7 @@ from selenium.webdriver.support.wait import WebDriverWait
 from werkzeug.serving import make_server
 
 from factseek.retrieval.search.index import Index
-from factseek.server.api.rankers import ServedRanker
-from factseek.server.api.verdicts import ServedVerdicts
+from factseek.server.api.rankers import ServedRanker, ServedVerdicts
 from factseek.server.app import create_app
 from factseek.settings import Config
 

@@ -10,8 +10,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from factseek.retrieval.search.index import Index
-from factseek.server.api.rankers import ServedRanker
-from factseek.server.api.verdicts import ServedVerdicts
+from factseek.server.api.rankers import ServedRanker, ServedVerdicts
 from factseek.server.app import create_app
 from factseek.settings import Config
 from tests.server.conftest import build_index
