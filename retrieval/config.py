@@ -340,13 +340,14 @@ def _explain(wrong: Mismatch, kind: type[Settings]) -> str:
         near = get_close_matches(wrong.field, settings, n=1)
         return f"{wrong.field}: there is no such setting" + (f"; did you mean {near[0]}?" if near else "")
     if wrong.no_choice:
-        reason += f"; the values are {', '.join(map(str, _choices(_settings(kind)[key])))}"
+        reason += f"; the values are {', '.join(map(str, choices(_settings(kind)[key])))}"
     return f"{key}: {reason}" if key else reason
 
 
-def _choices(kind: Any) -> list[Any]:
+def choices(kind: Any) -> list[Any]:
     """Return the values of a Literal, or of those in a union."""
-    return [value for part in get_args(kind) if part is not type(None) for value in _choices(part) or [part]]
+    parts = (part for part in get_args(kind) if part is not type(None) and not isinstance(part, msgspec.Meta))
+    return [value for part in parts for value in choices(part) or [part]]
 
 
 def formerly_weighed(setting: str) -> str:

@@ -12,7 +12,7 @@ import msgspec
 
 from .memory import SharedMemory
 
-_SLOTS = 2_048
+_SLOTS, _LONGEST = 2_048, 254  # the most combinations of labels, and bytes of one
 _BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _SLOT = Struct(f"<255p{2 + len(_BOUNDS)}d")  # name and labels as JSON, the sum, the number of amounts up to each bound
 _METRICS = {
@@ -52,7 +52,7 @@ class Counts:
             if taken := _SLOT.unpack_from(memory, place)[0]:
                 self._places[taken] = place
                 continue
-            if key and key not in self._places:
+            if key and key not in self._places and len(key) <= _LONGEST:
                 self._places[key] = place
             return
 

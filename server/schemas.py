@@ -16,7 +16,7 @@ from werkzeug.datastructures import MultiDict
 from werkzeug.exceptions import UnsupportedMediaType
 
 from ..indexer.queue import Mode, State
-from ..retrieval.config import Count, Positive, RrfK, formerly_weighed
+from ..retrieval.config import Count, Positive, RrfK, choices, formerly_weighed
 from ..retrieval.domain import Document
 from ..retrieval.records.validation import Mismatch, mismatch, mismatch_in
 from ..retrieval.search.answer import Coverage, Question, Took
@@ -297,7 +297,7 @@ def from_body(request: Request, kind: type[_Fields]) -> _Fields:
         raw: Any = None
         with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # there may be further faults
             raw = msgspec.json.decode(body)
-        raise explain_mismatch(mismatch_in(raw, error, partial(msgspec.convert, type=kind))) from None
+        raise explain_mismatch(mismatch_in(raw, error, partial(msgspec.convert, type=kind)), kind) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise BadInput("body", f"is not JSON: {reason}") from None
@@ -322,7 +322,7 @@ def from_query(parameters: MultiDict[str, str], kind: type[_Fields]) -> _Fields:
     try:
         fields = msgspec.convert(values, kind, strict=False)
     except msgspec.ValidationError as error:
-        raise explain_mismatch(mismatch(error)) from None
+        raise explain_mismatch(mismatch(error), kind) from None
     for name, value in values.items():
         if isinstance(value, str) and getattr(fields, name, value) is None:
             raise BadInput(name, f"{value!r} means no value; leave out the parameter instead")
@@ -345,12 +345,17 @@ def body_of(request: Request) -> bytes:
     return _SURROGATES.sub(lambda found: b"?" if len(found[0]) == 6 else found[0], body)
 
 
-def explain_mismatch(wrong: Mismatch) -> BadInput:
+def explain_mismatch(wrong: Mismatch, kind: type[msgspec.Struct]) -> BadInput:
     """Return what is wrong with a request as a BadInput that names the field, as ``queries[3].text``."""
     if wrong.path.endswith("fusion") and (weighed := formerly_weighed(wrong.unknown)):
         return BadInput(wrong.field, f'is now fusion.weights: {{"{weighed}": 0.5}}')
     if wrong.unknown:
         return BadInput(wrong.field, "there is no such field")
+    types = {field.encode_name: field.type for field in msgspec.structs.fields(kind)}
+    if wrong.no_choice and wrong.path in types:
+        return BadInput(
+            wrong.field, f"{wrong.reason}; the values are {', '.join(map(str, choices(types[wrong.path])))}"
+        )
     return BadInput(wrong.field or "body", "is missing" if wrong.missing else wrong.reason)
 
 

@@ -18,7 +18,7 @@ from ...indexer.collections import ReadOptions, reader, webpages
 from ...indexer.collections._documents import check_docid, other_language
 from ...indexer.collections._office import PDF, SHEETS
 from ...indexer.collections._tables import is_table, kind_for, start_of
-from ...indexer.collections.jsonl import export_document, unread_date
+from ...indexer.collections.jsonl import EXPORTED, export_document, unread_date
 from ...indexer.passages import split
 from ...indexer.queue import Job, Queue
 from ...retrieval.domain import Document
@@ -130,15 +130,17 @@ def _read_several(file: FileStorage, form: AddState, served: ServedIndex) -> tup
     name = _UNSAFE.sub("_", Path(file.filename or "").name)[-_LONGEST_NAME:]  # docids contain this name
     pairs = [pair.rpartition("=") for pair in form.column.split(",") if pair.strip()]
     columns = {field.strip() or "text": name.strip() for field, _, name in pairs}
-    options = ReadOptions(language=served.index.info.language, columns=columns)
+    options = ReadOptions(language=form.language or served.index.info.language, columns=columns)
     with TemporaryDirectory(prefix="factseek-") as folder:
         path = Path(folder, name)
         file.save(path)
         try:
-            kind = "webpages" if name.lower().endswith(PDF) else kind_for(shape_of_start(start_of(path)))
+            shape = shape_of_start(start_of(path))
+            kind = "webpages" if name.lower().endswith(PDF) else kind_for(shape)
             if name.lower().endswith(".json") and b"ClaimReview" in start_of(path):
                 kind = "claimreview"
-            read = reader(kind if kind in _TABLES else "snippets").read
+            kind = kind if kind in _TABLES or set(shape.names) == set(EXPORTED) else "snippets"
+            read = reader(kind).read
             documents = [record.document for record in read([path], options)]
         except SourceError as error:
             # The remedy is an option of the command line.

@@ -102,9 +102,9 @@ def _column_of_tweets(text: str) -> tuple[str, int] | None:
 
 def _without_separator_line(text: str) -> str:
     """Return the text of a table without the line ``sep=;`` that tells Excel the separator."""
-    text = text.strip()
+    text = text.strip(" \r\n")  # a table may begin with an empty cell
     first = next(iter(text.splitlines()), "")
-    return text[len(first) :].strip() if is_separator_line(first) else text
+    return text[len(first) :].strip(" \r\n") if is_separator_line(first) else text
 
 
 def _split_by_speaker(text: str) -> Iterator[tuple[str, str]]:

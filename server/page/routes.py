@@ -251,7 +251,8 @@ def export() -> Response:
 
 def _json_address(state: PageState, served: Sequence[ServedIndex]) -> str:
     if len(served) > 1:
-        address = url_for("page.export", format=listings.JSON, **state.parameters())
+        hits = state.hits or served[0].index.settings.search.k
+        address = url_for("page.export", format=listings.JSON, **{**state.parameters(), "hits": hits})
     else:
         own = ("index", "view", "lang", "passage", "collapse", "profile")
         parameters = {name: value for name, value in state.parameters().items() if name not in own}

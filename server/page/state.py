@@ -127,7 +127,7 @@ def read_parameters(parameters: MultiDict[str, str], kind: type[_Fields], known:
         if name not in known:
             reason = f"there is no parameter {name[:80]!r} on this page; the parameters are {', '.join(known)}"
             raise BadInput(name[:80], reason)
-        filled = [text.strip() for text in texts if text.strip()]
+        filled = [text.strip(" \r\n") for text in texts if text.strip()]  # a table may begin with an empty cell
         if len(filled) > MOST.get(name, 1):
             most = f"; give it at most {MOST[name]} times" if name in MOST else ""
             raise BadInput(name, f"{name} is given {len(filled):,} times{most}")
@@ -136,5 +136,5 @@ def read_parameters(parameters: MultiDict[str, str], kind: type[_Fields], known:
     try:
         return msgspec.convert(values, kind, strict=False)
     except msgspec.ValidationError as error:
-        wrong = explain_mismatch(mismatch(error))
+        wrong = explain_mismatch(mismatch(error), kind)
         raise BadInput(wrong.field, wrong.unnamed, str(wrong)) from None  # the page has no label for the field
