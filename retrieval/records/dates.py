@@ -22,7 +22,8 @@ _CLOCK = re.compile(
 _ISO = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:?\d\d(?::?\d\d(?:[.,]\d+)?)?(?: ?(?:Z|[+-]\d\d(?::?\d\d)?))?", re.I | re.A)
 _BASIC = re.compile(r"(\d{8})(?:T(\d{4}(?:\d\d)?)|(\d{6}))(Z|[+-]\d\d:?\d\d)?", re.I | re.A)
 _MAIL = re.compile(
-    r"(?:[a-z]{3,9}, )?(\d{1,2} [a-z]{3} \d{4} \d\d:\d\d(?::\d\d)? (?:[+-]\d{4}|[a-z]{1,5}))", re.I | re.A
+    r"(?:[a-z]{3,9}, )?(\d{1,2} [a-z]{3} \d{4} \d\d:\d\d(?::\d\d)? (?:[+-]\d{4}|[a-z]{1,5}))(?: \([a-z]+\))?",
+    re.I | re.A,
 )
 _TWITTER = re.compile(
     r"[a-z]{3} ([a-z]{3}) (\d{1,2}) (\d\d:\d\d:\d\d) (?:([+-]\d{4}|[a-z]{3,4}) )?(\d{4})", re.I | re.A
@@ -37,7 +38,7 @@ _PATTERNS = tuple(
         rf"(?P<year>\d{{4}}) (?:[a-z]{{3,9}}-)?{_NAME}(?: {_DAY})?",
         r"(?P<year>\d{4}) (?:winter|spring|summer|autumn|fall)",
         rf"(?:[a-z]+,? )?{_NAME} {_DAY},? (?P<year>\d{{4}})",
-        rf"(?:[a-z]+,? )?{_DAY}(?:[ -]| of ){_NAME}[ ,-]+(?P<year>\d{{4}})",
+        rf"(?:[a-z]+,? )?{_DAY}(?:[ -]| of ){_NAME}[ ,-]+(?P<year>\d{{4}}|\d\d)",
         rf"{_NAME},? (?P<year>\d{{4}})",
         r"(?P<year>\d{4})年(?P<number>\d{1,2})月(?:(?P<day>\d{1,2})日)?",
         r"(?P<day>\d{1,2})\. ?(?P<number>\d{1,2})\. ?(?P<year>\d{4}|\d\d)",

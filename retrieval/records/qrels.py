@@ -50,6 +50,7 @@ class QrelsReader:
         self._faults = Strict(path)
         self._delimiter = ""
         self._any = False
+        self._width = 0  # the number of columns of the header, if there is one
         self._qid_at, self._docid_at, self._grade_at = 0, -2, -1
         self._before = b""
         self._judged: dict[str, int] = {}
@@ -108,6 +109,8 @@ class QrelsReader:
 
     def _grade(self, number: int, fields: list[bytes], line: bytes) -> int | None:
         """Return the grade of a line; None for a header."""
+        if self._width not in (0, len(fields)):
+            self._faults.error(number, f"has {len(fields)} columns, but the header has {self._width}")
         if len(fields) not in (3, 4):
             is_run = len(fields) == 6 and not _is_json(line)
             hint = "; six columns are a run, not judgements" if is_run else ""
@@ -130,7 +133,7 @@ class QrelsReader:
         return grade
 
     def _take_header(self, number: int, names: list[str]) -> None:
-        self._any = True
+        self._any, self._width = True, len(names)
         at = {kind: column_at(names, known) for kind, known in _COLUMNS.items()}
         for kind, place in at.items():
             if place is None:
@@ -165,7 +168,8 @@ def _delimiter(line: bytes) -> str:
             any(word.startswith(mark) or word.endswith(mark) for word in words)
             and all(len(cell.split()) == 1 for cell in cells)
         )
-        if all(map(_is_name, cells)) or (separates and mark != b"\t"):
+        named = cells if cells[0].strip() else cells[1:]  # pandas leaves the name of its index empty
+        if all(map(_is_name, named)) or (separates and mark != b"\t"):
             return mark.decode()
     return ""
 

@@ -67,7 +67,8 @@ class RunReader:
             value = math.inf
         if not math.isfinite(value) or b"_" in score:
             header = "; a run has no header" if number == 1 and score.isalpha() and rank.isalpha() else ""
-            header = header or (unlike_columns(self.path) if number == 1 else "")
+            comma = "; write a decimal point" * (b"," in score)
+            header = comma or header or (unlike_columns(self.path) if number == 1 else "")
             self.faults.error(number, f"score {quote_value(score)} is not a finite number{header}")
             return
         try:

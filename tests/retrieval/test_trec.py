@@ -175,6 +175,7 @@ def test_judgements_are_read(case, put):
 BAD_QRELS = {
     "long cell": ("q1,d1,1\nq1," + "d" * 200_000 + ",1\n", "file:2: is not a row of a table with ',' between its columns"),
     "header alone": ("query-id\tcorpus-id\tscore\n", "file: contains no judgements"),
+    "narrow": ("query_id,iter,doc_id,relevance\n1,a,1\n", "file:2: has 3 columns, but the header has 4"),
     "a run": (GOOD, "file:1: has 6 columns, but judgements have four (qid 0 docid relevance) or three; six columns are a run, not judgements"),
     "grade": ("q 0 a 1.5\n", "file:1: relevance '1.5' is not a whole number"),
     "large grade": ("q 0 a 2147483648\n", "file:1: relevance '2147483648' is not between -1,000 and 1,000; scale the grades down"),
