@@ -69,6 +69,7 @@ def test_an_upload_leads_to_the_address_of_what_it_holds(client: FlaskClient) ->
         ("1\n00:00:01,000 --> 00:00:02,000\nIt fell by\n3 percent, which\n\n2\n00:00:02,000 --> 00:00:03,000\nis bad.",
          "transcript", [("", "It fell by 3 percent, which is bad.")]),
         ("WEBVTT\n\n00:01.0 --> 00:02.0\n<v Smith>We <i>made</i> it.</v>", "transcript", [("Smith", "We made it.")]),
+        ("\tid\tTweet\n0\t7\ta b\n", "tweets", [("", "a b")]),
         ("sep=;\r\nid;Tweet\r\n1;\"a; b\"\r\n", "tweets", [("", "a; b")]),
         ("tweet\n\"a, b\"\nOne, two\n", "tweets", [("", "a, b"), ("", "One, two")]),
         ("00:01 --> 00:02\n- Yes.\n- No, they\nrose.", "transcript", [("", "- Yes."), ("", "- No, they rose.")]),
