@@ -60,7 +60,11 @@ def web_link(url: str) -> str:
 @cache
 def marks() -> str:
     """Return all combining marks in the form of a character class, because ``\\w`` does not include them."""
-    return "".join(filter(lambda mark: unicodedata.category(mark) in ("Mn", "Mc"), map(chr, range(0x300, 0x1E94B))))
+    codes = [code for code in range(0x300, 0x1E94B) if unicodedata.category(chr(code)) in ("Mn", "Mc")]
+    # Ranges make the patterns twice as fast as single characters.
+    firsts = [code for before, code in zip((0, *codes), codes, strict=False) if code != before + 1]
+    lasts = [code for code, after in zip(codes, (*codes[1:], 0), strict=True) if after != code + 1]
+    return "".join(f"{chr(first)}-{chr(last)}" for first, last in zip(firsts, lasts, strict=True))
 
 
 _LATIN = "A-Za-z0-9_\u00c0-\u024f\u0300-\u036f\u1e00-\u1eff"

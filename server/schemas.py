@@ -353,9 +353,8 @@ def explain_mismatch(wrong: Mismatch, kind: type[msgspec.Struct]) -> BadInput:
         return BadInput(wrong.field, "there is no such field")
     types = {field.encode_name: field.type for field in msgspec.structs.fields(kind)}
     if wrong.no_choice and wrong.path in types:
-        return BadInput(
-            wrong.field, f"{wrong.reason}; the values are {', '.join(map(str, choices(types[wrong.path])))}"
-        )
+        values = [value for value in choices(types[wrong.path]) if isinstance(value, str) and value]
+        return BadInput(wrong.field, f"{wrong.reason}; the values are {', '.join(values)}")
     return BadInput(wrong.field or "body", "is missing" if wrong.missing else wrong.reason)
 
 

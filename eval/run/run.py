@@ -108,11 +108,9 @@ def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunRe
     description = ""
     if request.described_in is not None:
         files = (Path(request.task), request.queries, index.info.place, request.output, request.described_in)
-        names = {
-            str(file): file.name or str(file) for file in (*files, *request.also_read, *filter(None, [request.about]))
-        }
+        names = {str(file): file.name for file in (*files, *request.also_read, *filter(None, [request.about]))}
         parts = (word.rpartition("=") for word in request.arguments)  # --output=FILE too
-        words = [f"{option}{mark}{names.get(value, value)}" for option, mark, value in parts]
+        words = [f"{option}{mark}{names.get(str(Path(value)), value) or value}" for option, mark, value in parts]
         description = describe(index, search, words, run_id=request.run_id, queries=request.queries, own=request.about)
     head = as_comments(description) if request.described_in == IN_RUN else of_task.HEADER
     report = RunReport()

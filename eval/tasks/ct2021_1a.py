@@ -6,7 +6,6 @@ then counts, with the last gold label of its id.
 
 from __future__ import annotations
 
-import csv
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -93,19 +92,20 @@ def read_statements(path: Path, *, labelled: bool) -> list[Statement]:
 def stream_statements(lines: Iterable[bytes], source: str) -> Iterator[Statement]:
     path = Path(source)
     header: list[str] = []
-    quoting = csv.QUOTE_NONE
+    quoted = False
 
     def take(line: int, text: str) -> Statement | None:
-        nonlocal quoting
+        nonlocal quoted
         place = f"{path}:{line}"
         if not header:
             header.extend(columns(text))
-            if all(len(name) > 1 and name[0] == name[-1] == '"' for name in text.split("\t")):
-                quoting = csv.QUOTE_MINIMAL
+            quoted = all(len(name) > 1 and name[0] == name[-1] == '"' for name in text.split("\t"))
             if not has_id(header):
                 raise SourceError(f"the header has no tweet_id: it begins with {quote_value(text)}", place=place)
             return None
-        fields = next(csv.reader([text], "excel-tab", quoting=quoting), [])
+        fields = [
+            cell.removeprefix('"').removesuffix('"').replace('""', '"') if quoted else cell for cell in text.split("\t")
+        ]
         if len(fields) != len(header):
             raise SourceError(f"has {len(fields)} columns, but the header has {len(header)}", place=place)
         return statement_of(path, tweet_of(path, line, dict(zip(header, fields, strict=True))))

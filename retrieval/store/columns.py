@@ -65,7 +65,7 @@ class DocumentColumns:
                 number += 1
         self.size = number
         self._columns = {name: codes.column() for name, codes in single.items()}
-        self._columns |= {name: codes.of_several() for name, codes in several.items()}
+        self._columns |= {name: codes.of_several(number) for name, codes in several.items()}
         self._owners = np.concatenate(owners) if split else None
         """The document of each passage; None if each document is one passage."""
 
@@ -81,8 +81,9 @@ class DocumentColumns:
         """Count the documents in ``mask`` by value: the ``most`` frequent (ties by value), then others in ``kept``."""
         column = self._columns[field]
         codes = column.codes
-        if mask is not None:
-            codes = codes[mask if column.documents is None else mask[column.documents]]
+        if mask is not None:  # numbers of documents select faster than a mask
+            chosen = np.flatnonzero(mask)
+            codes = codes[chosen if column.documents is None else mask[column.documents]]
         counts = np.bincount(codes, minlength=len(column.values))
         there = np.flatnonzero(counts[1:]) + 1
         first: list[int] = there[np.argsort(-counts[there], kind="stable")[:most]].tolist()
@@ -93,7 +94,7 @@ class DocumentColumns:
         if column.having is not None:
             missing = self.size - len(column.having)
             if mask is not None:
-                missing = int(np.count_nonzero(mask)) - int(np.count_nonzero(mask[column.having]))
+                missing = len(chosen) - int(np.count_nonzero(mask[column.having]))
         return FacetCounts(values, len(there) - len(first), missing)
 
 
@@ -111,6 +112,11 @@ class _Codes:
         final = np.array([places[value] for value in self.numbers], dtype=np.int32)
         return ValueColumn(tuple(values), final[np.array(self.codes, dtype=np.int32)])
 
-    def of_several(self) -> ValueColumn:
-        documents = np.array(self.documents, dtype=np.int32)
-        return self.column()._replace(documents=documents, having=np.unique(documents))
+    def of_several(self, size: int) -> ValueColumn:
+        column, documents = self.column(), np.array(self.documents, dtype=np.int32)
+        having = np.unique(documents)
+        if len(having) < len(documents):
+            return column._replace(documents=documents, having=having)
+        codes = np.full(size, NO_VALUE, dtype=np.int32)
+        codes[documents] = column.codes
+        return column._replace(codes=codes)

@@ -80,7 +80,9 @@ def add_page() -> tuple[str, int]:
         if request.method == "POST":
             # A browser sends the stored key even with a form of another site.
             site, origin = request.headers.get("Sec-Fetch-Site", ""), request.headers.get("Origin", "")
-            if not (site in ("same-origin", "none") or (not site and urlsplit(origin).netloc == request.host)):
+            if not (
+                site in ("same-origin", "none") or (not site and origin and urlsplit(origin).netloc == request.host)
+            ):
                 reason = "this form was not sent from this server's own page"
                 raise RefusedError(f"{reason}; open the page, and send the form from there", 403, "foreign-form")
             shown = _handle_post(form, writable(served.name))

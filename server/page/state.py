@@ -127,7 +127,8 @@ def read_parameters(parameters: MultiDict[str, str], kind: type[_Fields], known:
         if name not in known:
             reason = f"there is no parameter {name[:80]!r} on this page; the parameters are {', '.join(known)}"
             raise BadInput(name[:80], reason)
-        filled = [text.strip(" \r\n") for text in texts if text.strip()]  # a table may begin with an empty cell
+        blanks = " \r\n" if name == "text" else None  # a table may begin with an empty cell
+        filled = [text.strip(blanks) for text in texts if text.strip()]
         if len(filled) > MOST.get(name, 1):
             most = f"; give it at most {MOST[name]} times" if name in MOST else ""
             raise BadInput(name, f"{name} is given {len(filled):,} times{most}")
