@@ -36,6 +36,8 @@ from factseek import commands
 sys.exit(commands.main(sys.argv[1:]))
 """
 
+pytestmark = pytest.mark.real  # every test starts processes
+
 
 @pytest.fixture(scope="session")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -128,7 +130,6 @@ def test_a_heap_that_would_end_the_process_is_refused_before(made: Path, tmp_pat
     assert message.startswith(f"java.heap: {heap} is out of range: give 32m to ")
 
 
-@pytest.mark.real
 def test_java_out_of_memory(made: Path, tmp_path: Path) -> None:
     config = tmp_path / "c.yaml"
     config.write_text("java: {heap: 32m}\n")

@@ -17,6 +17,7 @@ from factseek.retrieval.search.options import Search
 from tests.retrieval.index.conftest import DECLARED, GONE, documents
 from tests.retrieval.index.test_whole_rankings import QUERIES, SEARCHES
 
+pytestmark = pytest.mark.real  # it compares whole indexes, many times
 EXAMPLES = int(os.environ.get("FACTSEEK_EXAMPLES", "50"))
 PROPERTY = settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.function_scoped_fixture])
 PAGES = st.fixed_dictionaries(

@@ -28,6 +28,7 @@ from factseek.settings import Config
 
 from .verbs import CONFIG, State, build, compact, delete, divide, exported, passages, verify, written
 
+pytestmark = pytest.mark.real  # it builds many indexes
 FIRST: State = {f"d{i}": f"Measles spreads quickly {i}." for i in range(40)}
 CHANGED: State = {f"d{i}": f"Ice melts {i}." for i in range(30, 50)}
 
@@ -188,7 +189,6 @@ def test_a_damaged_shard_is_mended(tmp_path: Path) -> None:
     assert exported(index) == FIRST
 
 
-@pytest.mark.real
 def test_an_index_is_read_while_it_is_divided(tmp_path: Path) -> None:
     index = tmp_path / "index"
     built(index, written(tmp_path, "first.jsonl", FIRST))

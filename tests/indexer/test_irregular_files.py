@@ -15,6 +15,7 @@ from factseek.indexer.snapshot import snapshot
 from factseek.retrieval.files import MOST_READ, read_regular
 from factseek.settings import Config
 
+pytestmark = pytest.mark.real  # most tests start a process
 SECONDS = 60
 Put = Callable[[Path], None]
 

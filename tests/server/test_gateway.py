@@ -18,6 +18,7 @@ from factseek.server.hooks import REFUSAL
 from factseek.server.memory import MEMORY
 from tests.server.gateway_bench import PATIENCE, GatewayBench, serving
 
+pytestmark = pytest.mark.real  # a server answers real connections, some of them slow
 HEAD = b"POST /a?b HTTP/1.1\r\nHost: x\r\n"
 CLOSE = b"Connection: close\r\n"
 CHUNKED = b"3\r\nabc\r\n0\r\n\r\n"

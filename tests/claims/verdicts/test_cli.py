@@ -23,6 +23,7 @@ def pages(examples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.real
 def test_fever(command: Command, examples: Path, pages: Path, tmp_path: Path) -> None:
     train, dev = examples / "fever-train.jsonl", examples / "fever-dev.jsonl"
     output, model = tmp_path / "dev.jsonl", tmp_path / "verdict.model"

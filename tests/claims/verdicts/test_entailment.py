@@ -69,6 +69,7 @@ def info(config: Config) -> EncoderInfo:
     return opened.info
 
 
+@pytest.mark.real
 def test_a_model_with_it_is_saved_and_loaded(command: Command, examples: Path, pages: Path, tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text(f"verdict: {{contrast: {ENGLISH}}}\n", "utf-8")
     asked = ["verdict", "fever", "--index", pages, "--input", examples / "fever-dev.jsonl"]

@@ -112,6 +112,7 @@ def test_a_note_says_that_nothing_bears_on_it(client: FlaskClient, query: str, n
     assert NOTHING not in client.get(f"{address}&offset=1").text
 
 
+@pytest.mark.real
 def test_nothing_bears_on_what_the_examples_do_not_tell_of(example_folder: Path) -> None:
     with Index(example_folder / "indexes" / "example-en") as index:
         client = create_app(Config(), {"example-en": index}).test_client()
