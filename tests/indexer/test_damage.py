@@ -67,6 +67,7 @@ def files(folder: Path) -> list[str]:
     )
 
 
+@pytest.mark.real
 @pytest.mark.parametrize(
     "how", ["flipped", "missing", *(pytest.param(how, marks=pytest.mark.deep) for how in ("zeroed", "cut"))]
 )

@@ -16,6 +16,8 @@ from factseek.retrieval.text import web_link
 from factseek.settings import Config
 from tests.conftest import overriding
 
+pytestmark = pytest.mark.real  # a ranker and a model of verdicts are trained
+
 Ran = tuple[int, str, str]
 Command = Callable[..., Ran]
 
