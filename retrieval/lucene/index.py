@@ -124,8 +124,8 @@ class PassageSearcher:
     raise IndexStateError if the index is damaged.
     """
 
-    def __init__(self, folders: Sequence[Path], analyzer: str, fields: Fields, dead: Sequence[str] = ()) -> None:
-        """Open the indexes in ``folders``; ``dead`` names the deleted documents as ``segment:docid``."""
+    def __init__(self, folders: Sequence[Path], analyzer: str, fields: Fields, deleted: Sequence[int] = ()) -> None:
+        """Open the indexes in ``folders``; ``deleted`` lists the rows of deleted passages."""
         self._place = os.path.commonpath(folders) if folders else ""
         self._fields = _names(fields)
         # A document's id in Lucene includes its segment's name, which is the name of the parent folder.
@@ -138,12 +138,13 @@ class PassageSearcher:
         except BaseException:
             self._close_readers()
             raise
-        names, deleted = pack(self._fields), pack([token("id", name) for name in dead]) if dead else b""
         self._java = java("PassageSearcher")
         self.segment_rows: list[int] = [self._java.rows(reader) for reader in self._readers]
         """The number of passages of each segment."""
         self.rows = sum(self.segment_rows)
-        self._searcher: int = self._java.open(self._readers, open_analyzer(analyzer), names, deleted)
+        self._searcher: int = self._java.open(
+            self._readers, open_analyzer(analyzer), pack(self._fields), np.asarray(deleted, dtype="<i4").tobytes()
+        )
         self._clauses = lru_cache(maxsize=256)(self._packed_clauses)
         self._ranked = False
         self._ranking = threading.Lock()
@@ -193,7 +194,7 @@ class PassageSearcher:
                 self._ranked = True
 
     def matching(self, where: Filter) -> NDArray[np.bool_]:
-        """Return a mask of the passages, deleted or not, that pass a filter.
+        """Return a mask of the passages that pass a filter and are not deleted.
 
         Raises QueryError if a phrase, an excluded phrase or a title of the filter contains no searchable word.
         """

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from ..domain import FacetCounts, Filter, Total
 from ..errors import QueryError
 from ..filters import FIELDS
-from ..store.columns import COUNTED, YEAR, Rows
+from ..store.columns import COUNTED, YEAR, Passages
 from .evidence import AnswerPart
 
 USUAL_VALUES, MOST_VALUES = 10, 1_000  # the default and the largest number of values to return for a field
@@ -113,9 +113,9 @@ def check_fields(fields: Mapping[str, int], declared: Sequence[str]) -> None:
             raise QueryError(f"{field}={most}: ask for 1 to {MOST_VALUES} values of a field", field="facets")
 
 
-def both(first: Rows | None, second: Rows | None) -> Rows | None:
+def both(first: Passages | None, second: Passages | None) -> Passages | None:
     """Return the intersection of two masks; None means everything."""
     if first is None or second is None:
         return second if first is None else first
-    both: Rows = first & second
+    both: Passages = first & second
     return both

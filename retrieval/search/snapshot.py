@@ -31,7 +31,7 @@ from ..store.columns import DocumentColumns
 from ..store.documents import Place, Stored
 from ..store.index_folder import IndexFolder, Lease, open_leased, take_segments
 from ..store.integrity import REMEDY, check_files, check_own
-from ..store.manifest import LUCENE, SIGNATURES, WORDS, EncoderInfo, Manifest
+from ..store.manifest import COLUMNS, LUCENE, SIGNATURES, WORDS, EncoderInfo, Manifest
 from ..store.signatures import Signatures
 from ..views import OpenSegment
 from ..views.words import WordIndex
@@ -103,7 +103,8 @@ class Snapshot:
     def view(self, name: str) -> Any:
         """Return the view of this name, opened over all segments. Raises IndexStateError if there is none."""
         if name not in self.manifest.views:
-            raise IndexStateError(f"has no view {name}", place=self.folder)
+            remedy = f"add it with factseek compact --add {name}"
+            raise IndexStateError(f"has no view {name}", place=self.folder, remedy=remedy)
         view = views.view(name, self.manifest)
         for segment in self.segments:
             check_own(segment.folder, segment.info, view.owns)
@@ -120,42 +121,25 @@ class Snapshot:
     @opened_once
     def rows(self) -> Rows:
         """The docid and the passage number of each row."""
-        docids: list[str] = []
-        numbers: list[int] = []
-        for segment in self.segments:
-            more_docids, more_numbers = segment.documents.rows()
-            docids += more_docids
-            numbers += more_numbers
-        return Rows(docids, numbers, any(info.passages != info.documents for info in self.manifest.segments))
+        return self.columns.rows
 
     def row_of(self, docid: str, number: int) -> int:
         """Return the row of a passage of a document."""
-        for row in reversed(self.rows_of(docid)):
-            if self.rows.numbers[row] == number:
-                return row
-        raise self._missing(docid, number)
+        return self._rows_at([(docid, number)])[0]
 
     def rows_of(self, docid: str) -> range:
         """Return the rows of a document's passages, which are adjacent; an empty range if it does not exist."""
-        last, docids = self._last_rows().get(docid, -1), self.rows.docids
-        # The previous segment may end with an older version of this document.
-        base = max((segment.base for segment in self.segments if segment.base <= last), default=0)
-        first = last
-        while first >= base and docids[first] == docid:
-            first -= 1
-        return range(first + 1, last + 1)
-
-    @opened_once
-    def _last_rows(self) -> dict[str, int]:
-        """Return the last row of each document; of a replaced document, the last row of its current version."""
-        return dict(zip(self.rows.docids, range(len(self.rows.docids)), strict=True))
+        for segment in reversed(self.segments):
+            rows = segment.documents.passage_rows(docid)
+            if rows:
+                return range(segment.base + rows.start, segment.base + rows.stop)
+        return range(0)
 
     @property
-    @opened_once
     def columns(self) -> DocumentColumns:
-        """The values of all documents in the countable fields, read when they are first needed."""
-        segments = ((segment.info, segment.documents) for segment in self.segments)
-        return DocumentColumns(segments, self.manifest.filter_fields)
+        """The docids of all passages, and the values of all documents in the countable fields."""
+        columns: DocumentColumns = self.view(COLUMNS)
+        return columns
 
     def mask(self, where: Filter | None) -> Mask | None:
         """Return a mask of the rows that pass the filter and are not deleted; None if all do."""
@@ -248,7 +232,7 @@ class Snapshot:
         matching, group = self._matching(question), question.resolved.settings.search.group
         rows = both(matching, self.mask(question.where))
         if rows is None:
-            hits = self.columns.size if group else len(self.rows.docids)
+            hits = self.manifest.documents if group else len(self.rows.docids)
         else:
             hits = int(np.count_nonzero(self.columns.documents(rows) if group else rows))
         return Total(hits, matching is not None)
@@ -347,7 +331,16 @@ class Snapshot:
         return searcher
 
     def _rows_at(self, places: Sequence[Place]) -> list[int]:
-        return [self.row_of(docid, number) for docid, number in places]
+        rows: dict[Place, int] = {}
+        missing = list(places)
+        for segment in reversed(self.segments):
+            rows |= {place: segment.base + row for place, row in segment.documents.rows_at(missing)}
+            missing = [place for place in missing if place not in rows]
+            if not missing:
+                break
+        for docid, number in missing:
+            raise self._missing(docid, number)
+        return [rows[place] for place in places]
 
     @property
     def _words(self) -> WordIndex:

@@ -1,29 +1,96 @@
-"""Columns: the values of each document in a few fields, as numbers, over all live segments.
+"""Columns: the docid and number of each passage, and the values of each document in some fields, over all segments.
 
-The first request for the counts of a facet makes the columns from the documents, and the open index keeps them. Each
-later request reads one number per document, however many values there are.
+They are read from files that each segment has for them. So a search and the counts of a facet read no documents, and a
+new state of an index costs what changed.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from itertools import count
-from typing import NamedTuple
+from functools import cached_property
+from itertools import accumulate, pairwise
+from typing import Any, NamedTuple, overload
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from ..domain import FacetCounts
-from ..filters import FIELDS, metadata_values
-from .documents import SegmentDocuments
-from .manifest import SegmentInfo
+from ..filters import FIELDS
+from ..search.order import Rows
 
 Documents = NDArray[np.bool_]  # a mask of documents: one value per document, over all segments
-Rows = NDArray[np.bool_]  # a mask of passages
-YEAR = "year"
+Passages = NDArray[np.bool_]  # a mask of passages
+YEAR, KIND = "year", "kind"
 COUNTED = (*FIELDS, YEAR)  # the fields that every index can count, in addition to its declared metadata fields
+SINGLE = ("topic", "source", "language", YEAR)  # the fields of which a document has one value, or none
 NO_VALUE = 0
+LISTED = 50_000
+"""The maximum number of passages whose docids are read into a list: while it fits a processor's cache, it is faster."""
+
+
+class Column(msgspec.Struct, array_like=True, frozen=True):
+    """The values of a field in a segment, sorted, and their places (int32): code 0 is ``""``, which means no value.
+
+    If ``documents`` is None, ``codes`` has one code per document; otherwise one code for each of these documents.
+    """
+
+    values: list[str]
+    codes: bytes
+    documents: bytes | None
+
+    def checked(self, documents: int) -> Column:
+        """Return the column. Raises ValueError if it cannot be that of a segment with this number of documents."""
+        codes = np.frombuffer(self.codes, "<i4")
+        rows = np.arange(documents) if self.documents is None else np.frombuffer(self.documents, "<i4")
+        are_values = self.values[:1] == [""] and all(a < b for a, b in pairwise(self.values))
+        are_rows = len(rows) == len(codes) and _are_within(rows, documents)
+        if not are_values or not are_rows or not _are_within(codes, len(self.values)):
+            raise ValueError("its values do not fit its documents")
+        return self
+
+
+class SegmentDocids(NamedTuple):
+    """The docids of a segment, joined, with the end of each; and the document and number of each passage.
+
+    If ``owners`` is None, each document is one passage, with the number 0.
+    """
+
+    text: memoryview
+    ends: memoryview
+    owners: NDArray[np.int32] | None
+    numbers: NDArray[np.int32] | None
+
+    @classmethod
+    def of(cls, content: NDArray[np.uint8], documents: int, passages: int) -> SegmentDocids:
+        """Read the content of a file. Raises ValueError if it is damaged."""
+        ends = content[: 8 * (documents + 1)].view("<i8")
+        if len(ends) <= documents or ends[0] or np.any(np.diff(ends) < 0):
+            raise ValueError("its docids do not follow each other")
+        rest = content[ends.nbytes :]
+        of_passages = rest[: len(rest) - int(ends[-1])].view("<i4").reshape(2, -1) if len(rest) > ends[-1] else None
+        if of_passages is None:
+            owners = numbers = None
+        else:
+            owners, numbers = of_passages
+            if np.any(np.diff(owners) < 0) or not _are_within(owners, documents):
+                raise ValueError("its passages are not in the order of their documents")
+        if len(rest) < ends[-1] or passages != (documents if owners is None else len(owners)):
+            raise ValueError("it has other numbers of docids and passages than the manifest")
+        return cls(rest[len(rest) - int(ends[-1]) :].data, ends.data, owners, numbers)
+
+    def docid(self, document: int) -> str:
+        """Return the docid of the document in a row."""
+        return str(self.text[self.ends[document] : self.ends[document + 1]], "utf-8", "replace")
+
+
+class SegmentColumns(NamedTuple):
+    """The columns of a segment: its kind, its docids, and the values by field."""
+
+    kind: str
+    docids: SegmentDocids
+    values: dict[str, Column]
 
 
 class ValueColumn(NamedTuple):
@@ -33,47 +100,63 @@ class ValueColumn(NamedTuple):
     are the documents with a value, each once.
     """
 
-    values: tuple[str, ...]
+    values: Sequence[str]
     codes: NDArray[np.int32]
     documents: NDArray[np.int32] | None = None
     having: NDArray[np.int32] | None = None
 
 
+class MappedDocids(Sequence[str]):
+    """The docid of each passage, read from mapped files."""
+
+    def __init__(self, segments: Sequence[SegmentDocids], bases: Sequence[int], owners: Sequence[int]) -> None:
+        """Join segments, whose first documents are ``bases``; ``owners`` is the document of each passage."""
+        self._segments, self._bases, self._owners = segments, bases, owners
+
+    def __len__(self) -> int:
+        return len(self._owners)
+
+    @overload
+    def __getitem__(self, row: int) -> str: ...
+    @overload
+    def __getitem__(self, row: slice) -> list[str]: ...
+    def __getitem__(self, row: int | slice) -> str | list[str]:
+        if isinstance(row, slice):
+            return [self[each] for each in range(*row.indices(len(self)))]
+        document = self._owners[row]
+        at = bisect_right(self._bases, document) - 1
+        return self._segments[at].docid(document - self._bases[at])
+
+
 class DocumentColumns:
     """The columns of an index. It never changes, so it is safe for threads."""
 
-    def __init__(self, segments: Iterable[tuple[SegmentInfo, SegmentDocuments]], declared: Sequence[str]) -> None:
-        """Read the fields of all documents; ``declared`` names the countable metadata fields."""
-        single = {name: _Codes() for name in ("topic", "source", "language", YEAR, "kind")}
-        topics, sources, languages, years, kinds = single.values()
-        several = {name: _Codes() for name in declared}
-        number, split, owners = 0, False, list[NDArray[np.int64]]()
-        for info, documents in segments:
-            owns_one = info.passages == info.documents
-            owners.append(number + (np.arange(info.documents) if owns_one else np.array(documents.owners(), np.int64)))
-            split = split or not owns_one
-            kinds.codes += [kinds.numbers[info.kind]] * info.documents
-            for topic, source, language, day, metadata in documents.columns(bool(declared)):
-                topics.codes.append(topics.numbers[topic])
-                sources.codes.append(sources.numbers[source])
-                languages.codes.append(languages.numbers[language])
-                years.codes.append(years.numbers[day[:4]])
-                for name, codes in several.items():
-                    for value in metadata_values(metadata.get(name)):
-                        codes.codes.append(codes.numbers[value])
-                        codes.documents.append(number)
-                number += 1
-        self.size = number
-        self._columns = {name: codes.column() for name, codes in single.items()}
-        self._columns |= {name: codes.of_several(number) for name, codes in several.items()}
-        self._owners = np.concatenate(owners) if split else None
-        """The document of each passage; None if each document is one passage."""
+    def __init__(self, segments: Sequence[SegmentColumns], fields: Sequence[str]) -> None:
+        """Join the columns of all segments, which have these fields."""
+        self._segments, self._fields = segments, fields
+        docids = [segment.docids for segment in segments]
+        *bases, self._documents = accumulate((len(each.ends) - 1 for each in docids), initial=0)
+        self._bases = bases
+        self._owners: NDArray[np.int64] | None = None
+        numbers: Any = bytes(self._documents)
+        owners: Any = range(self._documents)
+        if any(each.owners is not None for each in docids):
+            rows = [np.arange(len(each.ends) - 1) if each.owners is None else each.owners for each in docids]
+            self._owners = np.concatenate([own + np.int64(base) for own, base in zip(rows, bases, strict=True)])
+            zeros = np.zeros(len(self._owners), np.int32)
+            own = [zeros[: len(each.ends) - 1] if each.numbers is None else each.numbers for each in docids]
+            owners, numbers = self._owners.data, np.concatenate(own).astype(np.int32).data
+        of_rows: Sequence[str] = MappedDocids(docids, bases, owners)
+        if len(of_rows) <= LISTED:
+            of_rows = list(of_rows)
+        self.rows = Rows(of_rows, numbers, self._owners is not None)
+        """The docid and the number of each passage."""
 
-    def documents(self, rows: Rows) -> Documents:
+    def documents(self, rows: Passages) -> Documents:
         """Return the documents with at least one passage in ``rows``."""
         if self._owners is None:
             return rows
-        mask = np.zeros(self.size, dtype=np.bool_)
+        mask = np.zeros(self._documents, dtype=np.bool_)
         mask[self._owners[rows]] = True
         return mask
 
@@ -92,31 +175,42 @@ class DocumentColumns:
         values = [(column.values[code], int(counts[code])) for code in shown]
         missing = int(counts[NO_VALUE])
         if column.having is not None:
-            missing = self.size - len(column.having)
+            missing = self._documents - len(column.having)
             if mask is not None:
                 missing = len(chosen) - int(np.count_nonzero(mask[column.having]))
         return FacetCounts(values, len(there) - len(first), missing)
 
+    @cached_property
+    def _columns(self) -> dict[str, ValueColumn]:
+        """The column of each field, over all segments, made when the first facet is counted."""
+        kinds = [_constant(segment.kind, len(segment.docids.ends) - 1) for segment in self._segments]
+        columns = {name: self._join([segment.values[name] for segment in self._segments]) for name in self._fields}
+        return {KIND: self._join(kinds), **columns}
 
-class _Codes:
-    """Collects the values of a field as numbers, then replaces these by places in the sorted list of values."""
-
-    def __init__(self) -> None:
-        self.numbers = defaultdict[str, int](count(1).__next__, {"": NO_VALUE})
-        self.codes: list[int] = []
-        self.documents: list[int] = []
-
-    def column(self) -> ValueColumn:
-        values = sorted(self.numbers)
+    def _join(self, parts: Sequence[Column]) -> ValueColumn:
+        values = sorted({""}.union(*(part.values for part in parts)))
         places = {value: code for code, value in enumerate(values)}
-        final = np.array([places[value] for value in self.numbers], dtype=np.int32)
-        return ValueColumn(tuple(values), final[np.array(self.codes, dtype=np.int32)])
-
-    def of_several(self, size: int) -> ValueColumn:
-        column, documents = self.column(), np.array(self.documents, dtype=np.int32)
+        codes = [np.empty(0, np.int32)]
+        for part in parts:
+            final = np.array([places[value] for value in part.values], dtype=np.int32)
+            codes.append(final[np.frombuffer(part.codes, "<i4")])
+        column = ValueColumn(values, np.concatenate(codes))
+        if not any(part.documents is not None for part in parts):
+            return column
+        based = zip(parts, self._bases, strict=True)
+        rows = [np.frombuffer(part.documents or b"", "<i4") + base for part, base in based]
+        documents = np.concatenate(rows).astype(np.int32)
         having = np.unique(documents)
         if len(having) < len(documents):
             return column._replace(documents=documents, having=having)
-        codes = np.full(size, NO_VALUE, dtype=np.int32)
-        codes[documents] = column.codes
-        return column._replace(codes=codes)
+        of_all = np.full(self._documents, NO_VALUE, dtype=np.int32)
+        of_all[documents] = column.codes
+        return column._replace(codes=of_all)
+
+
+def _constant(value: str, documents: int) -> Column:
+    return Column(["", value], np.ones(documents, "<i4").tobytes(), None)
+
+
+def _are_within(numbers: NDArray[Any], end: int) -> bool:
+    return not len(numbers) or bool(numbers.min() >= 0 and numbers.max() < end)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ..domain import NO_METADATA, Document, Passage, Span
+from ..domain import Document, Passage, Span
 from ..errors import IndexStateError
 from ..files import storable
 from ..filters import last_day
@@ -30,13 +30,8 @@ _DOCUMENT: Types = (str,) * 9
 _SPAN: Types = (int, int, int)
 _NO_MORE: tuple[int | None, Iterator[Any]] = (None, iter(()))
 _COLUMNS = "docid, text, title, url, date, language, source, topic, metadata"
-_WITH_PASSAGES = (
-    # In this order, SQLite looks up the wanted passages one by one, whatever the sizes of the tables.
-    f'SELECT w.number, {_COLUMNS}, d.row, p.start, p."end" FROM wanted w CROSS JOIN documents d USING (docid) '
-    "CROSS JOIN passages p ON p.document = d.row AND p.number = w.number"
-)
 _METADATA = msgspec.json.Decoder(dict[str, Any]).decode
-_AT_ONCE = 500  # the number of passages per query
+_AT_ONCE = 500  # the number of documents or passages per query
 
 
 def checksum(document: Document) -> str:
@@ -159,14 +154,36 @@ class SegmentDocuments:
 
     def with_passages(self, wanted: Sequence[Place]) -> Iterator[tuple[Document, Span]]:
         """Yield the document and the position of each of the ``wanted`` passages that exists."""
+        columns, types = f'{_COLUMNS}, p.start, p."end"', (*_DOCUMENT, int, int)
+        for number, *document, first, last in self._wanted(wanted, columns, types):
+            yield self._document(document), Span(number, first, last)
+
+    def rows_at(self, wanted: Sequence[Place]) -> Iterator[tuple[Place, int]]:
+        """Yield each of the ``wanted`` passages that exists, with its row."""
+        for number, docid, row in self._wanted(wanted, "docid, p.row", (str, int)):
+            yield (docid, number), row
+
+    def _wanted(self, wanted: Sequence[Place], columns: str, types: Types) -> Iterator[Sequence[Any]]:
+        """Yield the number and some columns of each of the ``wanted`` passages that exists."""
         for start in range(0, len(wanted), _AT_ONCE):
             some = wanted[start : start + _AT_ONCE]
             values = ", ".join(["(?, ?)"] * len(some))
-            query = f"WITH wanted (docid, number) AS (VALUES {values}) {_WITH_PASSAGES}"
-            types = (int, *_DOCUMENT, int, int, int)
-            for number, *columns, row, first, last in self._file.stream(query, types, list(chain.from_iterable(some))):
+            # In this order, SQLite looks up the wanted passages one by one, whatever the sizes of the tables.
+            query = (
+                f"WITH wanted (docid, number) AS (VALUES {values}) SELECT d.row, w.number, {columns} FROM wanted w "
+                "CROSS JOIN documents d USING (docid) "
+                "CROSS JOIN passages p ON p.document = d.row AND p.number = w.number"
+            )
+            for row, *found in self._file.stream(query, (int, int, *types), list(chain.from_iterable(some))):
                 if row not in self._deleted:
-                    yield self._document(columns), Span(number, first, last)
+                    yield found
+
+    def passage_rows(self, docid: str) -> range:
+        """Return the rows of the passages of a document, which are adjacent; an empty range if there is none."""
+        row = self.row(docid)
+        query = "SELECT MIN(row), MAX(row) FROM passages WHERE document = ? HAVING COUNT(*) > 0"
+        found = self._file.select(query, (int, int), (row,)) if row is not None else []
+        return range(found[0][0], found[0][1] + 1) if found else range(0)
 
     def row(self, docid: str) -> int | None:
         """Return the row of the document of this docid, or None."""
@@ -217,15 +234,14 @@ class SegmentDocuments:
             if row not in self._deleted:
                 yield docid
 
-    def deleted_docids(self) -> list[str]:
-        """Return the docids of the deleted documents."""
-        rows = self._in_order("row, docid", "documents", (int, str)) if self._deleted else ()
-        return [docid for row, docid in rows if row in self._deleted]
-
     def deleted_rows(self) -> list[int]:
         """Return the rows of the passages of the deleted documents."""
-        rows = self._in_order("row, document", "passages", (int, int)) if self._deleted else ()
-        return [row for row, document in rows if document in self._deleted]
+        deleted, rows = sorted(self._deleted), list[int]()
+        for start in range(0, len(deleted), _AT_ONCE):
+            some = deleted[start : start + _AT_ONCE]
+            query = f"SELECT row FROM passages WHERE document IN ({', '.join('?' * len(some))}) ORDER BY row"
+            rows += chain.from_iterable(self._file.select(query, (int,), some))
+        return rows
 
     def each_passage(self, first_row: int = 0) -> Iterator[StoredPassage]:
         """Iterate over all passages, deleted or not, in the order of their rows, starting at ``first_row``."""
@@ -249,25 +265,9 @@ class SegmentDocuments:
             numbers.append(number)
         return of_rows, numbers
 
-    def columns(self, metadata: bool) -> Iterator[tuple[str, str, str, str, Mapping[str, Any]]]:
-        """Yield topic, source, language, last day and, if requested, metadata of each document, deleted or not."""
-        columns = f"row, topic, source, language, last_day, {'metadata' if metadata else repr('{}')}"
-        for _, *values, encoded in self._in_order(columns, "documents", (int, str, str, str, str, str)):
-            yield (*values, self._metadata(encoded) if metadata else NO_METADATA)
-
-    def owners(self) -> list[int]:
-        """Return the row of each passage's document, deleted or not."""
-        return [document for _, document in self._in_order("row, document", "passages", (int, int))]
-
     def close(self) -> None:
         """Close the file; current reads continue to their end."""
         self._file.close()
-
-    def _metadata(self, encoded: str) -> dict[str, Any]:
-        try:
-            return _METADATA(encoded)
-        except (msgspec.DecodeError, RecursionError) as error:
-            raise self._file.damaged(f"the metadata of a document is not JSON: {error}") from error
 
     def _columns_of(self, docid: str, columns: str, types: Types) -> Sequence[Any]:
         """Return columns of the document of this docid; nothing if there is none, or if it is deleted."""

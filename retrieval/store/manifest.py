@@ -37,7 +37,8 @@ PART = "part-of"  # the file in a folder that is part of another index; it names
 LOCK = "lock"
 DOCUMENTS, LUCENE, VECTORS = "documents.sqlite", "lucene", "vectors"
 """The file of a segment's documents, and the views that retrieve passages."""
-SIGNATURES, WORDS = "signatures", "words"  # the views that detect near-duplicates and correct misspelt words
+COLUMNS, SIGNATURES, WORDS = "columns", "signatures", "words"
+"""The views that count documents, detect near-duplicates and correct misspelt words."""
 FILTER_FIELDS = "filter_fields"
 """The property of the view `lucene` that lists the metadata fields for filters and counts."""
 RESTORE = "restore the index from a snapshot, or rebuild it with --overwrite"

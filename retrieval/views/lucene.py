@@ -47,8 +47,8 @@ class LuceneView(View):
     def open(self, segments: Sequence[OpenSegment], manifest: Manifest, config: Config) -> PassageSearcher:
         start(config.java.heap)
         folders = [segment.folder / LUCENE for segment in segments]
-        dead = [f"{segment.info.name}:{docid}" for segment in segments for docid in segment.documents.deleted_docids()]
-        searcher = PassageSearcher(folders, manifest.analyzer, manifest.fields, dead)
+        deleted = [segment.base + row for segment in segments for row in segment.documents.deleted_rows()]
+        searcher = PassageSearcher(folders, manifest.analyzer, manifest.fields, deleted)
         for folder, rows, segment in zip(folders, searcher.segment_rows, segments, strict=True):
             if rows != segment.info.passages:
                 searcher.close()

@@ -129,11 +129,18 @@ def open_view(folder: Path, view: str) -> None:
         snapshot.view(view)
 
 
-@pytest.mark.parametrize("file", ["documents.sqlite", "lucene", "vectors.f32", "ann.faiss", "signatures.u64"])
+@pytest.mark.parametrize(
+    "file", ["documents.sqlite", "lucene", "vectors.f32", "ann.faiss", "signatures.u64", "docids.bin"]
+)
 def test_a_search_refuses_files_of_a_segment_that_is_alike(alike: Path, tmp_path: Path, file: str) -> None:
     folder = Path(shutil.copytree(alike, tmp_path / "index"))
     swapped(folder, file, tmp_path / "aside")
-    view = {"vectors.f32": "vectors", "ann.faiss": "vectors", "signatures.u64": "signatures"}.get(file, "lucene")
+    view = {
+        "vectors.f32": "vectors",
+        "ann.faiss": "vectors",
+        "signatures.u64": "signatures",
+        "docids.bin": "columns",
+    }.get(file, "lucene")
     with pytest.raises(IndexStateError) as refused:
         open_view(folder, view)
     assert refused.value.what == "is not the file that the manifest names"

@@ -38,7 +38,6 @@ def read_all(path: Path) -> None:
         documents.spans("d7")
         documents.rows()
         documents.deleted_rows()
-        documents.deleted_docids()
         list(documents.each_stored())
         list(documents.each_passage())
     finally:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from factseek.retrieval import languages
 from factseek.retrieval.errors import MachineError, QueryError
 from factseek.retrieval.files import check_distinct, os_errors_reported, writable, write_atomically
 from factseek.retrieval.progress import Lines, bar
@@ -24,6 +25,17 @@ def test_what_the_file_system_refuses_is_one_line(number: int, message: str) -> 
     with pytest.raises(MachineError) as error, os_errors_reported(Path("ix")):
         raise OSError(number, os.strerror(number))
     assert str(error.value) == f"ix: {message}"
+
+
+@pytest.mark.parametrize("content", [b"", b"\x93NUMPY\x01\x00v"])
+def test_a_damaged_copy_of_the_language_model_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    model = [array.tobytes() for array in languages._model.__wrapped__()]
+    for copy in (tmp_path / "factseek" / "languages").iterdir():
+        copy.write_bytes(content)
+    assert [array.tobytes() for array in languages._model.__wrapped__()] == model
 
 
 def test_a_file_that_cannot_be_replaced_stays_as_it_is(tmp_path: Path) -> None:

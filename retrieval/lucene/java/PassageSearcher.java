@@ -9,6 +9,7 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.Iterator;
+import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
@@ -37,7 +38,6 @@ import org.apache.lucene.search.DocIdSetIterator;
 import org.apache.lucene.search.Explanation;
 import org.apache.lucene.search.IndexSearcher;
 import org.apache.lucene.search.LeafCollector;
-import org.apache.lucene.search.MatchAllDocsQuery;
 import org.apache.lucene.search.Query;
 import org.apache.lucene.search.Scorable;
 import org.apache.lucene.search.ScoreMode;
@@ -57,18 +57,31 @@ public final class PassageSearcher implements Closeable {
     private static final Pattern WEIGHT = Pattern.compile("weight\\([^:()]+:(.+) in \\d+\\)", Pattern.DOTALL);
     /** The weight of a word inside a longer word: less than that of any word by itself. */
     private static final float OF_A_PART = 1e-12f;
+    /** The number of filters to remember, each with a bit for each passage. */
+    private static final int FILTERS_KEPT = 16;
+    /** A query also looks up the conditions of a filter if less than one passage in so many passes the filter. */
+    private static final int FEW = 50;
 
     private final IndexReader reader;
     private final Analyzer analyzer;
     private final List<String> fields = new ArrayList<>();
-    private final Query deleted;
+    /** The passages that are not deleted; null if none is. */
+    private final FixedBitSet living;
+    private final Map<ByteBuffer, FixedBitSet> admitted = new LinkedHashMap<>(FILTERS_KEPT, .75f, true) {
+        @Override
+        protected boolean removeEldestEntry(Map.Entry<ByteBuffer, FixedBitSet> eldest) {
+            return size() > FILTERS_KEPT;
+        }
+    };
     private volatile Ranks ranks;
 
-    private PassageSearcher(IndexReader reader, Analyzer analyzer, Packed fields, Packed deleted) {
+    private PassageSearcher(IndexReader reader, Analyzer analyzer, Packed fields, byte[] deleted) {
         this.reader = reader;
         this.analyzer = analyzer;
         while (fields.hasNext()) this.fields.add(fields.next());
-        this.deleted = deleted.size == 0 ? null : anyOf(deleted, deleted.size);
+        living = deleted.length == 0 ? null : allPassages();
+        ByteBuffer rows = ByteBuffer.wrap(deleted).order(ByteOrder.LITTLE_ENDIAN);
+        while (rows.hasRemaining()) living.clear(rows.getInt());
     }
 
     @Override
@@ -86,13 +99,13 @@ public final class PassageSearcher implements Closeable {
         return Handles.get(reader, IndexReader.class).maxDoc();
     }
 
-    /** Join readers to one searcher of text fields (title and text, or one); it omits passages with a deleted token. */
+    /** Join readers to one searcher of text fields (title and text, or one); it omits the deleted rows (int32). */
     public static long open(long[] readers, long analyzer, byte[] fields, byte[] deleted) throws IOException {
         IndexReader[] parts = new IndexReader[readers.length];
         for (int at = 0; at < parts.length; at++) parts[at] = Handles.get(readers[at], IndexReader.class);
         IndexReader joined = parts.length == 1 ? parts[0] : new MultiReader(parts, true);
         Analyzer opened = Handles.get(analyzer, Analyzer.class);
-        return Handles.keep(new PassageSearcher(joined, opened, new Packed(fields), new Packed(deleted)));
+        return Handles.keep(new PassageSearcher(joined, opened, new Packed(fields), deleted));
     }
 
     /** Order passages of equal scores by docid and, if numbers (int32) are given, by the passage's number. */
@@ -115,27 +128,27 @@ public final class PassageSearcher implements Closeable {
         IndexSearcher lucene = own.lucene(k1, b, statistics);
         if (milliseconds >= 0) lucene.setTimeout(new QueryTimeoutImpl(milliseconds));
         Query words = own.query(own.counts(text, weighted), titleWeight, textWeight);
-        Query query = own.restricted(words, new Packed(clauses), true);
+        FixedBitSet admitted = own.admitted(clauses);
+        // The collector checks each candidate against the filter. If few pass, Lucene should not find the others.
+        boolean few = clauses.length > 0 && admitted.cardinality() < own.reader.maxDoc() / FEW;
+        byte[] conditions = few ? clauses : new byte[0];
         int most = Math.max(1, Math.min(n, own.reader.maxDoc()));
-        TopPassages found = collected(lucene, query, new TopPassages(most, ranked ? own.ranks : null));
+        TopPassages passages = new TopPassages(most, ranked ? own.ranks : null, admitted);
+        TopPassages found = collected(lucene, own.restricted(words, conditions), passages);
         if (weighted.length == 0 && !found.isFull() && !lucene.timedOut()) {
             BooleanQuery.Builder any = new BooleanQuery.Builder();
             for (String term : own.terms(text, parts)) any.add(own.holding(term), Occur.SHOULD);
             Query behind = new BooleanQuery.Builder()
                 .add(new BoostQuery(any.build(), OF_A_PART), Occur.MUST)
                 .add(words, Occur.MUST_NOT).build();
-            collected(lucene, own.restricted(behind, new Packed(clauses), true), found);
+            collected(lucene, own.restricted(behind, conditions), found);
         }
         return lucene.timedOut() ? null : found.written();
     }
 
-    /** Return one bit per passage: whether it passes the clauses. Deleted passages are included. */
+    /** Return one bit per passage: whether it passes the clauses, of which there is one at least, and is not deleted. */
     public static String passing(long searcher, byte[] clauses) throws IOException {
-        PassageSearcher own = Handles.get(searcher, PassageSearcher.class);
-        FixedBitSet bits = new FixedBitSet(Math.max(1, own.reader.maxDoc()));
-        Query query = own.restricted(new MatchAllDocsQuery(), new Packed(clauses), false);
-        collected(new IndexSearcher(own.reader), query, new MatchingPassages(bits));
-        return written(bits);
+        return written(Handles.get(searcher, PassageSearcher.class).admitted(clauses));
     }
 
     /** Return one bit per passage, deleted or not: whether it contains a term of a text or of parts of its words. */
@@ -304,32 +317,73 @@ public final class PassageSearcher implements Closeable {
         return builder.build();
     }
 
-    private Query restricted(Query query, Packed clauses, boolean living) throws IOException {
-        if (clauses.size == 0 && (deleted == null || !living)) return query;
+    private Query restricted(Query query, byte[] clauses) throws IOException {
+        if (clauses.length == 0) return query;
+        Conditions conditions = new Conditions(clauses);
         BooleanQuery.Builder both = new BooleanQuery.Builder().add(query, Occur.MUST);
-        while (clauses.hasNext()) {
-            switch (clauses.next()) {
-                case "any":
-                    both.add(anyOf(clauses, clauses.nextInt()), Occur.FILTER);
-                    break;
-                case "none":
-                    both.add(anyOf(clauses, clauses.nextInt()), Occur.MUST_NOT);
-                    break;
-                case "between":
-                    both.add(between(clauses.next(), clauses.next(), clauses.next()), Occur.FILTER);
-                    break;
-                case "phrase":
-                    both.add(anywhere(clauses.next()), Occur.FILTER);
-                    break;
-                case "without":
-                    both.add(anywhere(clauses.next()), Occur.MUST_NOT);
-                    break;
-                default:
-                    throw new IllegalArgumentException("no such clause");
+        for (Query required : conditions.required) both.add(required, Occur.FILTER);
+        for (Query forbidden : conditions.forbidden) both.add(forbidden, Occur.MUST_NOT);
+        return both.build();
+    }
+
+    /** Return the passages that pass the clauses and are not deleted; null if all do. */
+    private FixedBitSet admitted(byte[] clauses) throws IOException {
+        if (clauses.length == 0) return living;
+        ByteBuffer key = ByteBuffer.wrap(clauses);
+        synchronized (admitted) {
+            FixedBitSet kept = admitted.get(key);
+            if (kept != null) return kept;
+        }
+        Conditions conditions = new Conditions(clauses);
+        FixedBitSet passing = living == null ? allPassages() : living.clone();
+        for (Query required : conditions.required) passing.and(matching(required));
+        for (Query forbidden : conditions.forbidden) passing.andNot(matching(forbidden));
+        synchronized (admitted) {
+            admitted.put(key, passing);
+        }
+        return passing;
+    }
+
+    private FixedBitSet matching(Query query) throws IOException {
+        FixedBitSet bits = new FixedBitSet(Math.max(1, reader.maxDoc()));
+        collected(new IndexSearcher(reader), query, new MatchingPassages(bits));
+        return bits;
+    }
+
+    private FixedBitSet allPassages() {
+        FixedBitSet bits = new FixedBitSet(Math.max(1, reader.maxDoc()));
+        bits.set(0, reader.maxDoc());
+        return bits;
+    }
+
+    /** The queries for the clauses of a filter. */
+    private final class Conditions {
+        final List<Query> required = new ArrayList<>(), forbidden = new ArrayList<>();
+
+        Conditions(byte[] packed) throws IOException {
+            Packed clauses = new Packed(packed);
+            while (clauses.hasNext()) {
+                switch (clauses.next()) {
+                    case "any":
+                        required.add(anyOf(clauses, clauses.nextInt()));
+                        break;
+                    case "none":
+                        forbidden.add(anyOf(clauses, clauses.nextInt()));
+                        break;
+                    case "between":
+                        required.add(between(clauses.next(), clauses.next(), clauses.next()));
+                        break;
+                    case "phrase":
+                        required.add(anywhere(clauses.next()));
+                        break;
+                    case "without":
+                        forbidden.add(anywhere(clauses.next()));
+                        break;
+                    default:
+                        throw new IllegalArgumentException("no such clause");
+                }
             }
         }
-        if (deleted != null && living) both.add(deleted, Occur.MUST_NOT);
-        return both.build();
     }
 
     private static Query anyOf(Packed tokens, int count) {

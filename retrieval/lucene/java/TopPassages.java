@@ -7,10 +7,11 @@ import org.apache.lucene.search.Collector;
 import org.apache.lucene.search.LeafCollector;
 import org.apache.lucene.search.Scorable;
 import org.apache.lucene.search.ScoreMode;
+import org.apache.lucene.util.FixedBitSet;
 import org.apache.lucene.util.LongHeap;
 
 /**
- * Collects the n best passages by score descending, then by rank ascending. Without ranks it orders equal scores by
+ * Collects the n best admitted passages by score descending, then by rank ascending. Without ranks it orders equal scores by
  * row. It then also keeps up to MOST_TIES further passages that tie with the last, and Python orders them. Making
  * ranks is worthwhile only if there are more ties. A passage is one number: the bits of its score, which is never
  * negative, above the complement of its rank or row. So the worst passage leaves the heap first, and blocks below its
@@ -22,13 +23,15 @@ final class TopPassages implements Collector {
     private final LongHeap heap;
     private final int n;
     private final Ranks ranks;
+    private final FixedBitSet admitted;
     private final int[] ties = new int[MOST_TIES];
     private int tied;
     private int worstScore = -1;
 
-    TopPassages(int n, Ranks ranks) {
+    TopPassages(int n, Ranks ranks, FixedBitSet admitted) {
         this.n = n;
         this.ranks = ranks;
+        this.admitted = admitted;
         heap = new LongHeap(n);
     }
 
@@ -51,9 +54,10 @@ final class TopPassages implements Collector {
 
             @Override
             public void collect(int doc) throws IOException {
+                int row = base + doc;
+                if (admitted != null && !admitted.get(row)) return;
                 int score = Float.floatToRawIntBits(scorer.score());
                 if (score < worstScore) return;
-                int row = base + doc;
                 long key = (long) score << 32 | ~(ranks == null ? row : ranks.ofRow[row]) & 0xFFFFFFFFL;
                 long leftOut = -1;
                 if (heap.size() < n) {

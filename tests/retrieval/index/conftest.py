@@ -18,6 +18,7 @@ from factseek.retrieval.config import EncoderSettings
 from factseek.retrieval.domain import Document
 from factseek.retrieval.encoders.runtime import open_encoder
 from factseek.retrieval.search.index import Index
+from factseek.retrieval.store import columns
 from factseek.settings import convert
 
 WORDS = "measles vaccine virus ice ocean sea level heat river mask trial claim nurse school rain".split()
@@ -124,6 +125,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory, encoder: Remembering) -> Ite
     built(folder / "index", documents())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(stages, "__path__", [*stages.__path__, str(folder)])
+        patch.setattr(columns, "LISTED", 0)
         with Index(folder / "index", CONFIG, encoders=lambda *_: encoder) as index:
             yield index
     sys.modules.pop(f"{stages.__name__}.turned", None)

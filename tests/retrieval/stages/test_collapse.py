@@ -135,7 +135,7 @@ def test_signatures_are_added_to_an_index_without(without: Path, command: Callab
         before = index.search([QUERY])[0]
         with pytest.raises(QueryError, match="it has no signatures"):
             index.search([QUERY], Search(collapse="near"))
-    assert list(manifests.read(without).views) == ["lucene"]
+    assert list(manifests.read(without).views) == ["columns", "lucene"]
     code, printed, _ = command("compact", "--index", without, "--add", "signatures", "--json")
     assert (code, json.loads(printed)["added"]) == (0, ["signatures"])
     assert verify(without, Config()).faults == {}
@@ -147,7 +147,7 @@ def test_signatures_are_added_to_an_index_without(without: Path, command: Callab
     code, _, said = command("compact", "--index", without, "--add", "poems")
     assert (code, said) == (
         2,
-        "factseek: --add poems: there is no such view; the views are lucene, signatures, vectors, words\n",
+        "factseek: --add poems: there is no such view; the views are columns, lucene, signatures, vectors, words\n",
     )
     off = msgspec.structs.replace(Config(), index=IndexSettings(signatures=False, words=False))
     other = built(without.with_name("other"), DOCUMENTS, off)

@@ -1,0 +1,144 @@
+"""The view ``columns``: the docids of a segment, and the values of its documents in the fields that can be counted.
+
+A search reads docids from a mapped file, and the counts of a facet read values, so neither reads documents.
+``docids.bin`` has the end of each docid in the text of all docids (int64, little-endian, after a 0). If documents have
+several passages, the row of each passage's document and its number follow (int32). The UTF-8 of all docids is last.
+``values.msgpack`` has a column for each field.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from ..config import Config
+from ..domain import Document, Span
+from ..errors import IndexStateError
+from ..files import read_regular
+from ..filters import last_day, metadata_values
+from ..store.columns import NO_VALUE, SINGLE, Column, DocumentColumns, SegmentColumns, SegmentDocids
+from ..store.integrity import REMEDY, damage_reported, map_file
+from ..store.manifest import Manifest, SegmentInfo
+from . import Check, Encoders, OpenSegment, PassageSink, SegmentPlace, Tools, View
+
+DOCIDS, VALUES = "docids.bin", "values.msgpack"
+_decode = msgspec.msgpack.Decoder(dict[str, Column]).decode
+
+
+def describe(name: str, config: Config, encoders: Encoders) -> dict[str, Any] | None:
+    return {}
+
+
+class ColumnsView(View):
+    """The docids and values of a segment."""
+
+    def __init__(self, name: str, manifest: Manifest) -> None:
+        super().__init__(name, manifest)
+        self._declared = manifest.filter_fields
+        self._fields = (*SINGLE, *self._declared)
+
+    def owns(self, file: str) -> bool:
+        return file in (DOCIDS, VALUES)
+
+    def sink(self, segment: SegmentPlace, tools: Tools) -> _ColumnSink:
+        return _ColumnSink(segment.folder, self._declared)
+
+    def checks(self, segment: SegmentPlace, tools: Tools) -> Sequence[Check]:
+        return tuple(Check(name, partial(self._find_wrong, name, segment)) for name in (DOCIDS, VALUES))
+
+    def open(self, segments: Sequence[OpenSegment], manifest: Manifest, config: Config) -> DocumentColumns:
+        return DocumentColumns([self._read(segment.folder, segment.info) for segment in segments], self._fields)
+
+    def _read(self, folder: Path, info: SegmentInfo) -> SegmentColumns:
+        path, sizes = folder / DOCIDS, (info.documents, info.passages)
+        try:
+            with damage_reported(path):
+                docids = SegmentDocids.of(map_file(path, "u1"), *sizes)
+            path = folder / VALUES
+            with damage_reported(path):
+                read = _decode(read_regular(path))
+                values = {name: column.checked(info.documents) for name, column in read.items()}
+                if values.keys() != set(self._fields):
+                    raise ValueError("it has other fields than the index")
+        except (ValueError, msgspec.DecodeError) as error:
+            raise IndexStateError(f"is damaged ({error})", place=path, remedy=REMEDY) from None
+        return SegmentColumns(info.kind, docids, values)
+
+    def _find_wrong(self, name: str, segment: SegmentPlace) -> Iterator[str]:
+        sink = _ColumnSink(segment.folder, self._declared)
+        with closing(segment.documents()) as documents:
+            for stored in documents.each_stored():
+                sink.add(stored.document, stored.spans)
+        if read_regular(segment.folder / name) != sink.contents()[name]:
+            yield "is not made from the documents of this segment"
+
+
+view = ColumnsView
+
+
+class _ColumnSink(PassageSink):
+    def __init__(self, folder: Path, declared: Sequence[str]) -> None:
+        self._folder = folder
+        self._docids, self._ends = bytearray(), array("q", [0])
+        self._owners, self._numbers = array("i"), array("i")
+        self._fields = {name: _Codes() for name in (*SINGLE, *declared)}
+        self._declared = declared
+
+    def add(self, document: Document, spans: Sequence[Span]) -> None:
+        row = len(self._ends) - 1
+        self._docids += document.docid.encode()
+        self._ends.append(len(self._docids))
+        self._owners.extend([row] * len(spans))
+        self._numbers.extend([span.number for span in spans])
+        single = document.topic, document.source, document.language, last_day(document.date)[:4]
+        for name, value in zip(SINGLE, single, strict=True):
+            self._fields[name].add(row, value)
+        for name in self._declared:
+            for value in metadata_values(document.metadata.get(name)):
+                self._fields[name].add(row, value)
+
+    def finish(self) -> None:
+        for name, content in self.contents().items():
+            (self._folder / name).write_bytes(content)
+
+    def abandon(self) -> None:
+        return
+
+    def contents(self) -> dict[str, bytes]:
+        """Return the content of each file of the view."""
+        owners, numbers = np.array(self._owners, "<i4"), np.array(self._numbers, "<i4")
+        are_whole = np.array_equal(owners, np.arange(len(self._ends) - 1)) and not numbers.any()
+        passages = b"" if are_whole else owners.tobytes() + numbers.tobytes()
+        columns = {name: codes.column(name in self._declared) for name, codes in self._fields.items()}
+        return {
+            DOCIDS: np.array(self._ends, "<i8").tobytes() + passages + self._docids,
+            VALUES: msgspec.msgpack.encode(columns, order="deterministic"),
+        }
+
+
+class _Codes:
+    """Collects the values of a field as numbers, then replaces these by places in the sorted list of values."""
+
+    def __init__(self) -> None:
+        self._numbers = defaultdict[str, int](count(1).__next__, {"": NO_VALUE})
+        self._codes, self._documents = array("i"), array("i")
+
+    def add(self, row: int, value: str) -> None:
+        self._codes.append(self._numbers[value])
+        self._documents.append(row)
+
+    def column(self, of_several: bool) -> Column:
+        values = sorted(self._numbers)
+        places = {value: code for code, value in enumerate(values)}
+        final = np.array([places[value] for value in self._numbers], dtype="<i4")
+        codes = final[np.array(self._codes, dtype=np.int32)].tobytes()
+        return Column(values, codes, np.array(self._documents, "<i4").tobytes() if of_several else None)
