@@ -23,7 +23,7 @@ from time import process_time
 import numpy as np
 
 from benchmarks.data import Collection, beir, data_folder
-from benchmarks.measuring import WRITE, program, publish, rates_in_turns
+from benchmarks.measuring import WRITE, program, publish, rate_in_turns
 from benchmarks.peers import batch_search, our_index, peer_index, peer_searcher
 from factseek import Search, open_index
 from factseek.eval.scoring.machine import this_machine
@@ -180,7 +180,7 @@ def _rates(collection: Collection, asks: Mapping[str, Ask], work: Path, k: int) 
     limit = batch_search(peer_searcher(work / "peer"), queries)
     runs = {name: (lambda ask=ask: [ask(query, k) for query in queries]) for name, ask in asks.items()}
     runs[LIMIT] = lambda: [limit(k)]
-    return dict(zip(runs, rates_in_turns(len(queries), list(runs.values()), ROUNDS, process_time), strict=True))
+    return dict(zip(runs, rate_in_turns(len(queries), list(runs.values()), ROUNDS, process_time), strict=True))
 
 
 def _cell(rates: Sequence[float], ours: Sequence[float]) -> str:

@@ -9,10 +9,12 @@ import argparse
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from statistics import mean
+from timeit import timeit
 
-from benchmarks.data import Sampler, data_folder, noisy, objects, real_vectors
+from benchmarks.data import Sampler, data_folder, noisy, objects, real_vectors, write_objects
 from benchmarks.measuring import program, publish
 from factseek import Config, Search, open_index
 from factseek.eval.bench.load import Load, measure
@@ -21,13 +23,12 @@ from factseek.eval.scoring.machine import this_machine
 from factseek.eval.scoring.tables import markdown_table
 from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval import config
+from factseek.retrieval.search.index import Index
 from factseek.retrieval.store import manifest as manifests
 from factseek.retrieval.terminal import say
 from factseek.settings import convert
 
 QUERIES = 300
-
-
 METHODS = {
     "bm25": ("bm25", "flat"),
     "dense, flat": ("dense", "flat"),
@@ -40,7 +41,7 @@ UNNEEDED = {"bm25": ("vectors.", "ann."), "dense": ("lucene",), "hybrid": ()}
 """For each retriever, the prefixes of the files that it does not read."""
 COLUMNS = {
     "passages": ",", "": "", "build s": ",.0f", "bytes a passage": ",.0f", "first answer s": ".2f", "peak MB": ",.0f",
-    "p50 ms": ".2f", "p99 ms": ".2f", "recall@10": ".3f",
+    "p50 ms": ".2f", "p99 ms": ".2f", "recall@10": ".3f", "after a change ms": ".0f",
 }  # fmt: skip
 """The columns of the table, each with its number format; the first ten hits of the flat index count as relevant."""
 
@@ -68,22 +69,34 @@ def grown_to(passages: int, data: Path, folder: Path, methods: Sequence[str]) ->
             )
             files = (item for segment in manifests.read(work / kind).segments for item in segment.files.items())
             size = sum(info.bytes for file, info in files if not file.startswith(UNNEEDED[retriever]))
-            load = Load(
-                index=str(work / kind),
-                config=config.to_mapping(config.view(_config(kind), config.Config)),
-                retriever=retriever,
-                profile=None,
-                queries=asked,
-                k=10,
-                timed=len(asked),
-                callers=(1,),
-            )
-            timings = measure(load)
+            settings = config.to_mapping(config.view(_config(kind), config.Config))
+            of_load = {"profile": None, "queries": asked, "k": 10, "timed": len(asked), "callers": (1,)}
+            timings = measure(Load(index=str(work / kind), config=settings, retriever=retriever, **of_load))
             (alone,) = timings.latencies
             recall = mean(len(hits & best) / len(best) for best, hits in zip(found["flat"], found[kind], strict=True))
             row = (passages, name, seconds, size / passages, timings.first_answer, timings.peak_megabytes)
-            figures = zip((*row, alone.p50, alone.p99, recall), COLUMNS.values(), strict=True)
+            changed = _after_change(work / kind, retriever, _config(kind))
+            figures = zip((*row, alone.p50, alone.p99, recall, changed), COLUMNS.values(), strict=True)
             yield [format(value, form) for value, form in figures]
+
+
+def _after_change(folder: Path, retriever: str, config: Config) -> float:
+    """Return the milliseconds of the slower of the first search and the first count after an update of one document.
+
+    The process has searched and counted before, as a server's has.
+    """
+
+    def time_both(index: Index) -> float:
+        search, count = Search(retriever=retriever), Search(retriever="bm25")
+        calls = partial(index.search, ["measles"], search), partial(index.count, "measles", count)
+        return 1000 * max(timeit(call, number=1) for call in calls)
+
+    source = write_objects(folder.with_suffix(".jsonl"), [{"docid": "p0", "text": f"changed {retriever}"}])
+    with open_index(folder, config) as before:
+        time_both(before)
+        build(BuildRequest(kind="jsonl", sources=(source,), folder=folder, verb="update"), config)
+        with open_index(folder, config) as index:
+            return time_both(index)
 
 
 def _config(kind: str) -> Config:

@@ -72,7 +72,7 @@ def alone(what: str, unit: str, ours: float, target: Bounds) -> Row:
     return Row(what, unit, ours, None, ours, target)
 
 
-def rates_in_turns(
+def rate_in_turns(
     count: int, runs: Sequence[Callable[[], object]], rounds: int = 5, clock: Callable[[], float] = perf_counter
 ) -> list[list[float]]:
     """Return the items per second of each run in each round; runs of ``count`` items alternate after a warm-up."""

@@ -34,8 +34,7 @@ def main(args: argparse.Namespace) -> None:
             _run("index", "beir", data / "corpus.jsonl", "--index", index, "--encoder", BASE)
     files = ("--index", index, "--queries", data / "queries.jsonl", "--qrels", data / "qrels" / "train.tsv")
     if args.only != "reranker":
-        with part("training the encoder"):  # half of the default negatives, for a shorter training
-            table = _run("train", "all", *files, "--negatives", "2", "--output", WORK / "all")
+        table = _run("train", "all", *files, "--output", WORK / "all")
         publish("encoder", f"```text\n{table}```")
     if args.only != "encoder":
         if not reranker.exists():

@@ -7,7 +7,7 @@ new state of an index costs what changed.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple, overload
@@ -39,6 +39,11 @@ class Column(msgspec.Struct, array_like=True, frozen=True):
     values: list[str]
     codes: bytes
     documents: bytes | None
+
+    @classmethod
+    def constant(cls, value: str, documents: int) -> Column:
+        """Return the column of a field with the same value in all documents."""
+        return cls(["", value], np.ones(documents, "<i4").tobytes(), None)
 
     def checked(self, documents: int) -> Column:
         """Return the column. Raises ValueError if it cannot be that of a segment with this number of documents."""
@@ -85,14 +90,6 @@ class SegmentDocids(NamedTuple):
         return str(self.text[self.ends[document] : self.ends[document + 1]], "utf-8", "replace")
 
 
-class SegmentColumns(NamedTuple):
-    """The columns of a segment: its kind, its docids, and the values by field."""
-
-    kind: str
-    docids: SegmentDocids
-    values: dict[str, Column]
-
-
 class ValueColumn(NamedTuple):
     """The values of a field: document ``documents[i]`` has the value ``values[codes[i]]``.
 
@@ -131,10 +128,11 @@ class MappedDocids(Sequence[str]):
 class DocumentColumns:
     """The columns of an index. It never changes, so it is safe for threads."""
 
-    def __init__(self, segments: Sequence[SegmentColumns], fields: Sequence[str]) -> None:
-        """Join the columns of all segments, which have these fields."""
-        self._segments, self._fields = segments, fields
-        docids = [segment.docids for segment in segments]
+    def __init__(
+        self, docids: Sequence[SegmentDocids], fields: Sequence[str], read: Callable[[], Sequence[Mapping[str, Column]]]
+    ) -> None:
+        """Join the docids of all segments; ``read`` returns the columns of these fields in each segment."""
+        self._fields, self._read = fields, read
         *bases, self._documents = accumulate((len(each.ends) - 1 for each in docids), initial=0)
         self._bases = bases
         self._owners: NDArray[np.int64] | None = None
@@ -183,9 +181,8 @@ class DocumentColumns:
     @cached_property
     def _columns(self) -> dict[str, ValueColumn]:
         """The column of each field, over all segments, made when the first facet is counted."""
-        kinds = [_constant(segment.kind, len(segment.docids.ends) - 1) for segment in self._segments]
-        columns = {name: self._join([segment.values[name] for segment in self._segments]) for name in self._fields}
-        return {KIND: self._join(kinds), **columns}
+        segments = self._read()
+        return {name: self._join([columns[name] for columns in segments]) for name in self._fields}
 
     def _join(self, parts: Sequence[Column]) -> ValueColumn:
         values = sorted({""}.union(*(part.values for part in parts)))
@@ -206,10 +203,6 @@ class DocumentColumns:
         of_all = np.full(self._documents, NO_VALUE, dtype=np.int32)
         of_all[documents] = column.codes
         return column._replace(codes=of_all)
-
-
-def _constant(value: str, documents: int) -> Column:
-    return Column(["", value], np.ones(documents, "<i4").tobytes(), None)
 
 
 def _are_within(numbers: NDArray[Any], end: int) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from array import array
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -25,7 +25,7 @@ from ..domain import Document, Span
 from ..errors import IndexStateError
 from ..files import read_regular
 from ..filters import last_day, metadata_values
-from ..store.columns import NO_VALUE, SINGLE, Column, DocumentColumns, SegmentColumns, SegmentDocids
+from ..store.columns import KIND, NO_VALUE, SINGLE, Column, DocumentColumns, SegmentDocids
 from ..store.integrity import REMEDY, damage_reported, map_file
 from ..store.manifest import Manifest, SegmentInfo
 from . import Check, Encoders, OpenSegment, PassageSink, SegmentPlace, Tools, View
@@ -56,29 +56,27 @@ class ColumnsView(View):
         return tuple(Check(name, partial(self._find_wrong, name, segment)) for name in (DOCIDS, VALUES))
 
     def open(self, segments: Sequence[OpenSegment], manifest: Manifest, config: Config) -> DocumentColumns:
-        return DocumentColumns([self._read(segment.folder, segment.info) for segment in segments], self._fields)
+        docids = [_read_docids(segment.folder / DOCIDS, segment.info) for segment in segments]
+        return DocumentColumns(docids, (KIND, *self._fields), lambda: list(map(self._read_values, segments)))
 
-    def _read(self, folder: Path, info: SegmentInfo) -> SegmentColumns:
-        path, sizes = folder / DOCIDS, (info.documents, info.passages)
-        try:
-            with damage_reported(path):
-                docids = SegmentDocids.of(map_file(path, "u1"), *sizes)
-            path = folder / VALUES
-            with damage_reported(path):
-                read = _decode(read_regular(path))
-                values = {name: column.checked(info.documents) for name, column in read.items()}
-                if values.keys() != set(self._fields):
-                    raise ValueError("it has other fields than the index")
-        except (ValueError, msgspec.DecodeError) as error:
-            raise IndexStateError(f"is damaged ({error})", place=path, remedy=REMEDY) from None
-        return SegmentColumns(info.kind, docids, values)
+    def _read_values(self, segment: OpenSegment) -> dict[str, Column]:
+        path, documents = segment.folder / VALUES, segment.info.documents
+        with _damage_named(path):
+            read = _decode(read_regular(path))
+            if read.keys() != set(self._fields):
+                raise ValueError("it has other fields than the index")
+            checked = {name: column.checked(documents) for name, column in read.items()}
+        return {KIND: Column.constant(segment.info.kind, documents), **checked}
 
     def _find_wrong(self, name: str, segment: SegmentPlace) -> Iterator[str]:
         sink = _ColumnSink(segment.folder, self._declared)
         with closing(segment.documents()) as documents:
             for stored in documents.each_stored():
                 sink.add(stored.document, stored.spans)
-        if read_regular(segment.folder / name) != sink.contents()[name]:
+        path = segment.folder / name
+        with damage_reported(path):
+            is_same = read_regular(path) == sink.contents()[name]
+        if not is_same:
             yield "is not made from the documents of this segment"
 
 
@@ -123,6 +121,20 @@ class _ColumnSink(PassageSink):
             DOCIDS: np.array(self._ends, "<i8").tobytes() + passages + self._docids,
             VALUES: msgspec.msgpack.encode(columns, order="deterministic"),
         }
+
+
+@contextmanager
+def _damage_named(path: Path) -> Iterator[None]:
+    try:
+        with damage_reported(path):
+            yield
+    except (ValueError, msgspec.DecodeError) as error:
+        raise IndexStateError(f"is damaged ({error})", place=path, remedy=REMEDY) from None
+
+
+def _read_docids(path: Path, info: SegmentInfo) -> SegmentDocids:
+    with _damage_named(path):
+        return SegmentDocids.of(map_file(path, "u1"), info.documents, info.passages)
 
 
 class _Codes:
