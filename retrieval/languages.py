@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import unicodedata
 from collections import Counter
@@ -11,7 +10,6 @@ from contextlib import suppress
 from functools import cache, lru_cache
 from typing import Any
 
-from .errors import MachineError
 from .files import replacing, user_cache
 
 _WRITTEN_IN = {
@@ -33,7 +31,6 @@ _LATIN_WORDS = 4  # the minimum number of words to judge the language of a text 
 _SURE = 0.5
 _ENGLISH = frozenset("the and that this which their been with from are were your you what".split())
 """Function words of English alone: a text with one of them counts as English, without the slow identifier."""
-_ARRAYS = 6  # the number of arrays of the identifier's model
 _NO_LANGUAGE = "zxx"  # the identifier's label for codes and numbers
 
 
@@ -77,7 +74,7 @@ def identifier(among: tuple[str, ...] = (), *, iso_639_1: bool = False, probabil
     """
     from py3langid.langid import LanguageIdentifier
 
-    weights, priors, labels, moves, states, features = _model()
+    weights, moves, priors, labels, states, features = _model()
     parts = weights, priors, labels.tolist(), moves.data, features.tolist()
     chosen = LanguageIdentifier(*parts, norm_probs=probabilities, tk_row=states.tolist())
     possible = [label for label in chosen.labels if len(label) == 2] if iso_639_1 else list(among)
@@ -95,19 +92,28 @@ def _model() -> Sequence[Any]:
     from py3langid.langid import MODEL_DIR, MODEL_FILE
     from py3langid.modelio import load_model
 
+    def map_copy() -> Sequence[Any]:
+        with np.load(copy / "rest.npz", allow_pickle=False) as rest:  # it compares checksums
+            *shapes, priors, labels, states, features = (rest[name] for name in rest.files)
+        large = [np.lib.format.open_memmap(copy / f"{name}.npy", mode="r") for name in ("weights", "moves")]
+        if [array.shape for array in large] != list(map(tuple, shapes)):
+            raise ValueError("a file is not of this model")
+        return *large, priors, labels, states, features
+
     packed = MODEL_DIR / MODEL_FILE
-    digest = hashlib.sha256(f"{packed.stat().st_size} {version('py3langid')}".encode()).hexdigest()[:16]
-    places = [user_cache("languages") / f"{digest}-{number}.npy" for number in range(_ARRAYS)]
-    with suppress(OSError, ValueError, EOFError):
-        return [np.load(place, mmap_mode="r", allow_pickle=False) for place in places]
-    arrays = list(map(np.asarray, load_model(packed)))
-    with suppress(OSError, ValueError, MachineError):
-        for place, array in zip(places, arrays, strict=True):
-            place.parent.mkdir(parents=True, exist_ok=True)
-            with replacing(place) as file:
+    with suppress(Exception):  # whatever is wrong with the copy, a new one replaces it
+        copy = user_cache("languages") / f"{version('py3langid')}-{packed.stat().st_size}"
+        return map_copy()
+    weights, priors, labels, moves, states, features = map(np.asarray, load_model(packed))
+    with suppress(Exception):
+        copy.mkdir(parents=True, exist_ok=True)
+        for name, array in (("weights", weights), ("moves", moves)):
+            with replacing(copy / f"{name}.npy") as file:
                 np.save(file, array, allow_pickle=False)
-        return [np.load(place, mmap_mode="r", allow_pickle=False) for place in places]
-    return arrays
+        with replacing(copy / "rest.npz") as file:
+            np.savez(file, weights.shape, moves.shape, priors, labels, states, features)
+        return map_copy()
+    return weights, moves, priors, labels, states, features
 
 
 _SPELLINGS = """

@@ -355,7 +355,7 @@ DAMAGES = {
     ),
     "another version": (
         changed(layout=1),
-        "broken/manifest.json: has layout 1, but this factseek reads layout 3; "
+        "broken/manifest.json: has layout 1, but this factseek reads layout 4; "
         "rebuild it with: factseek index KIND SOURCE --index DIR --overwrite",
     ),
     "cut manifest": (

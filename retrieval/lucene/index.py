@@ -33,6 +33,8 @@ FLAT, TITLE, TEXT, PARTS, FILTERS = "contents", "title", "text", "parts", "filte
 _PASSAGES_AT_ONCE, _CHARACTERS_AT_ONCE = 256, 1 << 20  # the limits of one call that adds passages in Java
 _TOKENS_AT_ONCE = 100_000  # the number of filter tokens to read from Lucene at a time
 _MANY_TIES = "\1"
+_RANKED_EARLY, _UNRANKED = 50_000, 8
+"""Java orders equal scores itself after so many searches of an index of at most so many passages."""
 _UNREADABLE = "cannot be read ({})", REMEDY
 _Returned = TypeVar("_Returned")
 
@@ -146,7 +148,7 @@ class PassageSearcher:
             self._readers, open_analyzer(analyzer), pack(self._fields), np.asarray(deleted, dtype="<i4").tobytes()
         )
         self._clauses = lru_cache(maxsize=256)(self._packed_clauses)
-        self._ranked = False
+        self._ranked, self._searches = False, 0
         self._ranking = threading.Lock()
 
     def search(
@@ -169,6 +171,10 @@ class PassageSearcher:
         texts, terms = self._java_texts(query), _packed_terms(query)
         arguments = (*texts, terms, n, *weights, self._clauses(where), _statistics(query), milliseconds)
         search: Callable[[bool], str | None] = partial(self._java.search, self._searcher, *arguments)
+        if rows is not None and not self._ranked and self.rows <= _RANKED_EARLY:
+            self._searches += 1
+            if self._searches > _UNRANKED:
+                self._rank(rows)
         ranked = rows is not None and self._ranked
         packed = self._call_java(partial(search, ranked))
         if packed is not None and rows is not None and not ranked and packed[0] == _MANY_TIES:

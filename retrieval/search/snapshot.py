@@ -103,7 +103,7 @@ class Snapshot:
     def view(self, name: str) -> Any:
         """Return the view of this name, opened over all segments. Raises IndexStateError if there is none."""
         if name not in self.manifest.views:
-            remedy = f"add it with factseek compact --add {name}"
+            remedy = f"add it with factseek compact --add {name}" if name in views.kinds() else ""
             raise IndexStateError(f"has no view {name}", place=self.folder, remedy=remedy)
         view = views.view(name, self.manifest)
         for segment in self.segments:
@@ -187,7 +187,9 @@ class Snapshot:
     def _missing(self, docid: str, passage: int) -> NotFoundError | IndexStateError:
         """Return the error for a missing passage: if the index has a row for the passage, the index is damaged."""
         what = f"there is no passage {passage} of a document {docid!r} in this index"
-        if (docid, passage) in zip(self.rows.docids, self.rows.numbers, strict=True):
+        places = zip(self.rows.docids, self.rows.numbers, strict=True)
+        rows = [row for row, place in enumerate(places) if place == (docid, passage)]
+        if rows and (self._live is None or self._live[rows].any()):
             return IndexStateError(f"{what}, although the index has a row for it", place=self.folder, remedy=REMEDY)
         return NotFoundError(what)
 

@@ -45,13 +45,16 @@ class Column(msgspec.Struct, array_like=True, frozen=True):
         """Return the column of a field with the same value in all documents."""
         return cls(["", value], np.ones(documents, "<i4").tobytes(), None)
 
-    def checked(self, documents: int) -> Column:
-        """Return the column. Raises ValueError if it cannot be that of a segment with this number of documents."""
+    def checked(self, documents: int, *, single: bool) -> Column:
+        """Return the column. Raises ValueError if it cannot be that of a segment with this number of documents.
+
+        ``single`` says whether each document has one code.
+        """
         codes = np.frombuffer(self.codes, "<i4")
         rows = np.arange(documents) if self.documents is None else np.frombuffer(self.documents, "<i4")
         are_values = self.values[:1] == [""] and all(a < b for a, b in pairwise(self.values))
-        are_rows = len(rows) == len(codes) and _are_within(rows, documents)
-        if not are_values or not are_rows or not _are_within(codes, len(self.values)):
+        are_rows = len(rows) == len(codes) and _are_ascending(rows, documents) and single == (self.documents is None)
+        if not are_values or not are_rows or np.any(codes < 0) or np.any(codes >= len(self.values)):
             raise ValueError("its values do not fit its documents")
         return self
 
@@ -70,24 +73,28 @@ class SegmentDocids(NamedTuple):
     @classmethod
     def of(cls, content: NDArray[np.uint8], documents: int, passages: int) -> SegmentDocids:
         """Read the content of a file. Raises ValueError if it is damaged."""
-        ends = content[: 8 * (documents + 1)].view("<i8")
-        if len(ends) <= documents or ends[0] or np.any(np.diff(ends) < 0):
-            raise ValueError("its docids do not follow each other")
-        rest = content[ends.nbytes :]
-        of_passages = rest[: len(rest) - int(ends[-1])].view("<i4").reshape(2, -1) if len(rest) > ends[-1] else None
-        if of_passages is None:
-            owners = numbers = None
-        else:
-            owners, numbers = of_passages
-            if np.any(np.diff(owners) < 0) or not _are_within(owners, documents):
-                raise ValueError("its passages are not in the order of their documents")
-        if len(rest) < ends[-1] or passages != (documents if owners is None else len(owners)):
+        start = 8 * (documents + 1)
+        ends = content[: start if start <= len(content) else 0].view("<i8")
+        size = int(ends[-1]) if len(ends) else -1
+        of_passages = len(content) - start - size
+        if size < 0 or of_passages not in ((0, 8 * passages) if passages == documents else (8 * passages,)):
             raise ValueError("it has other numbers of docids and passages than the manifest")
-        return cls(rest[len(rest) - int(ends[-1]) :].data, ends.data, owners, numbers)
+        text = content[start + of_passages :]
+        characters = str(text.data, "utf-8")
+        if ends[0] or np.any(ends[1:] < ends[:-1]):
+            raise ValueError("its docids do not follow each other")
+        if not characters.isascii() and np.any(text[ends[:-1]] & 0xC0 == 0x80):
+            raise ValueError("a docid ends within a character")
+        if not of_passages:
+            return cls(text.data, ends.data, None, None)
+        owners, numbers = content[start : start + of_passages].view("<i4").reshape(2, -1)
+        if not _are_ascending(owners, documents) or np.any(numbers < 0):
+            raise ValueError("its passages are not in the order of their documents")
+        return cls(text.data, ends.data, owners, numbers)
 
     def docid(self, document: int) -> str:
         """Return the docid of the document in a row."""
-        return str(self.text[self.ends[document] : self.ends[document + 1]], "utf-8", "replace")
+        return str(self.text[self.ends[document] : self.ends[document + 1]], "utf-8")
 
 
 class ValueColumn(NamedTuple):
@@ -205,5 +212,6 @@ class DocumentColumns:
         return column._replace(codes=of_all)
 
 
-def _are_within(numbers: NDArray[Any], end: int) -> bool:
-    return not len(numbers) or bool(numbers.min() >= 0 and numbers.max() < end)
+def _are_ascending(rows: NDArray[Any], end: int) -> bool:
+    """Return whether rows are between 0 and ``end`` and none is smaller than the one before."""
+    return not len(rows) or bool(rows[0] >= 0 and rows[-1] < end and not np.any(rows[1:] < rows[:-1]))

@@ -31,6 +31,7 @@ _SPAN: Types = (int, int, int)
 _NO_MORE: tuple[int | None, Iterator[Any]] = (None, iter(()))
 _COLUMNS = "docid, text, title, url, date, language, source, topic, metadata"
 _METADATA = msgspec.json.Decoder(dict[str, Any]).decode
+_MOST = 2**31 - 1  # the maximum number of a passage
 _AT_ONCE = 500  # the number of documents or passages per query
 
 
@@ -165,8 +166,9 @@ class SegmentDocuments:
 
     def _wanted(self, wanted: Sequence[Place], columns: str, types: Types) -> Iterator[Sequence[Any]]:
         """Yield the number and some columns of each of the ``wanted`` passages that exists."""
-        for start in range(0, len(wanted), _AT_ONCE):
-            some = wanted[start : start + _AT_ONCE]
+        known = [place for place in wanted if not _SURROGATE.search(place[0]) and 0 <= place[1] <= _MOST]
+        for start in range(0, len(known), _AT_ONCE):
+            some = known[start : start + _AT_ONCE]
             values = ", ".join(["(?, ?)"] * len(some))
             # In this order, SQLite looks up the wanted passages one by one, whatever the sizes of the tables.
             query = (

@@ -28,7 +28,7 @@ from ..files import open_regular, read_regular, sample, sha256, write_atomically
 from ..filters import field_names
 from ..lucene.analysis import ANALYZERS
 
-LAYOUT = 3
+LAYOUT = 4
 NAME = "manifest.json"
 SHARDS = "shards.json"  # the file that describes an index in shards; each shard is an index with its own manifest
 SEGMENTS = "segments"

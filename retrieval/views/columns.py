@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from functools import partial
+from functools import cache, partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -53,7 +53,9 @@ class ColumnsView(View):
         return _ColumnSink(segment.folder, self._declared)
 
     def checks(self, segment: SegmentPlace, tools: Tools) -> Sequence[Check]:
-        return tuple(Check(name, partial(self._find_wrong, name, segment)) for name in (DOCIDS, VALUES))
+        contents = cache(lambda: self._contents(segment))
+        names = (DOCIDS, VALUES)
+        return [Check(name, partial(_find_wrong, segment.folder / name, contents)) for name in names]
 
     def open(self, segments: Sequence[OpenSegment], manifest: Manifest, config: Config) -> DocumentColumns:
         docids = [_read_docids(segment.folder / DOCIDS, segment.info) for segment in segments]
@@ -65,19 +67,15 @@ class ColumnsView(View):
             read = _decode(read_regular(path))
             if read.keys() != set(self._fields):
                 raise ValueError("it has other fields than the index")
-            checked = {name: column.checked(documents) for name, column in read.items()}
+            checked = {name: column.checked(documents, single=name in SINGLE) for name, column in read.items()}
         return {KIND: Column.constant(segment.info.kind, documents), **checked}
 
-    def _find_wrong(self, name: str, segment: SegmentPlace) -> Iterator[str]:
+    def _contents(self, segment: SegmentPlace) -> dict[str, bytes]:
         sink = _ColumnSink(segment.folder, self._declared)
         with closing(segment.documents()) as documents:
             for stored in documents.each_stored():
                 sink.add(stored.document, stored.spans)
-        path = segment.folder / name
-        with damage_reported(path):
-            is_same = read_regular(path) == sink.contents()[name]
-        if not is_same:
-            yield "is not made from the documents of this segment"
+        return sink.contents()
 
 
 view = ColumnsView
@@ -128,13 +126,20 @@ def _damage_named(path: Path) -> Iterator[None]:
     try:
         with damage_reported(path):
             yield
-    except (ValueError, msgspec.DecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise IndexStateError(f"is damaged ({error})", place=path, remedy=REMEDY) from None
 
 
 def _read_docids(path: Path, info: SegmentInfo) -> SegmentDocids:
     with _damage_named(path):
         return SegmentDocids.of(map_file(path, "u1"), info.documents, info.passages)
+
+
+def _find_wrong(path: Path, contents: Callable[[], dict[str, bytes]]) -> Iterator[str]:
+    with damage_reported(path):
+        content = read_regular(path)
+    if content != contents()[path.name]:
+        yield "is not made from the documents of this segment"
 
 
 class _Codes:

@@ -33,7 +33,7 @@ def test_a_damaged_copy_of_the_language_model_is_replaced(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     model = [array.tobytes() for array in languages._model.__wrapped__()]
-    for copy in (tmp_path / "factseek" / "languages").iterdir():
+    for copy in tmp_path.glob("factseek/languages/*/*"):
         copy.write_bytes(content)
     assert [array.tobytes() for array in languages._model.__wrapped__()] == model
 

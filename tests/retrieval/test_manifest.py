@@ -27,7 +27,7 @@ SEGMENT: dict[str, Any] = {
     "files": {"documents.sqlite": FILE, "lucene/_0.cfs": FILE},
 }
 MANIFEST: dict[str, Any] = {
-    "layout": 3,
+    "layout": 4,
     "created": "2026-01-01T00:00:00Z",
     "language": "en",
     "analyzer": "english",

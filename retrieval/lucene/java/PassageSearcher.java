@@ -128,7 +128,8 @@ public final class PassageSearcher implements Closeable {
         IndexSearcher lucene = own.lucene(k1, b, statistics);
         if (milliseconds >= 0) lucene.setTimeout(new QueryTimeoutImpl(milliseconds));
         Query words = own.query(own.counts(text, weighted), titleWeight, textWeight);
-        FixedBitSet admitted = own.admitted(clauses);
+        FixedBitSet admitted = own.admitted(clauses, lucene);
+        if (lucene.timedOut()) return null;
         // The collector checks each candidate against the filter. If few pass, Lucene should not find the others.
         boolean few = clauses.length > 0 && admitted.cardinality() < own.reader.maxDoc() / FEW;
         byte[] conditions = few ? clauses : new byte[0];
@@ -148,7 +149,8 @@ public final class PassageSearcher implements Closeable {
 
     /** Return one bit per passage: whether it passes the clauses, of which there is one at least, and is not deleted. */
     public static String passing(long searcher, byte[] clauses) throws IOException {
-        return written(Handles.get(searcher, PassageSearcher.class).admitted(clauses));
+        PassageSearcher own = Handles.get(searcher, PassageSearcher.class);
+        return written(own.admitted(clauses, new IndexSearcher(own.reader)));
     }
 
     /** Return one bit per passage, deleted or not: whether it contains a term of a text or of parts of its words. */
@@ -327,7 +329,7 @@ public final class PassageSearcher implements Closeable {
     }
 
     /** Return the passages that pass the clauses and are not deleted; null if all do. */
-    private FixedBitSet admitted(byte[] clauses) throws IOException {
+    private FixedBitSet admitted(byte[] clauses, IndexSearcher searcher) throws IOException {
         if (clauses.length == 0) return living;
         ByteBuffer key = ByteBuffer.wrap(clauses);
         synchronized (admitted) {
@@ -336,17 +338,19 @@ public final class PassageSearcher implements Closeable {
         }
         Conditions conditions = new Conditions(clauses);
         FixedBitSet passing = living == null ? allPassages() : living.clone();
-        for (Query required : conditions.required) passing.and(matching(required));
-        for (Query forbidden : conditions.forbidden) passing.andNot(matching(forbidden));
-        synchronized (admitted) {
-            admitted.put(key, passing);
+        for (Query required : conditions.required) passing.and(matching(required, searcher));
+        for (Query forbidden : conditions.forbidden) passing.andNot(matching(forbidden, searcher));
+        if (!conditions.ofOneSearch && !searcher.timedOut()) {
+            synchronized (admitted) {
+                admitted.put(key, passing);
+            }
         }
         return passing;
     }
 
-    private FixedBitSet matching(Query query) throws IOException {
+    private FixedBitSet matching(Query query, IndexSearcher searcher) throws IOException {
         FixedBitSet bits = new FixedBitSet(Math.max(1, reader.maxDoc()));
-        collected(new IndexSearcher(reader), query, new MatchingPassages(bits));
+        collected(searcher, query, new MatchingPassages(bits));
         return bits;
     }
 
@@ -359,6 +363,8 @@ public final class PassageSearcher implements Closeable {
     /** The queries for the clauses of a filter. */
     private final class Conditions {
         final List<Query> required = new ArrayList<>(), forbidden = new ArrayList<>();
+        /** Whether the filter leaves out documents by their ids, as only one search does. */
+        boolean ofOneSearch;
 
         Conditions(byte[] packed) throws IOException {
             Packed clauses = new Packed(packed);
@@ -369,6 +375,7 @@ public final class PassageSearcher implements Closeable {
                         break;
                     case "none":
                         forbidden.add(anyOf(clauses, clauses.nextInt()));
+                        ofOneSearch = true;
                         break;
                     case "between":
                         required.add(between(clauses.next(), clauses.next(), clauses.next()));

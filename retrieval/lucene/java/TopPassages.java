@@ -11,11 +11,11 @@ import org.apache.lucene.util.FixedBitSet;
 import org.apache.lucene.util.LongHeap;
 
 /**
- * Collects the n best admitted passages by score descending, then by rank ascending. Without ranks it orders equal scores by
- * row. It then also keeps up to MOST_TIES further passages that tie with the last, and Python orders them. Making
- * ranks is worthwhile only if there are more ties. A passage is one number: the bits of its score, which is never
- * negative, above the complement of its rank or row. So the worst passage leaves the heap first, and blocks below its
- * score are skipped.
+ * Collects the n best admitted passages by score descending, then by rank ascending. Without ranks it orders equal
+ * scores by row. It then also keeps up to MOST_TIES further passages that tie with the last, and Python orders them.
+ * Making ranks is worthwhile only if there are more ties, or if many searches of a small index follow. A passage is one number: the bits of its score, which is
+ * never negative, above the complement of its rank or row. So the worst passage leaves the heap first, and blocks
+ * below its score are skipped.
  */
 final class TopPassages implements Collector {
     private static final int MOST_TIES = 1_000;
@@ -105,6 +105,18 @@ final class TopPassages implements Collector {
 
     private static void put(ByteBuffer buffer, int all, int at, int row, int score) {
         buffer.putInt(4 + 4 * at, row);
-        buffer.putDouble(4 + 4 * all + 8 * at, Double.parseDouble(Float.toString(Float.intBitsToFloat(score))));
+        buffer.putDouble(4 + 4 * all + 8 * at, shortestDecimal(Float.intBitsToFloat(score)));
+    }
+
+    /** Return the double of the shortest decimal that stands for a float; most scores need no text for it. */
+    private static double shortestDecimal(float score) {
+        if (score >= .001f && score < 1e6f) {
+            double power = 1;
+            for (int digits = 0; digits < 9; digits++, power *= 10) {
+                double decimal = Math.rint(score * power) / power;
+                if ((float) decimal == score) return decimal;
+            }
+        }
+        return Double.parseDouble(Float.toString(score));
     }
 }
