@@ -256,17 +256,6 @@ class SegmentDocuments:
         for _, docid, number, start, end, text, title in self._consecutive(rows, first_row, self._counts[1]):
             yield StoredPassage(Passage(docid, number, start, end, text[start:end]), title)
 
-    def rows(self) -> tuple[list[str], list[int]]:
-        """Return the docid and the number of the passage in every row, deleted or not."""
-        docids: list[str] = [docid for _, docid in self._in_order("row, docid", "documents", (int, str))]
-        of_rows, numbers = list[str](), list[int]()
-        for _, document, number in self._in_order("row, document, number", "passages", (int, int, int)):
-            if not 0 <= document < len(docids):
-                raise IndexStateError("a passage belongs to no document", place=self._file.path)
-            of_rows.append(docids[document])
-            numbers.append(number)
-        return of_rows, numbers
-
     def close(self) -> None:
         """Close the file; current reads continue to their end."""
         self._file.close()

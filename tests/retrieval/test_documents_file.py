@@ -36,7 +36,6 @@ def read_all(path: Path) -> None:
         list(documents.with_passages([("d7", 1), ("d8", 0)]))
         documents.look_up("d7")
         documents.spans("d7")
-        documents.rows()
         documents.deleted_rows()
         list(documents.each_stored())
         list(documents.each_passage())
@@ -71,7 +70,7 @@ def test_tables_that_are_not_factseeks_are_refused(path: Path, script: str) -> N
     [
         ("DELETE FROM documents WHERE row = 5", "rows are missing"),
         ("INSERT INTO passages VALUES (600, 299, 2, 0, 1)", "contains 601 passages, expected 600"),
-        ("UPDATE passages SET document = 300 WHERE row = 599", "a passage belongs to no document"),
+        ("UPDATE passages SET document = 300 WHERE row = 599", "passage 599 belongs to no document"),
         ("UPDATE documents SET metadata = '{' WHERE row = 7", "document 'd7' cannot be read: Input data was truncated"),
         ("UPDATE documents SET title = CAST(X'FF' AS TEXT) WHERE row = 7", "a text is not UTF-8"),
     ],
