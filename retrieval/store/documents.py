@@ -156,29 +156,31 @@ class SegmentDocuments:
     def with_passages(self, wanted: Sequence[Place]) -> Iterator[tuple[Document, Span]]:
         """Yield the document and the position of each of the ``wanted`` passages that exists."""
         columns, types = f'{_COLUMNS}, p.start, p."end"', (*_DOCUMENT, int, int)
-        for number, *document, first, last in self._wanted(wanted, columns, types):
-            yield self._document(document), Span(number, first, last)
+        for row, number, *document, first, last in self._wanted(wanted, columns, types):
+            if row not in self._deleted:
+                yield self._document(document), Span(number, first, last)
 
     def rows_at(self, wanted: Sequence[Place]) -> Iterator[tuple[Place, int]]:
         """Yield each of the ``wanted`` passages that exists, with its row."""
-        for number, docid, row in self._wanted(wanted, "docid, p.row", (str, int)):
-            yield (docid, number), row
+        for document, number, docid, row in self._wanted(wanted, "docid, p.row", (str, int)):
+            if document not in self._deleted:
+                yield (docid, number), row
 
-    def _wanted(self, wanted: Sequence[Place], columns: str, types: Types) -> Iterator[Sequence[Any]]:
-        """Yield the number and some columns of each of the ``wanted`` passages that exists."""
+    def _wanted(self, wanted: Sequence[Place], columns: str, types: Types) -> Iterator[Any]:
+        """Return the document's row, the number and these columns of each of the ``wanted`` passages."""
         known = [place for place in wanted if not _SURROGATE.search(place[0]) and 0 <= place[1] <= _MOST]
-        for start in range(0, len(known), _AT_ONCE):
-            some = known[start : start + _AT_ONCE]
-            values = ", ".join(["(?, ?)"] * len(some))
-            # In this order, SQLite looks up the wanted passages one by one, whatever the sizes of the tables.
-            query = (
-                f"WITH wanted (docid, number) AS (VALUES {values}) SELECT d.row, w.number, {columns} FROM wanted w "
-                "CROSS JOIN documents d USING (docid) "
-                "CROSS JOIN passages p ON p.document = d.row AND p.number = w.number"
+        parts = (known[start : start + _AT_ONCE] for start in range(0, len(known), _AT_ONCE))
+        # In this order, SQLite looks up the wanted passages one by one, whatever the sizes of the tables.
+        query = (
+            f"WITH wanted (docid, number) AS (VALUES {{}}) SELECT d.row, w.number, {columns} FROM wanted w CROSS JOIN "
+            "documents d USING (docid) CROSS JOIN passages p ON p.document = d.row AND p.number = w.number"
+        )
+        return chain.from_iterable(
+            self._file.stream(
+                query.format(", ".join(["(?, ?)"] * len(part))), (int, int, *types), list(chain.from_iterable(part))
             )
-            for row, *found in self._file.stream(query, (int, int, *types), list(chain.from_iterable(some))):
-                if row not in self._deleted:
-                    yield found
+            for part in parts
+        )
 
     def passage_rows(self, docid: str) -> range:
         """Return the rows of the passages of a document, which are adjacent; an empty range if there is none."""
