@@ -75,8 +75,8 @@ def identifier(among: tuple[str, ...] = (), *, iso_639_1: bool = False, probabil
     from py3langid.langid import LanguageIdentifier
 
     weights, moves, priors, labels, states, features = _model()
-    parts = weights, priors, labels.tolist(), moves.data, features.tolist()
-    chosen = LanguageIdentifier(*parts, norm_probs=probabilities, tk_row=states.tolist())
+    parts = weights, priors, labels.tolist(), moves.data, features.data
+    chosen = LanguageIdentifier(*parts, norm_probs=probabilities, tk_row=states.data)
     possible = [label for label in chosen.labels if len(label) == 2] if iso_639_1 else list(among)
     if possible:
         chosen.set_languages(possible)
