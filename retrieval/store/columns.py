@@ -81,7 +81,7 @@ class SegmentDocids(NamedTuple):
             raise ValueError("it has other numbers of docids and passages than the manifest")
         text = content[start + of_passages :]
         characters = str(text.data, "utf-8")
-        if ends[0] or np.any(ends[1:] < ends[:-1]):
+        if ends[0] or np.any(ends[1:] <= ends[:-1]):
             raise ValueError("its docids do not follow each other")
         if not characters.isascii() and np.any(text[ends[:-1]] & 0xC0 == 0x80):
             raise ValueError("a docid ends within a character")
