@@ -6,13 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from factseek.retrieval.store.signatures import (
-    ORDERS,
-    UNSPACED,
-    disagreements,
-    features,
-    signatures_of,
-)
+from factseek.retrieval.store.signatures import ORDERS, UNSPACED, disagreements, features, signatures_of
 from tests.examples_tried import EXAMPLES
 
 ODD_LETTERS = "abcéßİıſ N'_-.1٣²Ⅷªم\u0651खा\u200d疫苗ไ\ud800\x1c\x85\u2028\xa0\n\0–K"

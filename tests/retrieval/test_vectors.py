@@ -9,14 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from factseek.retrieval.config import DenseSettings
-from factseek.retrieval.dense.vectors import (
-    ANN,
-    Nearest,
-    VectorIndex,
-    build_ann,
-    read_vectors,
-    write_vectors,
-)
+from factseek.retrieval.dense.vectors import ANN, Nearest, VectorIndex, build_ann, read_vectors, write_vectors
 
 DIMENSION = 48
 Floats = NDArray[np.float32]

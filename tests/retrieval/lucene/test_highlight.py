@@ -11,15 +11,7 @@ from hypothesis import strategies as st
 
 from factseek.retrieval.config import JavaSettings
 from factseek.retrieval.folding import fold, folded_with_places
-from factseek.retrieval.lucene.analysis import (
-    ANALYZERS,
-    Analyze,
-    Analyzer,
-    TermCache,
-    highlighter,
-    highlights,
-    in_time,
-)
+from factseek.retrieval.lucene.analysis import ANALYZERS, Analyze, Analyzer, TermCache, highlighter, highlights, in_time
 from factseek.retrieval.lucene.jvm import start
 from factseek.retrieval.text import marks
 

@@ -11,13 +11,7 @@ from shutil import which
 import pytest
 
 from factseek.retrieval.lucene.index import Fields, PassageSearcher, PassageWriter
-from factseek.retrieval.lucene.jvm import (
-    JAR,
-    ClassArchive,
-    anserini_jar,
-    java_home,
-    start,
-)
+from factseek.retrieval.lucene.jvm import JAR, ClassArchive, anserini_jar, java_home, start
 
 pytestmark = pytest.mark.inner
 
