@@ -192,9 +192,9 @@ def title_tokens(title: str, *, by_letters: bool = False) -> list[str]:
     ``by_letters`` adds tokens of the index alone: single letters and parts of words.
     """
     form = fold(title).replace("İ", "i").replace("ı", "i").casefold()  # Turkish: I without a dot is ı in lower case
-    found = words_of(form) + (parts_of(form).split() if by_letters else [])
-    words = set(filter(str.isascii, found))
-    for word in set(found) - words:
+    words = {*words_of(form), *(parts_of(form).split() if by_letters else ())}
+    for word in () if form.isascii() else [word for word in words if not word.isascii()]:
+        words.remove(word)
         for run in _LETTERS.split(word):
             if not _LETTERS.fullmatch(run):
                 words.add(run)
@@ -202,7 +202,8 @@ def title_tokens(title: str, *, by_letters: bool = False) -> list[str]:
             if by_letters or len(run) == 1:
                 words.update(run)
             words.update(run[at : at + 2] for at in range(len(run) - 1))
-    return list(map(_title_token, sorted(words - {""})))
+    words.discard("")
+    return list(map(_title_token, sorted(words)))
 
 
 @lru_cache(maxsize=1_000)

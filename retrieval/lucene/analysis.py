@@ -214,6 +214,8 @@ class TermCache:
                 self._places[chunk] = words
         marks = list[Stretch]()
         for start, end, word, made, starts, ends in words:
+            if len(words) == 1 and len(made) == 1 and made[0] in wanted:  # most chunks are one word
+                return [(starts[start], ends[end - 1])]
             for first, last in _inside(word, made, wanted):
                 place = (start, end) if last - first == len(word) else (start + first, start + last)
                 mark = starts[place[0]], ends[place[1] - 1]
@@ -229,13 +231,13 @@ class TermCache:
 
         def holding(text: str) -> set[str]:
             nonlocal last
-            chunks = set(text.split())
+            chunks = text.split()
             known, chunks_of = self._chunks  # another thread may replace them at any time
-            new = chunks - known
+            new = set[str]() if known.issuperset(chunks) else set(chunks) - known
             long = {chunk for chunk in new if len(chunk) > LONGEST_REMEMBERED}
             if new := new - long:
                 if len(new) > self._most:  # do not cache a text of so many chunks
-                    known, chunks_of, new = set(), {}, chunks - long
+                    known, chunks_of, new = set(), {}, set(chunks) - long
                 words = {chunk: [word for _, _, word in _words_and_parts(fold(chunk))] for chunk in new}
                 terms_of = self._terms_of({word for chunk in new for word in words[chunk]})
                 for chunk in new:
@@ -244,7 +246,7 @@ class TermCache:
                 known |= new  # only now, because a chunk in `known` without its terms would match nothing
             if last[0] is not known or last[1] != len(known):
                 last = known, len(known), set[str]().union(*(chunks_of.get(term, ()) for term in wanted))
-            held = long | (chunks & last[2])
+            held = long | last[2].intersection(chunks)
             if letters and not text.isascii():
                 forms = {chunk: fold(chunk) for chunk in chunks if not chunk.isascii()}
                 held.update(chunk for chunk, form in forms.items() if any(letter in form for letter in letters))
@@ -309,6 +311,8 @@ def in_time(marked: Highlighter, is_over: Callable[[], bool]) -> Highlighter:
     """Return ``marked`` with a time limit: it reads a long text in pieces, and keeps the matches found in time."""
 
     def stretches(text: str) -> list[Stretch]:
+        if len(text) <= PIECE:
+            return [] if is_over() else marked(text)
         marks: list[Stretch] = []
         start = 0
         while start < len(text) and not is_over():

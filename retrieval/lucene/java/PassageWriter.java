@@ -198,21 +198,28 @@ public final class PassageWriter {
                 TermToBytesRefAttribute term = stream.getAttribute(TermToBytesRefAttribute.class);
                 PositionIncrementAttribute position = stream.addAttribute(PositionIncrementAttribute.class);
                 OffsetAttribute offset = stream.addAttribute(OffsetAttribute.class);
-                boolean ascii = text.chars().allMatch(character -> character < 128);
                 stream.reset();
                 int read = 0;
                 while (stream.incrementToken()) {
                     BytesRef ref = term.getBytesRef();
                     tokens.add(ref, position.getPositionIncrement());
-                    if (ascii) continue;
-                    // Add a letter that two tokens share, as pairs of letters do, only once.
-                    int known = Math.max(0, read - offset.startOffset());
-                    for (String letter : Letters.of(ref.utf8ToString(), known)) tokens.add(new BytesRef(letter), 0);
+                    if (!isAscii(ref)) {
+                        // Add a letter that two tokens share, as pairs of letters do, only once.
+                        int known = Math.max(0, read - offset.startOffset());
+                        for (String letter : Letters.of(ref.utf8ToString(), known)) tokens.add(new BytesRef(letter), 0);
+                    }
                     read = Math.max(read, offset.endOffset());
                 }
                 stream.end();
             }
             return tokens;
+        }
+
+        private static boolean isAscii(BytesRef term) {
+            for (int at = term.offset; at < term.offset + term.length; at++) {
+                if (term.bytes[at] < 0) return false;
+            }
+            return true;
         }
 
         private void add(BytesRef term, int increment) {
