@@ -33,10 +33,9 @@ class RetrieverPart(AnswerPart, kw_only=True):
     gave: float | msgspec.UnsetType = msgspec.UNSET
 
 
-def part_answer(part: Part, *, staged: bool) -> RetrieverPart:
-    """Return a part of a hit in the form of an answer; the vote of a stage is the score that it gave."""
-    gave = part.vote if staged and part.vote else msgspec.UNSET
-    return RetrieverPart(rank=part.rank, score=part.score, gave=gave)
+def stage_answer(part: Part) -> RetrieverPart:
+    """Return a stage's part of a hit in the form of an answer; its vote is the score that it gave."""
+    return RetrieverPart(rank=part.rank, score=part.score, gave=part.vote or msgspec.UNSET)
 
 
 PAGE_STARTS = "page_starts"
@@ -130,25 +129,26 @@ def read_evidences(
         marked = _highlighter(state, text, limit, HIGHLIGHTS) if highlight and hits else lambda _: []
         evidence = []
         for rank, hit in enumerate(hits, after + 1):
-            record = stored[hit.docid, hit.passage]
-            document, passage = record.document, record.passage
-            parts = {part.retriever: part_answer(part, staged=part.retriever in staged) for part in hit.parts}
-            of_retrievers = {name: part for name, part in parts.items() if name not in staged}
+            document, span, kind = stored[hit.docid, hit.passage]
+            passage = document.text[span.start : span.end]
+            given = [part for part in hit.parts if part.retriever not in staged]
+            of_retrievers = {part.retriever: RetrieverPart(rank=part.rank, score=part.score) for part in given}
             evidence.append(
                 Evidence(
                     rank=rank,
                     docid=hit.docid,
                     score=hit.score,
-                    retrievers=of_retrievers if parts else {retriever: RetrieverPart(rank=rank, score=hit.score)},
-                    stages={name: part for name, part in parts.items() if name in staged} or msgspec.UNSET,
+                    retrievers=of_retrievers if hit.parts else {retriever: RetrieverPart(rank=rank, score=hit.score)},
+                    stages={part.retriever: stage_answer(part) for part in hit.parts if part.retriever in staged}
+                    or msgspec.UNSET,
                     title=document.title,
-                    passage=_passage_answer(document.metadata, passage, marked(passage.text)),
+                    passage=_passage_answer(document.metadata, span, passage, marked(passage)),
                     url=document.url,
                     date=document.date,
                     language=document.language,
                     source=document.source,
                     topic=document.topic,
-                    kind=record.kind,
+                    kind=kind,
                     metadata=dict(document.metadata),
                 )
             )
@@ -169,7 +169,7 @@ def read_passages(state: IndexState, text: str, hits: Sequence[Evidence], limit:
                 marks = marked(passage.text)
                 if marks or passage.number == hit.passage.number:
                     memory.spend(WRITTEN * sys.getsizeof(passage.text))
-                    passages.append(_passage_answer(hit.metadata, passage, marks))
+                    passages.append(_passage_answer(hit.metadata, passage, passage.text, marks))
         with_passages.append(msgspec.structs.replace(hit, passages=passages))
     return with_passages
 
@@ -186,7 +186,9 @@ def _highlighter(state: IndexState, text: str, limit: Deadline | None, part: str
     return in_time(marked, partial(limit.is_over, part)) if limit else marked
 
 
-def _passage_answer(metadata: Mapping[str, Any], passage: Passage, marks: list[tuple[int, int]]) -> PassageAnswer:
-    _, number, start, end, text = passage
+def _passage_answer(
+    metadata: Mapping[str, Any], place: Span | Passage, text: str, marks: list[tuple[int, int]]
+) -> PassageAnswer:
+    start, end = place.start, place.end
     page = page_at(metadata, start) if PAGE_STARTS in metadata else msgspec.UNSET
-    return PassageAnswer(number=number, page=page, start=start, end=end, text=text, highlights=marks)
+    return PassageAnswer(number=place.number, page=page, start=start, end=end, text=text, highlights=marks)

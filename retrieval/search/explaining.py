@@ -11,7 +11,7 @@ from .. import retrievers, stages
 from ..domain import Hit, Part
 from ..lucene.analysis import query_terms
 from ..terminal import join_words
-from .evidence import AnswerPart, RetrieverPart, part_answer
+from .evidence import AnswerPart, RetrieverPart, stage_answer
 from .options import ResolvedSearch, Search
 from .score_normalizers import FusionKind
 
@@ -83,7 +83,7 @@ def explanation(index: Index, query: str, search: Search, hits: Sequence[Hit]) -
     words_of = zip(hits, index.word_weights(query, hits, search), strict=True)
     for rank, (hit, words) in enumerate(words_of, search.offset + 1):
         parts = {part.retriever: part for part in _parts(rank, hit, resolved)}
-        of_stages = {name: part_answer(part, staged=True) for name, part in parts.items() if name in staged}
+        of_stages = {name: stage_answer(part) for name, part in parts.items() if name in staged}
         explained.append(
             ExplainedHit(
                 rank=rank,
