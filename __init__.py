@@ -9,115 +9,60 @@ TYPE_CHECKING = False
 """Type checkers take this as true. Importing the constant from ``typing`` would load a dozen other modules."""
 
 if TYPE_CHECKING:
-    from .api import (
-        build,
-        compare,
-        evaluate,
-        open_index,
-        read_qrels,
-        read_queries,
-        read_run,
-        run,
-        write_run,
-    )
-    from .claims.settings import ClaimsSettings, VerdictSettings
-    from .cluster.settings import ClusterSettings
-    from .eval.run.compare import Comparison
-    from .eval.scoring.measures import Figures
-    from .indexer.build import BuildReport
-    from .indexer.settings import BuildSettings, PassageSettings, WatchSettings
-    from .retrieval.config import (
-        BM25Settings,
-        CrossEncoderSettings,
-        DenseSettings,
-        EncoderSettings,
-        FusionSettings,
-        IndexSettings,
-        JavaSettings,
-        SearchSettings,
-    )
-    from .retrieval.domain import Document, Filter, Hit, Passage, Qrels, Query, Run
-    from .retrieval.errors import (
-        CheckFailed,
-        ConfigError,
-        FactseekError,
-        IndexStateError,
-        MachineError,
-        NotFoundError,
-        QueryError,
-        SourceError,
-        UserError,
-    )
-    from .retrieval.retrievers.bm25_rm3 import RM3Settings
-    from .retrieval.search.evidence import Evidence
-    from .retrieval.search.federated import search_many
-    from .retrieval.search.index import Index as Searcher
-    from .retrieval.search.listings import list_hits
-    from .retrieval.search.options import Search
-    from .retrieval.search.query_syntax import parse_query
-    from .retrieval.stages.combine import CombineSettings
-    from .retrieval.stages.rerank import RerankSettings
-    from .server.settings import ServerSettings
-    from .settings import Config
-    from .settings import load as read_config
-
-__all__ = [
-    "BM25Settings",
-    "BuildReport",
-    "BuildSettings",
-    "CheckFailed",
-    "ClaimsSettings",
-    "ClusterSettings",
-    "CombineSettings",
-    "Comparison",
-    "Config",
-    "ConfigError",
-    "CrossEncoderSettings",
-    "DenseSettings",
-    "Document",
-    "EncoderSettings",
-    "Evidence",
-    "FactseekError",
-    "Figures",
-    "Filter",
-    "FusionSettings",
-    "Hit",
-    "IndexSettings",
-    "IndexStateError",
-    "JavaSettings",
-    "MachineError",
-    "NotFoundError",
-    "Passage",
-    "PassageSettings",
-    "Qrels",
-    "Query",
-    "QueryError",
-    "RM3Settings",
-    "RerankSettings",
-    "Run",
-    "Search",
-    "SearchSettings",
-    "Searcher",
-    "ServerSettings",
-    "SourceError",
-    "UserError",
-    "VerdictSettings",
-    "WatchSettings",
-    "__version__",
-    "build",
-    "compare",
-    "evaluate",
-    "list_hits",
-    "open_index",
-    "parse_query",
-    "read_config",
-    "read_qrels",
-    "read_queries",
-    "read_run",
-    "run",
-    "search_many",
-    "write_run",
-]
+    from .api import build as build
+    from .api import compare as compare
+    from .api import evaluate as evaluate
+    from .api import open_index as open_index
+    from .api import read_qrels as read_qrels
+    from .api import read_queries as read_queries
+    from .api import read_run as read_run
+    from .api import run as run
+    from .api import write_run as write_run
+    from .claims.settings import ClaimsSettings as ClaimsSettings
+    from .claims.settings import VerdictSettings as VerdictSettings
+    from .cluster.settings import ClusterSettings as ClusterSettings
+    from .eval.run.compare import Comparison as Comparison
+    from .eval.scoring.measures import Figures as Figures
+    from .indexer.build import BuildReport as BuildReport
+    from .indexer.settings import BuildSettings as BuildSettings
+    from .indexer.settings import PassageSettings as PassageSettings
+    from .indexer.settings import WatchSettings as WatchSettings
+    from .retrieval.config import BM25Settings as BM25Settings
+    from .retrieval.config import CrossEncoderSettings as CrossEncoderSettings
+    from .retrieval.config import DenseSettings as DenseSettings
+    from .retrieval.config import EncoderSettings as EncoderSettings
+    from .retrieval.config import FusionSettings as FusionSettings
+    from .retrieval.config import IndexSettings as IndexSettings
+    from .retrieval.config import JavaSettings as JavaSettings
+    from .retrieval.config import SearchSettings as SearchSettings
+    from .retrieval.domain import Document as Document
+    from .retrieval.domain import Filter as Filter
+    from .retrieval.domain import Hit as Hit
+    from .retrieval.domain import Passage as Passage
+    from .retrieval.domain import Qrels as Qrels
+    from .retrieval.domain import Query as Query
+    from .retrieval.domain import Run as Run
+    from .retrieval.errors import CheckFailed as CheckFailed
+    from .retrieval.errors import ConfigError as ConfigError
+    from .retrieval.errors import FactseekError as FactseekError
+    from .retrieval.errors import IndexStateError as IndexStateError
+    from .retrieval.errors import MachineError as MachineError
+    from .retrieval.errors import NotFoundError as NotFoundError
+    from .retrieval.errors import QueryError as QueryError
+    from .retrieval.errors import SourceError as SourceError
+    from .retrieval.errors import UserError as UserError
+    from .retrieval.retrievers.bm25_rm3 import RM3Settings as RM3Settings
+    from .retrieval.search.evidence import Evidence as Evidence
+    from .retrieval.search.federated import search_many as search_many
+    from .retrieval.search.index import Searcher as Searcher
+    from .retrieval.search.listings import list_hits as list_hits
+    from .retrieval.search.options import Search as Search
+    from .retrieval.search.query_syntax import parse_query as parse_query
+    from .retrieval.stages.combine import CombineSettings as CombineSettings
+    from .retrieval.stages.rerank import RerankSettings as RerankSettings
+    from .server.settings import ServerSettings as ServerSettings
+    from .settings import Config as Config
+    from .settings import read_config as read_config
 
 _HOMES = {
     "api": "build compare evaluate open_index read_qrels read_queries read_run run write_run",
@@ -128,12 +73,12 @@ _HOMES = {
     "retrieval.errors": "CheckFailed ConfigError FactseekError IndexStateError MachineError NotFoundError QueryError "
     "SourceError UserError",
     "retrieval.search.evidence": "Evidence",
-    "retrieval.search.index": "Searcher=Index",
+    "retrieval.search.index": "Searcher",
     "retrieval.search.listings": "list_hits",
     "retrieval.search.federated": "search_many",
     "retrieval.search.query_syntax": "parse_query",
     "retrieval.search.options": "Search",
-    "settings": "Config read_config=load",
+    "settings": "Config read_config",
     "claims.settings": "ClaimsSettings VerdictSettings",
     "cluster.settings": "ClusterSettings",
     "indexer.settings": "BuildSettings PassageSettings WatchSettings",
@@ -144,21 +89,21 @@ _HOMES = {
     "retrieval.stages.rerank": "RerankSettings",
     "server.settings": "ServerSettings",
 }
-"""The public names that each module provides; ``public=own`` is the module's ``own`` under the name ``public``."""
+"""The public names that each module provides."""
 
 
 if not TYPE_CHECKING:  # otherwise a type checker would accept any name of this module
+    __all__ = sorted(["__version__", *" ".join(_HOMES.values()).split()])  # noqa: PLE0605
 
     def __getattr__(name: str) -> object:
         """Return a name of the API after importing its module (PEP 562)."""
         from importlib import import_module
 
         for module, names in _HOMES.items():
-            for public, _, own in (entry.partition("=") for entry in names.split()):
-                if public == name:
-                    value: object = getattr(import_module(f"{__name__}.{module}"), own or public)
-                    globals()[name] = value
-                    return value
+            if name in names.split():
+                value: object = getattr(import_module(f"{__name__}.{module}"), name)
+                globals()[name] = value
+                return value
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
     def __dir__() -> list[str]:

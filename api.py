@@ -195,9 +195,9 @@ def read_run(path: str | Path) -> Run:
 
     Raises SourceError, with the line's number, for the first line that is not a result or repeats an earlier result.
     """
-    from .retrieval.records import trec
+    from .retrieval.records import runs
 
-    return trec.read_run(Path(path))
+    return runs.read_run(Path(path))
 
 
 def read_qrels(path: str | Path) -> Qrels:
@@ -208,11 +208,11 @@ def read_qrels(path: str | Path) -> Qrels:
     than an earlier line.
     """
     from .integrations._stand_ins import stand_ins
-    from .retrieval.records import trec
+    from .retrieval.records import qrels
 
     args = Namespace(qrels=Path(path))
     with stand_ins(args):
-        return trec.read_qrels(args.qrels)
+        return qrels.read_qrels(args.qrels)
 
 
 def write_run(run: Run, path: str | Path, tag: str) -> None:
@@ -221,11 +221,11 @@ def write_run(run: Run, path: str | Path, tag: str) -> None:
     Raises QueryError if an id or the tag is empty, contains white space or cannot be encoded as UTF-8. Raises
     MachineError if the file cannot be written.
     """
-    from .retrieval.records import trec
+    from .retrieval.records import runs
 
     for qid in run:
         _check_qid("run", qid)
-    trec.write_run(run, Path(path), tag)
+    runs.write_run(run, Path(path), tag)
 
 
 def _scores(run: Run) -> dict[str, dict[str, float]]:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 from .retrieval import config
 from .server.settings import Config
 
-__all__ = ["Config", "convert", "load", "read"]
+__all__ = ["Config", "convert", "read", "read_config"]
 
 
-def load(path: str | Path | None = None) -> Config:
+def read_config(path: str | Path | None = None) -> Config:
     """Read the configuration: ``path``, else ``$FACTSEEK_CONFIG``, else ``./factseek.yaml``, else ``./config.yaml``.
 
     If none of these is given or exists, return the defaults. A ``config.yaml`` without a factseek setting is ignored,
@@ -21,17 +21,4 @@ def load(path: str | Path | None = None) -> Config:
     return config.load(path, Config)
 
 
-def read(path: Path) -> Config:
-    """Read one configuration file.
-
-    Raises ConfigError, with the file and the dotted key, if the file cannot be read or a setting is wrong.
-    """
-    return config.read(path, Config)
-
-
-def convert(raw: Any, place: str) -> Config:
-    """Check ``raw``, the mapping that a configuration file holds, and return it as a Config.
-
-    Raises ConfigError, with ``place`` and the dotted key, if a setting is wrong.
-    """
-    return config.convert(raw, place, Config)
+read, convert = partial(config.read, kind=Config), partial(config.convert, kind=Config)

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from factseek import Config, open_index, read_qrels, read_queries
 from factseek.indexer.passages import sentences
-from factseek.retrieval.dense.encoder import Encoder
-from factseek.retrieval.encoders.runtime import open_encoder
+from factseek.retrieval.encoders.runtime import OnnxEncoder, open_encoder
 from factseek.retrieval.errors import UsageError
 from factseek.retrieval.lucene.index import flat_text
 
@@ -121,7 +120,7 @@ def real_vectors(sampler: Sampler, config: Config) -> Vectors:
 class NoisyEncoder:
     """Replaces the encoding of documents: a text gets a real vector plus noise, both determined by the text."""
 
-    def __init__(self, encoder: Encoder, vectors: Vectors) -> None:
+    def __init__(self, encoder: OnnxEncoder, vectors: Vectors) -> None:
         self._encoder = encoder
         self._vectors = vectors
 
@@ -155,7 +154,7 @@ def noisy(vectors: Vectors) -> AbstractContextManager[object]:
 class RememberingEncoder:
     """An encoder that caches the vectors of another; a vector depends only on its text, so the cache never expires."""
 
-    def __init__(self, encoder: Encoder) -> None:
+    def __init__(self, encoder: OnnxEncoder) -> None:
         self._encoder = encoder
         self._query = cache(lambda text: encoder.encode_query([text])[0])
         self._document: dict[str, Vectors] = {}

@@ -40,7 +40,7 @@ from factseek.eval.scoring.tables import markdown_table
 from factseek.indexer.collections import BadLines, ReadOptions, kinds, reader
 from factseek.indexer.collections._documents import check_docid
 from factseek.indexer.collections.jsonl import read_line
-from factseek.retrieval.records import model_file, trec
+from factseek.retrieval.records import model_file, qrels, runs
 from factseek.retrieval.records.table_shape import shape_of
 from factseek.retrieval.store import manifest as manifests
 from factseek.retrieval.terminal import say, write
@@ -60,8 +60,8 @@ def targets() -> dict[str, Callable[[Path, random.Random], object]]:
     return {
         **{f"index {kind}": partial(_read, kind) for kind in kinds()},
         **{f"task {name}": partial(_judge, name) for name in tasks.names()},
-        "read_run": lambda path, _: trec.read_run(path),
-        "read_qrels": lambda path, _: trec.read_qrels(path),
+        "read_run": lambda path, _: runs.read_run(path),
+        "read_qrels": lambda path, _: qrels.read_qrels(path),
         "read_topics": lambda path, _: topics.read_topics(path),
         "read_tweets": lambda path, _: tweets.read_tweets(path),
         "a document by HTTP": lambda path, _: [

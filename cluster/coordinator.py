@@ -16,19 +16,17 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 from time import monotonic
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
 from ..retrieval import retrievers
 from ..retrieval.caching import OpenedOnce
-from ..retrieval.config import Config
-from ..retrieval.dense.encoder import Encoder
+from ..retrieval.config import BM25Settings, Config
 from ..retrieval.dense.vectors import Vectors
 from ..retrieval.domain import FacetCounts, Total
 from ..retrieval.errors import PartMissingError
 from ..retrieval.lucene.analysis import Analyzer
-from ..retrieval.lucene.index import Weights
 from ..retrieval.lucene.jvm import start
 from ..retrieval.retrievers import ParallelRankings, Rankings, Retriever
 from ..retrieval.search.collection_statistics import FieldStatistics, Term, TermCount
@@ -42,6 +40,9 @@ from . import layout
 from .layout import Shards, owner
 from .rankings import AskShards, CollectionTerms, ShardedRanking, ShardedRankings
 from .settings import ClusterSettings
+
+if TYPE_CHECKING:
+    from ..retrieval.encoders.runtime import OnnxEncoder as Encoder
 
 T = TypeVar("T")
 EVERY_VALUE = sys.maxsize
@@ -205,14 +206,10 @@ class ShardedState:
 
     def ranking(self, name: str, config: Config) -> Retriever:
         """Return the retriever of this name and settings."""
-        expanding = retrievers.expanding(name)
-        if expanding is not None:
-            return expanding.over(cast(IndexState, self), config, group=config.search.group)
-        fusing = retrievers.fusing(name)
-        if fusing is None:
+        composed = retrievers.expanding(name) or retrievers.fusing(name)
+        if composed is None:
             return ShardedRanking(name, config, self)
-        ranked = self.rankings(fusing.rankings(name, config), config)
-        return fusing.fuse_rankings(ranked, config, self.manifest.language, group=config.search.group)
+        return composed.open(name, cast(IndexState, self), config, group=config.search.group)
 
     def rankings(self, names: Sequence[str], config: Config) -> Rankings:
         """Return the rankings of these names and settings, to be computed together."""
@@ -244,7 +241,7 @@ class ShardedState:
         """Return how many passages of all shards contain each term, and how often it occurs in them."""
         return self.collection.counts(terms)
 
-    def term_weights(self, text: str, places: Sequence[Place], weights: Weights) -> list[dict[str, float]]:
+    def term_weights(self, text: str, places: Sequence[Place], weights: BM25Settings) -> list[dict[str, float]]:
         """Return, for each passage, the terms of a text that it contains, each with its part of the score."""
         query = self.collection.query(text)
         return self._in_order(places, lambda state, some: state.term_weights(query, some, weights))

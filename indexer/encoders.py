@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from ..retrieval.dense.encoder import Encoder
 from ..retrieval.encoders.runtime import open_encoder
 from ..retrieval.encoders.sources import MissingModelError, choose_model, for_language, of_index
 from ..retrieval.errors import ConfigError, UsageError
 from ..retrieval.store.manifest import VECTORS, EncoderInfo
 from .settings import Config
+
+if TYPE_CHECKING:
+    from ..retrieval.encoders.runtime import OnnxEncoder as Encoder
 
 
 class Encoders:

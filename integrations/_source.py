@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -19,7 +19,10 @@ from ..retrieval.lucene.jvm import java_thread
 from ..retrieval.search.evidence import Evidence
 from ..retrieval.search.index import Index, open_index
 from ..retrieval.search.options import Search
-from ..settings import Config, load
+from ..settings import Config, read_config
+
+if TYPE_CHECKING:
+    from ._served import ServedSource
 
 SCHEMES = ("http://", "https://")
 TEXT_FIELDS = ("title", "url", "date", "language", "source", "topic", "kind")
@@ -87,23 +90,6 @@ def facts(hit: Evidence) -> dict[str, Any]:
     }
 
 
-class EvidenceSource(Protocol):
-    """An index as integrations see it. A query without words has no hits. A source is safe for threads."""
-
-    def passages(self, queries: Sequence[str], choices: SearchChoices) -> list[list[Evidence]]:
-        """Return the hits of each query with their passages, best first.
-
-        Raises QueryError if a query or a choice is invalid, NotFoundError if there is no such index on the server.
-        Raises IndexStateError if the folder contains no index, MachineError if the server cannot be reached.
-        """
-
-    def columns(self, queries: Sequence[str], choices: SearchChoices) -> list[ScoredDocids]:
-        """Return the docids and scores (float32) of each query, best first; raise what :meth:`passages` raises."""
-
-    def close(self) -> None:
-        """Close the index if it is open; the next search opens its newest state."""
-
-
 @contextmanager
 def errors_as(kind: type[Exception]) -> Iterator[None]:
     """Raise each error of factseek as an error of the type ``kind``, which a library expects."""
@@ -114,12 +100,13 @@ def errors_as(kind: type[Exception]) -> Iterator[None]:
 
 
 def _config() -> Config:
-    return load() if os.environ.get("FACTSEEK_CONFIG") or Path("factseek.yaml").is_file() else Config()
+    return read_config() if os.environ.get("FACTSEEK_CONFIG") or Path("factseek.yaml").is_file() else Config()
 
 
 class LocalSource:
     """The index in ``folder``, opened at the first search; later searches use the same state until :meth:`close`.
 
+    A query without words has no hits. It is safe for threads.
     The configuration is ``$FACTSEEK_CONFIG``, else ``./factseek.yaml``. A ``config.yaml`` may belong to the program
     that uses this library.
     """
@@ -130,6 +117,10 @@ class LocalSource:
         self._index: Index | None = None
 
     def passages(self, queries: Sequence[str], choices: SearchChoices) -> list[list[Evidence]]:
+        """Return the hits of each query with their passages, best first.
+
+        Raises QueryError if a query or a choice is invalid, IndexStateError if the folder contains no index.
+        """
         with self._use_index() as index:
             search, texts = _search_of(index, queries, choices)
             hits = index.search(texts, search) if texts else []
@@ -138,6 +129,7 @@ class LocalSource:
             return [ranked.get(query, []) for query in queries]
 
     def columns(self, queries: Sequence[str], choices: SearchChoices) -> list[ScoredDocids]:
+        """Return the docids and scores (float32) of each query, best first; raise what :meth:`passages` raises."""
         with self._use_index() as index:
             search, texts = _search_of(index, queries, choices)
             ranked = dict(zip(texts, index.columns(texts, search) if texts else [], strict=True))
@@ -181,7 +173,7 @@ def _search_of(index: Index, queries: Sequence[str], choices: SearchChoices) -> 
     return search, [query for query in dict.fromkeys(queries) if resolved.has_words(query)]
 
 
-def open_source(index: str, *, api_key: str = "", timeout: float = 30.0) -> EvidenceSource:
+def open_source(index: str, *, api_key: str = "", timeout: float = 30.0) -> LocalSource | ServedSource:
     """Return the source of an index: a folder, or the address of a served index (``http://HOST:PORT/v1/NAME``).
 
     A folder is opened at the first search. ``timeout`` is the longest wait for data from a server, in seconds.

@@ -17,7 +17,7 @@ from ir_datasets.indices import Docstore
 
 from ..retrieval.domain import Document
 from ..retrieval.errors import NotFoundError
-from ..retrieval.records import trec
+from ..retrieval.records.qrels import read_qrels
 from ..retrieval.search.index import open_index
 from ..retrieval.text import refuse_text
 
@@ -141,7 +141,7 @@ class _Qrels(BaseQrels):
         self._path = path
 
     def qrels_iter(self) -> Iterator[GenericQrel]:
-        for qid, judged in trec.read_qrels(self._path).items():
+        for qid, judged in read_qrels(self._path).items():
             for docid, relevance in judged.items():
                 yield GenericQrel(qid, docid, relevance)
 

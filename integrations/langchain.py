@@ -11,7 +11,7 @@ from langchain_core.exceptions import LangChainException
 from langchain_core.retrievers import BaseRetriever
 from pydantic import BaseModel, Field, PrivateAttr, SecretStr
 
-from ._source import EvidenceSource, SearchChoices, errors_as, facts, open_source
+from ._source import SearchChoices, errors_as, facts, open_source
 
 LIBRARY = "langchain_core"
 EXTRA = "langchain"
@@ -43,7 +43,7 @@ class FactseekRetriever(Choices, BaseRetriever, extra="forbid"):
     index: str
     api_key: SecretStr = SecretStr("")
     timeout: float = 30.0
-    _source: EvidenceSource = PrivateAttr()
+    _source: Any = PrivateAttr()
 
     def model_post_init(self, context: Any, /) -> None:
         """Set up the retriever; the first search opens the index.

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, Self, TypeVar, cast, get_args, get_origin, get_type_hints
@@ -21,7 +22,6 @@ import msgspec
 
 from .errors import ConfigError, QueryError
 from .plugins import NameOf
-from .plugins import load as load_plugin
 from .plugins import names as plugin_names
 from .records.validation import Mismatch, mismatch, mismatch_in
 from .search.score_normalizers import FusionKind
@@ -199,7 +199,7 @@ AnyConfig = TypeVar("AnyConfig", bound=Config)
 def plugin_settings(only: Collection[str] | None = None) -> dict[str, type[Settings]]:
     """Return the class ``SETTINGS`` of each retriever and stage, or ``only`` of these modules, by module name."""
     modules = {
-        name: load_plugin(package, name)
+        name: import_module(f"{package}.{name}")
         for package in (f"{__package__}.retrievers", f"{__package__}.stages")
         for name in plugin_names(package)
         if only is None or name in only

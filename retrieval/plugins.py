@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-import sys
 from functools import lru_cache
-from types import ModuleType
 from typing import Generic, NamedTuple, TypeVar, cast
 
 from .errors import UserError
@@ -51,11 +49,6 @@ def _names(path: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(sorted(module.name for module in pkgutil.iter_modules(path) if not module.name.startswith("_")))
 
 
-def load(package: str, name: str) -> ModuleType:
-    """Return a module of a package; ``name`` must be one of :func:`names`, because it becomes part of a path."""
-    return importlib.import_module(f"{package}.{name}")
-
-
 class Plugins(Generic[Offered]):
     """The plug-ins of one package; each is a module that implements the protocol ``Offered``.
 
@@ -70,8 +63,6 @@ class Plugins(Generic[Offered]):
         self._noun = noun
         self._listed = listed
         self._joint = joint
-        self._loaded: dict[tuple[tuple[str, ...], str], Offered] = {}
-        """The loaded plug-ins, by the package's folders and the plug-in's name; a cache, as every search needs some."""
 
     def names(self) -> list[str]:
         """Return the names of the plug-ins, in alphabetical order, without importing them."""
@@ -79,12 +70,7 @@ class Plugins(Generic[Offered]):
 
     def load(self, name: str) -> Offered:
         """Return the plug-in of a name. Raises the error ``unknown``, with the list of names, if it does not exist."""
-        package = sys.modules.get(self.package) or importlib.import_module(self.package)
-        path = tuple(package.__path__)
-        if (path, name) not in self._loaded:
-            there = self.names()
-            if name not in there:
-                raise self._unknown(f"unknown {self._noun} {name[:80]!r}", remedy=f"{self._listed} {', '.join(there)}")
-            module = load(self.package, name.replace(self._joint, "_"))
-            self._loaded[path, name] = cast(Offered, module)
-        return self._loaded[path, name]
+        there = self.names()
+        if name not in there:
+            raise self._unknown(f"unknown {self._noun} {name[:80]!r}", remedy=f"{self._listed} {', '.join(there)}")
+        return cast(Offered, importlib.import_module(f"{self.package}.{name.replace(self._joint, '_')}"))

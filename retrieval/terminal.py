@@ -112,7 +112,7 @@ def format_count(number: int, name: str) -> str:
 
 def plural(name: str) -> str:
     """Return the plural of a noun."""
-    return f"{name.removesuffix('y')}ies" if name.endswith("y") else f"{name}s"
+    return f"{name[:-1]}ies" if name.endswith("y") and name[-2:-1] not in "aeou" else f"{name}s"
 
 
 def join_words(words: Sequence[str], conjunction: str = "and") -> str:

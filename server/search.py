@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 from flask import g
 from msgspec.structs import asdict, replace
 
-from ..retrieval import stages
 from ..retrieval.config import FusionSettings
 from ..retrieval.deadline import CutOffError, Deadline, losing_hits
 from ..retrieval.domain import DocumentQuery, Filter
@@ -61,7 +60,7 @@ def search_of(options: SearchOptions, index: Index, k_name: str = "k", offset: i
     wanted = sum(own.values(), search.stages or ())
     for field, named in (own | ({"stages": wanted} if wanted else {})).items():
         with query_errors_named(field):
-            stages.open_stages(named, stages.StageContext(index.settings, index.info.published, lambda: index.terms))
+            index.stages(named)
     field = "retriever"
     try:
         search = search._replace(retriever=index.resolve(Search(retriever=options.retriever)).retriever)

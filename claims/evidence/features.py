@@ -24,8 +24,7 @@ from numpy.typing import NDArray
 
 from ...retrieval.caching import cache_method
 from ...retrieval.config import AUTO, CrossEncoderSettings, EncoderSettings
-from ...retrieval.dense.encoder import Encoder, EntailmentModel
-from ...retrieval.encoders.cross_encoder import EntailmentInfo, open_entailment, revision_of
+from ...retrieval.encoders.cross_encoder import EntailmentInfo, OnnxEntailment, open_entailment, revision_of
 from ...retrieval.encoders.runtime import OnnxEncoder, open_encoder
 from ...retrieval.encoders.sources import MULTILINGUAL, MissingModelError, choose_model, find_model, of_index
 from ...retrieval.errors import MachineError, SourceError
@@ -143,7 +142,7 @@ _KEPT = 4096
 class ContrastExtractor:
     """Computes the contrast features with an encoder, for one language. Safe for threads."""
 
-    def __init__(self, encoder: Encoder, language: str, info: EncoderInfo | None = None) -> None:
+    def __init__(self, encoder: OnnxEncoder, language: str, info: EncoderInfo | None = None) -> None:
         self.info = info
         self._encoder = encoder
         self._language = language
@@ -169,7 +168,7 @@ class ContrastExtractor:
 class EntailmentExtractor:
     """Computes the entailment features with an entailment model. Safe for threads."""
 
-    def __init__(self, model: EntailmentModel, info: EntailmentInfo | None = None) -> None:
+    def __init__(self, model: OnnxEntailment, info: EntailmentInfo | None = None) -> None:
         self.info = info
         self._model = model
         self._log_odds = cache_method(_KEPT, self._judge)

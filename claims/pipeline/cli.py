@@ -11,7 +11,7 @@ from ... import __version__
 from ...retrieval.errors import QueryError
 from ...retrieval.files import writable, write_atomically
 from ...retrieval.progress import bar
-from ...retrieval.records.trec import write_text
+from ...retrieval.records.runs import write_text
 from ...retrieval.search.index import open_index
 from ...retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, report, say
 from ..checkworthiness import ranking

@@ -15,7 +15,7 @@ from ...retrieval.encoders.sources import for_language
 from ...retrieval.errors import QueryError
 from ...retrieval.files import writable
 from ...retrieval.progress import bar
-from ...retrieval.records.trec import write_text
+from ...retrieval.records.runs import write_text
 from ...retrieval.search.combiner import save
 from ...retrieval.search.index import Index, open_index
 from ...retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, full_config_of, say, write

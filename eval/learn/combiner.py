@@ -26,8 +26,7 @@ from ...retrieval.progress import Bar, Progress, silent
 from ...retrieval.records.model_file import Trees
 from ...retrieval.records.qrels import JudgedQueries
 from ...retrieval.search.combiner import (
-    Averaged,
-    Boosted,
+    KINDS,
     Combiner,
     CombinerManifest,
     CombinerModel,
@@ -110,7 +109,7 @@ def fit_linear(pools: Sequence[Pool], penalty: float) -> WeightedSum:
     return WeightedSum(centre, scale, np.asarray(minimum.x, dtype=np.float64))
 
 
-def fit_trees(pools: Sequence[Pool], seed: int) -> Boosted:
+def fit_trees(pools: Sequence[Pool], seed: int) -> Trees:
     """Grow trees on the pools that teach; the same seed gives the same trees. Raises MachineError without LightGBM."""
     try:
         import lightgbm
@@ -139,20 +138,17 @@ def fit_trees(pools: Sequence[Pool], seed: int) -> Boosted:
             else:
                 rows.append((-1, 0.0, (place, place), float(node["leaf_value"])))
     features, thresholds, children, values = zip(*rows, strict=True)
-    grown = Trees(
+    return Trees(
         features=np.array(features, dtype=np.int16),
         thresholds=np.array(thresholds),
         children=np.array(children, dtype=np.int32),
         values=np.array(values),
         roots=np.array(roots, dtype=np.int32),
     )
-    return Boosted(grown)
 
 
 DEPTH = 100  # the number of hits of each query to learn from and to reorder
 PENALTY = 0.01
-KINDS = ("linear", "trees", Averaged.KIND)
-"""The kinds of model, the simplest first; the last is the average of the other two."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,17 +211,17 @@ def train(index: Index, judged: Judged, request: CombinerRequest, progress: Prog
             held_out = [read[row] for row in part.tolist()]
             for kind, of_kind in values.items():
                 of_kind[part] = measure_model(held_out, judged.qrels, measure, learned.get(kind))
-        trained = learn(read, judged.qrels, request, bar).get(Averaged.KIND)
+        trained = learn(read, judged.qrels, request, bar).get(KINDS[-1])
     if trained is None:
         raise QueryError("there is nothing to learn from")
-    plain, best = measure_model(read, judged.qrels, measure, None), values[Averaged.KIND]
+    plain, best = measure_model(read, judged.qrels, measure, None), values[KINDS[-1]]
     before, after, *each = intervals(np.stack([plain, best, *values.values()], axis=1), seed)
     test, kinds = compare_pairs(plain, best, seed), dict(zip(values, each, strict=True))
     figures = {"grouped": grouped, "measure": measure, "before": before, "cross_validated": after}
     manifest = _manifest_of(index, judged, request, msgspec.to_builtins({**figures, "test": test, "kinds": kinds}))
     combiner = Combiner(trained.model, manifest, trained.remembered)
-    alone = {f"{kind} alone": of for kind, of in kinds.items() if kind != Averaged.KIND}
-    rows = {"before": before, **alone, f"trained ({Averaged.KIND})": after}
+    alone = {f"{kind} alone": of for kind, of in kinds.items() if kind != KINDS[-1]}
+    rows = {"before": before, **alone, f"trained ({KINDS[-1]})": after}
     text = f"{interval_table(measure, rows)}\n{test.verdict(f'cross-validated {measure}')}\n"
     return TrainedCombiner(combiner, test.sure, grouped, text, best)
 
@@ -246,8 +242,9 @@ def learn(
         bar.update(2)
     # To give both equal weight, divide each by the spread of its scores within a pool, averaged over pools that teach.
     teaching = [pool.features for pool in some if pool.teaches]
-    first, second = (float(np.mean([np.std(of.score(rows)) for rows in teaching])) or 1.0 for of in (linear, trees))
-    models: tuple[CombinerModel, ...] = (linear, trees, Averaged(linear, trees, (first, second)))
+    alone = CombinerModel(linear, None), CombinerModel(None, trees)
+    spreads = tuple(float(np.mean([np.std(of.score(rows)) for rows in teaching])) or 1.0 for of in alone)
+    models = (*alone, CombinerModel(linear, trees, spreads))
     return {kind: LearnedModel(model, remembered) for kind, model in zip(KINDS, models, strict=True)}
 
 
@@ -275,7 +272,7 @@ def _manifest_of(index: Index, judged: Judged, request: CombinerRequest, figures
     asked = {"measure": request.measure, "folds": request.folds, "seed": request.seed}
     versions = {name: metadata.version(name) for name in ("numpy", "scipy", "lightgbm")}
     return CombinerManifest(
-        model=Averaged.KIND,
+        model=KINDS[-1],
         retriever=resolved.retriever,
         rankings=resolved.rankings,
         features=columns(resolved.rankings, remembers=request.remembers),

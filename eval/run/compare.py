@@ -20,8 +20,7 @@ import numpy as np
 from ...retrieval.domain import Qrels
 from ...retrieval.errors import QueryError
 from ...retrieval.files import rereadable
-from ...retrieval.records.runs import ScoreTable
-from ...retrieval.records.trec import rank_docs
+from ...retrieval.records.runs import ScoreTable, rank_docs
 from ..scoring import ranking
 from ..scoring.measures import Figures, evaluate
 from ..scoring.statistics import RESAMPLES, Interval, PairedTest, compare_pairs, holm, intervals

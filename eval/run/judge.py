@@ -13,7 +13,7 @@ from typing import Any
 
 from ...retrieval.errors import CheckFailed, FactseekError, QueryError, SourceError
 from ...retrieval.files import files_in, writable
-from ...retrieval.records.trec import write_text
+from ...retrieval.records.runs import write_text
 from ...retrieval.terminal import BAD_FILE, DONE, Subparsers, add_json, say, write
 from ..files.answers import ScoreOptions, Scores
 from ..files.report import pair_files

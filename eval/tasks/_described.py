@@ -20,8 +20,8 @@ from ...retrieval.errors import ConfigError, QueryError, UserError
 from ...retrieval.languages import language_code
 from ...retrieval.records.lines import Faults, Strict, quote_value
 from ...retrieval.records.qrels import GRADES, LARGEST_GRADE
+from ...retrieval.records.runs import write_text
 from ...retrieval.records.table_shape import shape_of
-from ...retrieval.records.trec import write_text
 from ...retrieval.terminal import format_count, plural
 from ...retrieval.text import ProfileName
 from ..files.answers import (

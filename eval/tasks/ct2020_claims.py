@@ -15,8 +15,8 @@ import numpy as np
 from ...retrieval.domain import Qrels, Run
 from ...retrieval.errors import QueryError
 from ...retrieval.records.lines import Faults, Strict, quote_value
-from ...retrieval.records.runs import LARGEST, ScoreTable, columns
-from ...retrieval.records.trec import rank_docs, read_qrels, write_text
+from ...retrieval.records.qrels import read_qrels
+from ...retrieval.records.runs import LARGEST, ScoreTable, columns, rank_docs, write_text
 from ..files.answers import (
     Answer,
     Note,

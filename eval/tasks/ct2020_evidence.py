@@ -13,10 +13,9 @@ from pathlib import Path
 from ...retrieval.domain import Qrels, Run
 from ...retrieval.errors import QueryError
 from ...retrieval.records.lines import Faults, Strict, quote_value
-from ...retrieval.records.qrels import GRADES, LARGEST_GRADE, RELEVANCE_NAMES
-from ...retrieval.records.runs import LARGEST, ScoreTable, columns, score_texts
+from ...retrieval.records.qrels import GRADES, LARGEST_GRADE, RELEVANCE_NAMES, repeats_note
+from ...retrieval.records.runs import LARGEST, ScoreTable, columns, rank_docs, score_texts, write_text
 from ...retrieval.records.table_shape import column_at, column_name
-from ...retrieval.records.trec import rank_docs, repeats_note, write_text
 from ..files.answers import Answer, Note, RunScores, ScoreOptions, Scores, TaskDefaults, answers_of, ignore
 from ..files.report import CheckReport, check_ids, read_or_refuse
 from ..files.tables import finite, is_header, rows, text_lines, whole

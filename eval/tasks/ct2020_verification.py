@@ -12,8 +12,7 @@ from typing import NamedTuple
 from ...retrieval.domain import Claim
 from ...retrieval.errors import QueryError
 from ...retrieval.records.lines import Faults, Strict, quote_value
-from ...retrieval.records.runs import column
-from ...retrieval.records.trec import write_text
+from ...retrieval.records.runs import column, write_text
 from ..files.answers import ScoreOptions, Scores
 from ..files.report import CheckReport, check_ids, only, read_or_refuse
 from ..files.tables import rows

@@ -12,8 +12,8 @@ from typing import NamedTuple
 from ...retrieval.domain import Statement
 from ...retrieval.errors import QueryError, SourceError
 from ...retrieval.records.lines import Faults, Strict, quote_value
+from ...retrieval.records.runs import write_text
 from ...retrieval.records.table_shape import unlike_columns
-from ...retrieval.records.trec import write_text
 from ...retrieval.terminal import format_count
 from ..files.answers import ScoreOptions, Scores, TaskQuery
 from ..files.report import CheckReport, pair_files, read_or_refuse

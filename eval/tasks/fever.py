@@ -17,7 +17,7 @@ import msgspec
 from ...retrieval.domain import Claim
 from ...retrieval.errors import CheckFailed, QueryError
 from ...retrieval.records.lines import Faults, Strict, quote_value
-from ...retrieval.records.trec import write_text
+from ...retrieval.records.runs import write_text
 from ...retrieval.terminal import format_count
 from ..files.answers import ScoreOptions, Scores, TaskQuery
 from ..files.report import CheckReport, check_ids, near_miss, only, read_or_refuse

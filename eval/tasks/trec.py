@@ -12,9 +12,9 @@ from pathlib import Path
 from ...retrieval.domain import Qrels
 from ...retrieval.errors import SourceError
 from ...retrieval.records.lines import quote_value
-from ...retrieval.records.runs import runs_lines
-from ...retrieval.records.trec import read_qrels, read_run, write_run
-from ...retrieval.records.trec import read_scores as read_run_scores
+from ...retrieval.records.qrels import read_qrels
+from ...retrieval.records.runs import read_run, runs_lines, write_run
+from ...retrieval.records.runs import read_scores as read_run_scores
 from ..files.answers import Note, RunScores, ScoreOptions, Scores, TaskDefaults, ignore, scores_of
 from ..files.report import CheckReport, check_ids
 from ..files.topics import read_queries as read_topics

@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -19,8 +19,10 @@ import numpy as np
 from ..errors import IndexStateError
 from ..files import os_errors_reported, read_regular
 from ..store.integrity import REMEDY, damage_reported
-from .encoder import Encoder
 from .vectors import UNIT_TOLERANCE, Mask, VectorIndex, Vectors, not_unit
+
+if TYPE_CHECKING:
+    from ..encoders.runtime import OnnxEncoder as Encoder
 
 QUERIES = 32
 WORDS = 4

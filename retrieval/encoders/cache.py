@@ -154,6 +154,7 @@ def model_folder(model: ModelSource) -> Iterator[Path]:
         return
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / model.name
+        model.check(sha256(model.path))
         with os_errors_reported(folder):
             rebuild(model.path, folder)
         yield folder

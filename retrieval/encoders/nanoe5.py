@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import struct
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,19 +13,16 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import MachineError
 from ..files import read_regular
 
 REBUILT = 1  # the version of this module's output: increase it if the same file would give another model or export
 PROMPTS = {"query": "query: ", "document": "passage: "}
-MAGIC, VERSION = b"E5S1", 1
 BLOCK = 32
 _BLOCK_TYPE = np.dtype([("scale", "<f2"), ("halves", "u1", BLOCK // 2)])
 _KINDS = (np.dtype("<f4"), _BLOCK_TYPE)
 _AT_ONCE = 1 << 16  # the number of weight blocks to unpack at a time
 _BLANK = "▁"
-_LEAF, _WIDE, _VALUE = 1 << 8, 1 << 9, 1 << 31
-_NEAR = 1 << 21  # smaller offsets are stored directly in a cell; larger ones are stored in steps of 256
+_LEAF, _VALUE = 1 << 8, 1 << 31
 
 
 class Shape(NamedTuple):
@@ -72,23 +69,9 @@ def unpack_tensor(tensor: NDArray[Any]) -> Iterator[NDArray[np.float32]]:
         yield ((halves - 8) * part["scale"].astype(np.float32)[:, np.newaxis]).reshape(-1)
 
 
-class _FormatError(ValueError):
-    """A fault in the file's format, described in words."""
-
-
 def read_packed(path: Path) -> PackedModel:
-    """Read a file of 4-bit weights. Raises MachineError if its format or version is wrong, or if it is truncated."""
-    try:
-        return _read(read_regular(path))
-    except OSError as error:
-        raise MachineError(f"cannot be read: {error.strerror}", place=path) from None
-    except (struct.error, ValueError, IndexError, OverflowError) as error:
-        what = str(error) if isinstance(error, _FormatError) else "is truncated or damaged"
-        raise MachineError(what, place=path, remedy="reinstall its package") from None
-
-
-def _read(content: bytes) -> PackedModel:
-    at = 0
+    """Read a file of 4-bit weights; the caller has compared its checksum, so its format needs no check."""
+    content, at = read_regular(path), 0
 
     def take(layout: str) -> tuple[Any, ...]:
         nonlocal at
@@ -96,46 +79,23 @@ def _read(content: bytes) -> PackedModel:
         at += struct.calcsize(f"<{layout}")
         return values
 
-    if take(f"{len(MAGIC)}s") != (MAGIC,):
-        raise _FormatError(f"is not a file of 4-bit weights (it does not begin with {MAGIC.decode()})")
-    (version,) = take("I")
-    if version != VERSION:
-        raise _FormatError(f"is of version {version}, but this factseek reads version {VERSION}")
-    *sizes, epsilon, block = take("7ifi")
-    if block != BLOCK or min(sizes) < 1 or sizes[0] % BLOCK or sizes[3] % BLOCK:
-        raise _FormatError(f"has rows that are not of blocks of {BLOCK} weights")
-
+    take("4sI")  # its kind and version
+    *sizes, epsilon, _ = take("7ifi")
     count, begin, end, padding, unknown, length = take("5iQ")
     offsets, scores, (text,) = take(f"{count + 1}I"), take(f"{count}f"), take(f"{length}s")
     pieces = [text[start:stop].decode() for start, stop in itertools.pairwise(offsets)]
-    if not all(0 <= special < count for special in (begin, end, padding, unknown)) or "" in pieces:
-        raise _FormatError("has a tokenizer without its own special pieces")
-    entries, size = take("iI")
-    stop = at + size
     characters = {}
-    for _ in range(entries):
-        code, count = take("IB")
-        characters[chr(code)] = "".join(map(chr, take(f"{count}I")))
-    if at != stop:
-        raise _FormatError("has a character map whose size differs from the stated size")
-
-    tokens = Pieces(pieces, list(scores), begin, end, padding, unknown, characters)
-    return PackedModel(Shape._make((*sizes, epsilon)), tokens, _tensors(content, take))
-
-
-def _tensors(content: bytes, take: Callable[[str], tuple[Any, ...]]) -> dict[str, NDArray[Any]]:
+    for _ in range(take("iI")[0]):
+        code, size = take("IB")
+        characters[chr(code)] = "".join(map(chr, take(f"{size}I")))
     tensors = {}
     for _ in range(*take("i")):
         (name,) = take(f"{take('H')[0]}s")
-        name = name.decode()
-        number, elements, offset, size = take("BIQQ")
-        if number >= len(_KINDS) or elements % (BLOCK if number else 1):
-            raise _FormatError(f"has a tensor of kind {number}, which this factseek does not know")
-        kind, elements = _KINDS[number], elements // (BLOCK if number else 1)
-        if size != elements * kind.itemsize:
-            raise _FormatError(f"has a tensor {name} whose size differs from the stated size")
-        tensors[name] = np.frombuffer(content, kind, elements, offset)
-    return tensors
+        kind, elements, offset, _ = take("BIQQ")
+        elements //= BLOCK if kind else 1
+        tensors[name.decode()] = np.frombuffer(content, _KINDS[kind], elements, offset)
+    tokens = Pieces(pieces, list(scores), begin, end, padding, unknown, characters)
+    return PackedModel(Shape._make((*sizes, epsilon)), tokens, tensors)
 
 
 def rebuild(packed: Path, folder: Path) -> None:
@@ -148,11 +108,8 @@ def rebuild(packed: Path, folder: Path) -> None:
     tokenizer(model.pieces).save(str(folder / "tokenizer.json"), pretty=False)
     tensors, header, at = [], {}, 0
     for name, (own, shape) in _names(model.shape).items():
-        tensor, elements = model.tensors.get(name), int(np.prod(shape))
-        if tensor is None or len(tensor) * (BLOCK if tensor.dtype == _BLOCK_TYPE else 1) != elements:
-            raise MachineError(f"the tensor {name} is missing or of another size than the model's shape says")
-        header[own] = {"dtype": "F32", "shape": shape, "data_offsets": (at, at := at + 4 * elements)}
-        tensors.append(tensor)
+        header[own] = {"dtype": "F32", "shape": shape, "data_offsets": (at, at := at + 4 * int(np.prod(shape)))}
+        tensors.append(model.tensors[name])
     # This writes the safetensors format itself, because safetensors' writer would hold all tensors in memory.
     said = msgspec.json.encode({"__metadata__": {"format": "pt"}, **header})
     said += b" " * (-len(said) % 8)
@@ -251,8 +208,6 @@ def charsmap(characters: Mapping[str, str]) -> bytes:
     """Return the map in SentencePiece's format: the size of a double array, the array of UTF-8 bytes, the strings."""
     strings, words = bytearray(), {}
     for character, becomes in sorted(characters.items()):
-        if "\0" in character:
-            raise ValueError("the character 0 ends a word and cannot be in one")
         words[character.encode()] = len(strings)
         strings += becomes.encode() + b"\0"
     cells = _double_array(words)
@@ -273,11 +228,7 @@ def _double_array(words: Mapping[bytes, int]) -> list[int]:
         starts = (number ^ min(below) for number in itertools.count(free))
         base = next(start for start in starts if start and not any(start ^ byte in taken for byte in below))
         taken.update(base ^ byte for byte in below)
-        offset = cell ^ base
-        if offset >= _NEAR and (offset & 255 or offset >= _NEAR << 8):
-            raise OverflowError("the map has too many characters")
-        shifted = offset << 10 if offset < _NEAR else (offset >> 8) << 10 | _WIDE
-        cells[cell] = label | shifted | (_LEAF if 0 in below else 0)
+        cells[cell] = label | (cell ^ base) << 10 | (_LEAF if 0 in below else 0)
         for byte, rest in sorted(below.items()):
             if byte:
                 place(base ^ byte, byte, rest)

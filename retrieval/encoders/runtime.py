@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ..caching import OpenedOnce
 from ..config import EncoderSettings
-from ..dense.encoder import Encoder, Origin
+from ..dense.encoder import Origin
 from ..errors import MachineError
 from ..store.manifest import EncoderInfo
 from ..text import refuse_text
@@ -222,11 +222,11 @@ class SharedEncoders:
         self._settings = settings
         self._opened = OpenedOnce()
 
-    def __call__(self, made_by: EncoderInfo, place: Path) -> Encoder:
+    def __call__(self, made_by: EncoderInfo, place: Path) -> OnnxEncoder:
         """Return the encoder that made an index's vectors. Raises IndexStateError if the model has changed."""
         settings = of_index(made_by, self._settings)
 
-        def open_or_explain() -> Encoder:
+        def open_or_explain() -> OnnxEncoder:
             try:
                 return open_encoder(settings)
             except MachineError as error:

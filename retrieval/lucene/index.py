@@ -10,14 +10,17 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from functools import lru_cache, partial
+from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
+from msgspec.structs import astuple
 from numpy.typing import NDArray
 
+from ..config import BM25Settings
+from ..caching import cache_method
 from ..domain import Filter
 from ..errors import IndexStateError, MachineError, QueryError
 from ..filters import FIELDS, METADATA, days_of, title_tokens, token
@@ -33,22 +36,10 @@ FLAT, TITLE, TEXT, PARTS, FILTERS = "contents", "title", "text", "parts", "filte
 _PASSAGES_AT_ONCE, _CHARACTERS_AT_ONCE = 256, 1 << 20  # the limits of one call that adds passages in Java
 _TOKENS_AT_ONCE = 100_000  # the number of filter tokens to read from Lucene at a time
 _MANY_TIES = "\1"
-_RANKED_EARLY, _UNRANKED = 50_000, 8
-"""Java orders equal scores itself after so many searches of an index of at most so many passages."""
+_RANKED_UP_TO = 50_000  # passages of an index in which Java itself orders equal scores
+_UNRANKED_SEARCHES = 8  # the searches before it does
 _UNREADABLE = "cannot be read ({})", REMEDY
 _Returned = TypeVar("_Returned")
-
-
-class Weights(NamedTuple):
-    """The BM25 parameters of a search."""
-
-    k1: float = 0.9
-    b: float = 0.4
-    title: float = 1.0
-    text: float = 1.0
-
-
-EQUAL_WEIGHTS = Weights()
 
 
 def flat_text(title: str, text: str) -> str:
@@ -147,7 +138,7 @@ class PassageSearcher:
         self._searcher: int = self._java.open(
             self._readers, open_analyzer(analyzer), pack(self._fields), np.asarray(deleted, dtype="<i4").tobytes()
         )
-        self._clauses = lru_cache(maxsize=256)(self._packed_clauses)
+        self._clauses = cache_method(256, self._packed_clauses)
         self._ranked, self._searches = False, 0
         self._ranking = threading.Lock()
 
@@ -156,7 +147,7 @@ class PassageSearcher:
         query: str,
         n: int,
         where: Filter | None = None,
-        weights: Weights = EQUAL_WEIGHTS,
+        weights: BM25Settings = BM25Settings(),  # noqa: B008  it is immutable
         *,
         seconds: float | None = None,
         rows: Rows | None = None,
@@ -169,11 +160,11 @@ class PassageSearcher:
         """
         milliseconds = -1 if seconds is None else max(0, int(seconds * 1000))
         texts, terms = self._java_texts(query), _packed_terms(query)
-        arguments = (*texts, terms, n, *weights, self._clauses(where), _statistics(query), milliseconds)
+        arguments = (*texts, terms, n, *astuple(weights), self._clauses(where), _statistics(query), milliseconds)
         search: Callable[[bool], str | None] = partial(self._java.search, self._searcher, *arguments)
-        if rows is not None and not self._ranked and self.rows <= _RANKED_EARLY:
+        if rows is not None and not self._ranked and self.rows <= _RANKED_UP_TO:
             self._searches += 1
-            if self._searches > _UNRANKED:
+            if self._searches > _UNRANKED_SEARCHES:
                 self._rank(rows)
         ranked = rows is not None and self._ranked
         packed = self._call_java(partial(search, ranked))
@@ -194,9 +185,12 @@ class PassageSearcher:
         """Send Java the docids, once, to order equal scores; sorting a million docids takes a second or two."""
         with self._ranking:
             if not self._ranked:
-                docids = pack(rows.docids, "surrogatepass")
-                numbers = np.asarray(rows.numbers, dtype="<i4").tobytes() if rows.split else b""
-                self._call_java(lambda: self._java.rank(self._searcher, docids, numbers))
+                docids, order = list(rows.docids), list(range(self.rows))
+                if rows.split:
+                    order.sort(key=rows.numbers.__getitem__)
+                order.sort(key=docids.__getitem__, reverse=True)
+                packed = np.array(order, dtype="<i4").tobytes()
+                self._call_java(lambda: self._java.rank(self._searcher, packed))
                 self._ranked = True
 
     def matching(self, where: Filter) -> NDArray[np.bool_]:
@@ -224,9 +218,14 @@ class PassageSearcher:
         terms = sorted(set(terms_of(self._analyzer, [word])[0]))
         return any(count.passages for count in self.term_counts([(field, t) for field in self._fields for t in terms]))
 
-    def term_weights(self, query: str, rows: Sequence[int], weights: Weights) -> list[dict[str, float]]:
+    def term_weights(self, query: str, rows: Sequence[int], weights: BM25Settings) -> list[dict[str, float]]:
         """Return, for each of these passages, the query terms that it contains, each with its part of the score."""
-        arguments = (*self._java_texts(query), *weights, _statistics(query), np.asarray(rows, dtype="<i4").tobytes())
+        arguments = (
+            *self._java_texts(query),
+            *astuple(weights),
+            _statistics(query),
+            np.asarray(rows, dtype="<i4").tobytes(),
+        )
         explained = unpack(self._call_java(lambda: self._java.weights(self._searcher, *arguments)))
         of_rows: list[dict[str, float]] = [{} for _ in rows]
         # A term in several fields appears several times.

@@ -184,15 +184,15 @@ def java_text(text: str) -> str:
     return str(text) if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
-def pack(texts: Sequence[str], surrogates: str = "replace") -> bytes:
-    """Return texts in the format of Java's ``Packed``; ``surrogates`` is the error handler for lone surrogates."""
+def pack(texts: Sequence[str]) -> bytes:
+    """Return texts in the format of Java's ``Packed``; NUL and lone surrogates are replaced."""
     joined = "".join(texts)
-    if "\0" in joined and surrogates == "replace":
+    if "\0" in joined:
         return pack([text.replace("\0", " ") for text in texts])
     if joined.isascii():
         lengths, content = list(map(len, texts)), joined.encode("ascii")
     else:
-        encoded = [text.encode("utf-8", surrogates) for text in texts]
+        encoded = [text.encode("utf-8", "replace") for text in texts]
         lengths, content = list(map(len, encoded)), b"".join(encoded)
     return np.array([len(texts), *lengths], dtype="<i4").tobytes() + content
 

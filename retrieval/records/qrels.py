@@ -6,7 +6,7 @@ import csv
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Self
@@ -39,15 +39,34 @@ _COLUMNS = {
 _WHOLE = re.compile(rb"[+-]?[0-9]{1,20}(?:\.0{1,20})?")
 
 
-class QrelsReader:
-    """A reader of judgements, line by line; ``repeats`` counts the lines that repeat an earlier judgement."""
+def read_qrels(path: Path, note: Callable[[str], None] | None = None) -> Qrels:
+    """Read judgements: TREC's ``qid 0 docid relevance``, or BEIR's three columns; commas and a header are allowed.
 
+    A repeated judgement counts once, and ``note`` receives a message. Raises SourceError at the first line that is not
+    a judgement, or contradicts an earlier one.
+    """
+    reader = _QrelsReader(path)
+    for number, line in lines(path, reader.faults):
+        reader.take(number, line)
+    if note and reader.repeats:
+        note(f"{path}:{reader.first_repeat}: {repeats_note(reader.repeats)}")
+    if not reader.qrels:
+        reader.faults.error(0, "contains no judgements")
+    return reader.qrels
+
+
+def repeats_note(count: int) -> str:
+    """Return a sentence on the number of lines that repeat a judgement."""
+    return f"repeats a judgement; it counts once ({count:,} such {'line' if count == 1 else 'lines'})"
+
+
+class _QrelsReader:
     def __init__(self, path: Path) -> None:
         self.qrels: Qrels = {}
         self.repeats = 0
         self.first_repeat = 0
         self._path = path
-        self._faults = Strict(path)
+        self.faults = Strict(path)
         self._delimiter = ""
         self._any = False
         self._width = 0  # the number of columns of the header, if there is one
@@ -75,7 +94,7 @@ class QrelsReader:
         try:
             qid, docid = name.decode(), document.decode()
         except UnicodeDecodeError:
-            decode_line(number, line, self._faults)
+            decode_line(number, line, self.faults)
             return
         if name != self._before:
             self._judged, self._before = self.qrels.setdefault(qid, {}), name
@@ -83,16 +102,10 @@ class QrelsReader:
             if self._judged[docid] != grade:
                 where = self._first_judged((name, document))
                 what = f"docid {quote_value(docid)} of query {quote_value(qid)} was judged differently {where}"
-                self._faults.error(number, what)
+                self.faults.error(number, what)
             self.repeats += 1
             self.first_repeat = self.first_repeat or number
         self._judged[docid] = grade
-
-    def finish(self) -> Qrels:
-        """Return the judgements. Raises SourceError if there are none."""
-        if not self.qrels:
-            self._faults.error(0, "contains no judgements")
-        return self.qrels
 
     def _fields(self, number: int, line: bytes) -> list[bytes]:
         """Split a line at spaces or, if the first line is a table row, at commas, semicolons or tabs."""
@@ -104,32 +117,32 @@ class QrelsReader:
             text = line.decode("utf-8", "surrogateescape")
             row = next(csv.reader([text], delimiter=self._delimiter, skipinitialspace=True), [])
         except csv.Error:  # a carriage return outside quotes, or a cell of more than 131,072 characters
-            self._faults.error(number, f"is not a row of a table with {self._delimiter!r} between its columns")
+            self.faults.error(number, f"is not a row of a table with {self._delimiter!r} between its columns")
         return [cell.strip().encode("utf-8", "surrogateescape") for cell in row] if any(row) else []
 
     def _grade(self, number: int, fields: list[bytes], line: bytes) -> int | None:
         """Return the grade of a line; None for a header."""
         if self._width not in (0, len(fields)):
-            self._faults.error(number, f"has {len(fields)} columns, but the header has {self._width}")
+            self.faults.error(number, f"has {len(fields)} columns, but the header has {self._width}")
         if len(fields) not in (3, 4):
             is_run = len(fields) == 6 and not _is_json(line)
             hint = "; six columns are a run, not judgements" if is_run else ""
             hint = hint or (unlike_columns(self._path) if not self._any else "")
             layout = "judgements have four (qid 0 docid relevance) or three"
-            self._faults.error(number, f"has {len(fields)} columns, but {layout}{hint}")
+            self.faults.error(number, f"has {len(fields)} columns, but {layout}{hint}")
         text = fields[self._grade_at]
         if not _WHOLE.fullmatch(text):
             if not self._any and _is_name(fields[-1]):
                 self._take_header(number, [column_name(field.decode("utf-8", "replace")) for field in fields])
                 return None
             hint = unlike_columns(self._path) if not self._any and _is_json(line) else ""
-            self._faults.error(number, f"relevance {quote_value(text)} is not a whole number{hint}")
+            self.faults.error(number, f"relevance {quote_value(text)} is not a whole number{hint}")
         grade = int(text.partition(b".")[0])
         if abs(grade) > LARGEST_GRADE:
-            self._faults.error(number, f"relevance {quote_value(text)} is not {GRADES}; scale the grades down")
+            self.faults.error(number, f"relevance {quote_value(text)} is not {GRADES}; scale the grades down")
         for kind, at in (("qid", self._qid_at), ("docid", self._docid_at)):
             if len(fields[at].split()) != 1:
-                self._faults.error(number, f"{kind} {quote_value(fields[at])} is empty or contains white space")
+                self.faults.error(number, f"{kind} {quote_value(fields[at])} is empty or contains white space")
         return grade
 
     def _take_header(self, number: int, names: list[str]) -> None:
@@ -139,13 +152,13 @@ class QrelsReader:
             if place is None:
                 there, known = ", ".join(map(quote_value, names)), ", ".join(_COLUMNS[kind])
                 what = f"is a header without a column for {kind}: it has {there}; known names are {known}"
-                self._faults.error(number, what)
+                self.faults.error(number, what)
         self._qid_at, self._docid_at, self._grade_at = (at[kind] or 0 for kind in _COLUMNS)
 
     def _first_judged(self, ids: tuple[bytes, bytes]) -> str:
         """Return the place of the first line that judges a docid; this reads the file again."""
         if self._path.is_file():  # a pipe cannot be read twice
-            for at, line in lines(self._path, self._faults):
+            for at, line in lines(self._path, self.faults):
                 fields = self._fields(at, line)
                 if len(fields) > 2 and (fields[self._qid_at], fields[self._docid_at]) == ids:
                     return f"on line {at}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, islice
@@ -14,11 +15,12 @@ import numpy as np
 import orjson
 from numpy.typing import ArrayLike
 
-from ..domain import Hit, ScoredDocids
+from ..domain import Hit, Run, ScoredDocids
 from ..errors import QueryError
+from ..files import replacing, writable
 from ..search.order import float32, sort_hits
-from .gzip_files import open_unpacked
-from .lines import Faults, decode_line, quote_value
+from .gzip_files import is_packed, open_unpacked, packing
+from .lines import Faults, Strict, decode_line, lines, quote_value
 from .table_shape import unlike_columns
 
 LARGEST = math.nextafter(2.0**128 - 2.0**103, 0.0)
@@ -37,9 +39,31 @@ class _Last:
     shift: int = 0
 
 
-class RunReader:
-    """A reader of a run, line by line."""
+def read_scores(path: Path, faults: Faults, *, submitted: bool = False) -> ScoreTable:
+    """Read the scores of a run and report faults to ``faults``; leave out lines with errors.
 
+    Only scores decide the order of hits, so gaps in ranks, rising scores and a second run id are only warnings. In a
+    ``submitted`` run they are errors, because a submission must be one run with one order.
+    """
+    reader = _RunReader(path, faults, submitted=submitted)
+    for number, line in lines(path, faults):
+        reader.take(number, line)
+    reader.finish()
+    return reader.table
+
+
+def read_run(path: Path) -> Run:
+    """Read a TREC run in the total order. Raises SourceError at the first faulty or repeated line."""
+    table = read_scores(path, Strict(path))
+    return {qid: rank_docs(docs) for qid, docs in table.items()}
+
+
+def rank_docs(docs: dict[str, float]) -> list[Hit]:
+    """Return the hits of a query by score, then docid, both descending, as trec_eval 10 sorts them."""
+    return sort_hits(Hit(docid, score) for docid, score in docs.items())
+
+
+class _RunReader:
     def __init__(self, path: Path, faults: Faults, *, submitted: bool) -> None:
         self.path = path
         self.faults = faults
@@ -92,7 +116,6 @@ class RunReader:
         last.score, last.name = value, name
 
     def finish(self) -> None:
-        """Report the faults that are counted over all lines, and report a run without results."""
         for reason, (number, count) in self._odd.items():
             self.faults.warning(number, reason.format(count=count))
         if not self.table:
@@ -271,3 +294,16 @@ def encodable(text: str) -> bool:
 @lru_cache(maxsize=4)
 def _ranks(count: int) -> tuple[str, ...]:
     return tuple(f" {rank} " for rank in range(1, count + 1))
+
+
+def write_run(run: Run, path: Path, tag: str) -> None:
+    """Write a TREC run in the order of ``run``. Raises QueryError if an id or the tag cannot be a column."""
+    write_text(path, (run_lines(qid, hits, tag) for qid, hits in run.items()))
+
+
+def write_text(path: Path, pieces: Iterable[str]) -> None:
+    """Write a UTF-8 text file with LF line ends, completely or not at all; pack it if its name ends in ``.gz``."""
+    writable(path)
+    content = b"".join(piece.encode("utf-8") for piece in pieces)
+    with replacing(path) as file, packing(file) if is_packed(path) else nullcontext(file) as target:
+        target.write(content)

@@ -23,7 +23,6 @@ from ..store.manifest import Manifest
 from ..terminal import join_words
 
 if TYPE_CHECKING:
-    from ..search.options import IndexState
     from ..search.snapshot import Snapshot
 
 
@@ -74,9 +73,9 @@ class MissingComponent(NamedTuple):
 class RetrieverKind(Protocol):
     """The interface of a module of this package.
 
-    A module with ``FUSES`` fuses other rankings: it has ``fuse_rankings`` and ``fusion_of``. A module with
-    ``EXPANDS = True`` expands a query by terms of another retriever's hits: it has ``over``, and an index does not list
-    it.
+    A module with ``FUSES`` fuses other rankings: it has ``fusion_of``. A module with ``EXPANDS = True`` expands a query
+    by terms of another retriever's hits, and an index does not list it. Both kinds are opened over the state of an
+    index of one folder or of all shards together.
     ``SETTINGS`` is the class of a module's own settings, a group of the configuration with the module's name.
     """
 
@@ -108,14 +107,8 @@ class RetrieverKind(Protocol):
         scores must not depend on the other passages of the snapshot, because a shard is a snapshot of its own.
         """
 
-    def fuse_rankings(self, ranked: Rankings, config: Config, language: str, *, group: bool) -> Retriever:
-        """Return the fusion of rankings, made in this process or elsewhere, for an index in ``language``."""
-
     def fusion_of(self, query: str, fusion: FusionSettings, language: str) -> FusionSettings:
         """Return the fusion settings for one query in an index in ``language``."""
-
-    def over(self, state: IndexState, config: Config, *, group: bool) -> ExpandingRetriever:
-        """Return the retriever over the state of an index: of one folder, or of all shards together."""
 
 
 class ExpandingRetriever(Retriever, Protocol):

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
-from msgspec.structs import astuple
-
 from ..config import BM25Settings, Config
 from ..deadline import Deadline
 from ..dense.vectors import Mask
 from ..domain import Filter, Hit, ScoredDocids
-from ..lucene.index import PassageSearcher, Ranked, Weights
+from ..lucene.index import PassageSearcher, Ranked
 from ..search.order import first_of_each, hits_of
 from ..store.manifest import LUCENE, Manifest
 from . import MissingComponent, Retriever
@@ -55,7 +53,7 @@ class BM25Retriever(Retriever):
     def __init__(self, snapshot: Snapshot, settings: BM25Settings, *, group: bool) -> None:
         self._searcher: PassageSearcher = snapshot.view(LUCENE)
         self._rows = snapshot.rows
-        self._weights = Weights(*astuple(settings))
+        self._weights = settings
         self._group = group
 
     def search(

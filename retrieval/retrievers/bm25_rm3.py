@@ -25,7 +25,6 @@ from . import Retriever, bm25
 
 if TYPE_CHECKING:
     from ..search.options import IndexState
-    from ..search.snapshot import Snapshot
 
 LABEL = "Sparse, expanded"
 HELP = "the same words and those of the first hits, by BM25 and RM3"
@@ -133,8 +132,5 @@ def _relevance_model(
     return heaviest(model)
 
 
-def open(name: str, snapshot: Snapshot, config: Config, *, group: bool) -> RM3Retriever:
+def open(name: str, snapshot: IndexState, config: Config, *, group: bool) -> RM3Retriever:
     return RM3Retriever(snapshot, config, group=group)
-
-
-over = RM3Retriever

@@ -10,7 +10,6 @@ import numpy as np
 
 from ..config import Config
 from ..deadline import Deadline
-from ..dense.encoder import Encoder
 from ..dense.vectors import VectorIndex, Vectors, unit_vector
 from ..domain import DocumentQuery, Filter, Hit, VectorQuery
 from ..search.collection_statistics import CollectionQuery
@@ -19,6 +18,7 @@ from ..store.manifest import VECTORS, Manifest
 from . import MissingComponent, Retriever
 
 if TYPE_CHECKING:
+    from ..encoders.runtime import OnnxEncoder as Encoder
     from ..search.snapshot import Snapshot
 
 LABEL = "Dense"

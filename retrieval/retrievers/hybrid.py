@@ -16,10 +16,10 @@ from ..languages import unknown_language, written_in
 from ..search.fusion import Ranking, fuse
 from ..search.score_normalizers import AUTO
 from ..store.manifest import Manifest
-from . import MissingComponent, ParallelRankings, Rankings, Retriever, kind, missing
+from . import MissingComponent, Rankings, Retriever, kind, missing
 
 if TYPE_CHECKING:
-    from ..search.snapshot import Snapshot
+    from ..search.options import IndexState
 
 LABEL = "Hybrid"
 HELP = "words and meaning together"
@@ -61,9 +61,9 @@ def rankings(name: str, config: Config) -> tuple[str, ...]:
     return tuple(sorted(weights))
 
 
-def open(name: str, snapshot: Snapshot, config: Config, *, group: bool) -> HybridRetriever:
-    parts = {part: kind(part).open(part, snapshot, config, group=group) for part in rankings(name, config)}
-    return HybridRetriever(ParallelRankings(parts), config, snapshot.manifest.language, group=group)
+def open(name: str, snapshot: IndexState, config: Config, *, group: bool) -> HybridRetriever:
+    ranked = snapshot.rankings(rankings(name, config), config)
+    return HybridRetriever(ranked, config, snapshot.manifest.language, group=group)
 
 
 def fusion_of(query: str, fusion: FusionSettings, language: str) -> FusionSettings:
@@ -108,6 +108,3 @@ class HybridRetriever(Retriever):
 
     def matching(self, query: str) -> Mask | None:
         return self._rankings.matching(query)
-
-
-fuse_rankings = HybridRetriever

@@ -9,10 +9,9 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -27,19 +26,8 @@ from ..records.qrels import JudgedQueries
 from ..store.manifest import VECTORS
 
 TASK = "combine"
+KINDS = ("linear", "trees", "both")  # the kinds of model, the simplest first
 _SPREADS = ("spread of the weights", "spread of the trees")
-
-
-class CombinerModel(Protocol):
-    """A model that scores hits by their features."""
-
-    KIND: ClassVar[str]
-
-    def score(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the score of each row of ``features``, shape (rows, features). Each score depends only on its row."""
-
-    def state(self) -> State:
-        """Return the settings and arrays of the model."""
 
 
 class JudgedFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,11 +63,9 @@ class CombinerManifest(msgspec.Struct, frozen=True, kw_only=True):
     figures: dict[str, Any] = {}
 
 
-@dataclass(eq=False)
-class WeightedSum:
+class WeightedSum(NamedTuple):
     """A weighted sum of standardised features: (feature - ``centre``) / ``scale``."""
 
-    KIND: ClassVar[str] = "linear"
     centre: NDArray[np.float64]
     scale: NDArray[np.float64]
     weights: NDArray[np.float64]
@@ -91,46 +77,24 @@ class WeightedSum:
         scores: NDArray[np.float64] = np.einsum("ij,j->i", standard, self.weights, optimize=False)
         return scores
 
-    def state(self) -> State:
-        """Return the arrays."""
-        return State({}, {"centre": self.centre, "scale": self.scale, "weights": self.weights})
 
+class CombinerModel(NamedTuple):
+    """Weights, trees, or both: then their scores are added, each divided by its spread, so that both count equally."""
 
-@dataclass(eq=False)
-class Boosted:
-    """Gradient-boosted trees: the score is the sum of the values of the leaves that a row reaches."""
-
-    KIND: ClassVar[str] = "trees"
-    trees: Trees
+    weights: WeightedSum | None
+    trees: Trees | None
+    spreads: tuple[float, ...] = ()
 
     def score(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the score of each row."""
-        scores: NDArray[np.float64] = self.trees.leaves(features).sum(axis=1)
-        return scores
+        """Return the score of each row of ``features``, shape (rows, features). Each score depends only on its row."""
+        scores = [self.weights.score(features)] if self.weights else []
+        scores += [self.trees.leaves(features).sum(axis=1)] if self.trees else []
+        return scores[0] / self.spreads[0] + scores[1] / self.spreads[1] if self.spreads else scores[0]
 
     def state(self) -> State:
-        """Return the arrays."""
-        return self.trees.state()
-
-
-@dataclass(eq=False)
-class Averaged:
-    """Weights and trees together: the sum of both scores, each divided by its spread, so that both count equally."""
-
-    KIND: ClassVar[str] = "both"
-    weights: CombinerModel
-    trees: CombinerModel
-    spreads: tuple[float, float]
-
-    def score(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the score of each row."""
-        of_weights, of_trees = self.spreads
-        return self.weights.score(features) / of_weights + self.trees.score(features) / of_trees
-
-    def state(self) -> State:
-        """Return the spreads, and the arrays of both models."""
-        settings = dict(zip(_SPREADS, self.spreads, strict=True))
-        return State(settings, self.weights.state().tensors | self.trees.state().tensors)
+        """Return the spreads and all arrays."""
+        tensors = {name: array for part in self[:2] if part for name, array in part._asdict().items()}
+        return State(dict(zip(_SPREADS, self.spreads, strict=False)), tensors)
 
 
 class Combiner(NamedTuple):
@@ -175,15 +139,12 @@ def load(path: Path) -> Combiner:
 
 
 def _restore(manifest: CombinerManifest, state: State) -> CombinerModel:
-    width = len(manifest.features)
-    if manifest.model == Boosted.KIND:
-        return Boosted(restore_trees(state, width))
-    if manifest.model == WeightedSum.KIND:
-        return _restored_weights(state, width)
-    if manifest.model != Averaged.KIND:
+    if manifest.model not in KINDS:
         raise ValueError(f"{manifest.model} is not a kind of combination")
-    of_weights, of_trees = (number(state, name, lambda value: value > 0) for name in _SPREADS)
-    return Averaged(_restored_weights(state, width), Boosted(restore_trees(state, width)), (of_weights, of_trees))
+    weights = None if manifest.model == "trees" else _restored_weights(state, len(manifest.features))
+    trees = None if manifest.model == "linear" else restore_trees(state, len(manifest.features))
+    spreads = tuple(number(state, name, lambda value: value > 0) for name in _SPREADS if weights and trees)
+    return CombinerModel(weights, trees, spreads)
 
 
 def _restored_weights(state: State, width: int) -> WeightedSum:

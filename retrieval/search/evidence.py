@@ -14,7 +14,6 @@ from .. import stages
 from ..deadline import HIGHLIGHTS, PASSAGES, WRITTEN, Deadline, Unbounded
 from ..domain import Document, Hit, Part, Passage, Span
 from ..lucene.analysis import Highlighter, highlighter, in_time
-from ..store.documents import Stored
 from .options import IndexState
 
 
@@ -172,13 +171,6 @@ def read_passages(state: IndexState, text: str, hits: Sequence[Evidence], limit:
                     passages.append(_passage_answer(hit.metadata, passage, passage.text, marks))
         with_passages.append(msgspec.structs.replace(hit, passages=passages))
     return with_passages
-
-
-def read_texts(state: IndexState, hits: Sequence[Hit], spend: Callable[[int], object]) -> list[Stored]:
-    """Return the passages of hits, in their order; ``spend`` receives the size of each document as it is read."""
-    places = ((hit.docid, hit.passage) for hit in hits)
-    stored = state.read_passages(places, lambda document, _: spend(sys.getsizeof(document.text)))
-    return [stored[hit.docid, hit.passage] for hit in hits]
 
 
 def _highlighter(state: IndexState, text: str, limit: Deadline | None, part: str) -> Highlighter:

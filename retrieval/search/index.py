@@ -5,20 +5,20 @@ The index reads its files through its state, an ``IndexState``.
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 from statistics import pstdev
-from typing import Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
-from msgspec.structs import astuple, replace
+from msgspec.structs import replace
 
 from .. import retrievers, stages
 from ..config import Config, check_group
-from ..dense.encoder import Encoder
 from ..dense.noise import noise_threshold
 from ..dense.vectors import Vectors
 from ..domain import Document, DocumentQuery, FacetCounts, Filter, Hit, Passage, ScoredDocids, Total
@@ -30,11 +30,11 @@ from ..filters import FIELDS, days_of, refuse_texts
 from ..folding import fold
 from ..languages import unknown_language
 from ..lucene.analysis import TermCache, words_of
-from ..lucene.index import Weights, flat_text
+from ..lucene.index import flat_text
 from ..lucene.spelling import admitted_edits, nearest, suspects, words_in
 from ..records.runs import best_documents
 from ..retrievers import ExpandingRetriever, Retriever
-from ..stages import Named, StageContext
+from ..stages import Stage, StageContext
 from ..stages.collapse import NEAR
 from ..stages.rerank import re_ranker
 from ..store.manifest import DOCUMENTS, LUCENE, VECTORS, WORDS, Manifest
@@ -45,7 +45,7 @@ from ..views import view as view_of
 from ..views.vectors import searched_approximately
 from .answer import Answer, Question, answer
 from .counting import check_fields
-from .evidence import Evidence, read_evidences, read_passages, read_texts
+from .evidence import Evidence, read_evidences, read_passages
 from .opening import Opening, open_state
 from .options import (
     DEFAULT_SEARCH,
@@ -59,6 +59,9 @@ from .options import (
     reads_vectors,
 )
 from .snapshot import IndexEncoders
+
+if TYPE_CHECKING:
+    from ..encoders.runtime import OnnxEncoder as Encoder
 
 log = logging.getLogger(__name__)
 _SHARED = ("k", "retriever", "fusion", "profile", "group", "stages")
@@ -122,9 +125,11 @@ class Index:
         self._resolved = lru_cache(maxsize=REMEMBERED)(resolve)
         self._retriever = lru_cache(maxsize=REMEMBERED)(partial(_open_retriever, state, self._resolved))
         self._vectors_alone = lru_cache(maxsize=REMEMBERED)(partial(_vectors_alone, state.manifest, self.settings))
-        self._context = StageContext(self.settings, state.manifest, lambda: state.terms)
+        self._context = StageContext(self.settings, state)
         self._floors: dict[str, tuple[float, float]] = {}
-        self.info = IndexInfo(Path(folder), state.manifest, retrievers.list_retrievers(state.manifest, self.settings))
+        self.info = IndexInfo.of(
+            Path(folder), state.manifest, retrievers.list_retrievers(state.manifest, self.settings)
+        )
 
     @property
     def terms(self) -> TermCache:
@@ -165,9 +170,8 @@ class Index:
         resolved = self._resolved(shared)
         k, texts = resolved.depth(options.offset), resolved.texts(queries)
         if resolved.settings.search.stages:
-            staged, read = self._stages(resolved, options.where), partial(read_texts, self._state)
-            retriever = self._retriever(shared)
-            ranked = stages.search(retriever, staged, resolved, read, queries=texts, k=k, options=options)
+            staged, retriever = self.stages(resolved.settings.search.stages, options.where), self._retriever(shared)
+            ranked = stages.search(retriever, staged, resolved, self._state, queries=texts, k=k, options=options)
         else:
             ranked = self._retriever(shared).search(texts, k, options.where, options.limit)
         return [hits[options.offset :] for hits in ranked] if options.offset else ranked
@@ -181,8 +185,9 @@ class Index:
         k, texts = resolved.depth(options.offset), resolved.texts(queries)
         return self._retriever(shared).columns(texts, k, options.where, options.limit)
 
-    def _stages(self, resolved: ResolvedSearch, where: Filter | None) -> list[Named]:
-        return stages.opened_over(resolved.settings.search.stages, self._state, where, self._context)
+    def stages(self, texts: Sequence[str], where: Filter | None = None) -> dict[str, Stage]:
+        """Return the stages that ``texts`` name, by name. Raises QueryError if one cannot be used."""
+        return stages.open_stages(texts, dataclasses.replace(self._context, where=where))
 
     def count(self, query: str, options: Search = DEFAULT_SEARCH) -> Total:
         """Return the total number of hits of a search."""
@@ -213,8 +218,7 @@ class Index:
             for term in self.terms(word):
                 words.setdefault(term, word)
         places, of_hits = [(hit.docid, hit.passage) for hit in hits], []
-        weights = Weights(*astuple(resolved.settings.bm25))
-        for terms in self._state.term_weights(text, places, weights):
+        for terms in self._state.term_weights(text, places, resolved.settings.bm25):
             of_words: dict[str, float] = defaultdict(float)
             for term, weight in sorted(terms.items()):
                 of_words[words.get(term, term)] += weight
@@ -292,7 +296,7 @@ class Index:
         """Yield the evidence of the hits of each query; hits that are read after the time limit have no highlights."""
         resolved = self.resolve(options)
         read = [(resolved.text(query), hits) for query, hits in ranked]
-        copies = partial(stages.copies_of, self._stages(resolved, options.where))
+        copies = partial(stages.copies_of, self.stages(resolved.settings.search.stages, options.where))
         shown: dict[str, Any] = {"highlight": highlight, "limit": options.limit, "after": options.offset}
         evidences = read_evidences(self._state, read, resolved.retriever, copies, **shown)
         return map(self._with_weak, evidences) if resolved.encodes else evidences
@@ -428,8 +432,8 @@ class Index:
         self.close()
 
 
-open_index = Index
-"""Open an index: the name of the public API."""
+open_index = Searcher = Index
+"""The names of the public API."""
 
 
 def _check_filter(where: Filter, manifest: Manifest) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
@@ -116,58 +115,34 @@ def reads_vectors(views: Iterable[str]) -> bool:
     return any(view.startswith(VECTORS) for view in views)
 
 
-@dataclass(frozen=True, slots=True)
-class IndexInfo:
-    """The description of an open index: its folder, its manifest, and its retrievers, the default first."""
+class IndexInfo(NamedTuple):
+    """The description of an open index: its folder and its name, its manifest, and its retrievers, the default first.
+
+    The later fields are those of the manifest with the same names.
+    """
 
     place: Path
+    name: str
     published: Manifest
     retrievers: tuple[str, ...]
+    id: str
+    documents: int
+    passages: int
+    language: str
+    encoder: EncoderInfo | None
+    encoders: dict[str, EncoderInfo]
+    filter_fields: tuple[str, ...]
+
+    @classmethod
+    def of(cls, place: Path, manifest: Manifest, retrievers: tuple[str, ...]) -> IndexInfo:
+        """Return the description of the index in the folder ``place``."""
+        own = (getattr(manifest, field) for field in cls._fields[4:])
+        return cls(place, place.resolve().name, manifest, retrievers, *own)
 
     def __str__(self) -> str:
         """Describe the index and its retrievers, one line per property, as ``factseek info`` does."""
         lines = [*description(self.place, self.published), ("retrievers", ", ".join(self.retrievers))]
         return "\n".join(f"{name:15} {value}" for name, value in (*lines, *segments(self.published)))
-
-    @property
-    def name(self) -> str:
-        """The name of its folder."""
-        return self.place.resolve().name
-
-    @property
-    def id(self) -> str:
-        """The id of its manifest."""
-        return self.published.id
-
-    @property
-    def documents(self) -> int:
-        """The number of documents, without the deleted ones."""
-        return self.published.documents
-
-    @property
-    def passages(self) -> int:
-        """The number of passages, without those of deleted documents."""
-        return self.published.passages
-
-    @property
-    def language(self) -> str:
-        """The ISO 639-1 code of its documents."""
-        return self.published.language
-
-    @property
-    def encoder(self) -> EncoderInfo | None:
-        """The encoder of its vectors, None if it has no vectors."""
-        return self.published.encoder
-
-    @property
-    def filter_fields(self) -> tuple[str, ...]:
-        """The metadata fields by which documents can be filtered and counted."""
-        return self.published.filter_fields
-
-    @property
-    def encoders(self) -> dict[str, EncoderInfo]:
-        """The encoders of its vectors, by view."""
-        return self.published.encoders
 
 
 def description(index: Path, manifest: Manifest) -> list[tuple[str, str]]:

@@ -7,23 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import accumulate, groupby
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import retrievers, views
 from ..caching import OpenedOnce, cache_method, opened_once
-from ..config import Config
-from ..dense.encoder import Encoder
+from ..config import BM25Settings, Config
 from ..dense.noise import made_up_vectors, nearest_of_segments, noise_similarities
 from ..dense.vectors import Mask, VectorFiles, VectorIndex, Vectors, mean_direction
 from ..domain import Document, FacetCounts, Filter, Passage, Total
 from ..errors import IndexStateError, NotFoundError
 from ..lucene.analysis import Analyzer
-from ..lucene.index import PassageSearcher, Weights
+from ..lucene.index import PassageSearcher
 from ..lucene.jvm import start
 from ..lucene.spelling import WordNearby
 from ..retrievers import ParallelRankings, Rankings, Retriever
@@ -40,7 +39,10 @@ from .counting import both, without
 from .options import CountQuery, ReadNote, ShardState
 from .order import Rows
 
-IndexEncoders = Callable[[EncoderInfo, Path], Encoder]
+if TYPE_CHECKING:
+    from ..encoders.runtime import OnnxEncoder as Encoder
+
+IndexEncoders = Callable[[EncoderInfo, Path], "Encoder"]
 """A function that opens an encoder, from its description in a manifest and the folder of the index."""
 MASKS = 16
 """The number of filters whose rows stay in memory, a byte per row: finding the rows takes longer than a search."""
@@ -88,11 +90,9 @@ class Snapshot:
         self._opened = OpenedOnce()
         self._matches: dict[tuple[object, ...], Mask | None] = {}
         # A name in the news that the index lacks appears in many queries, so cache the answer.
-        self._unwritten = lru_cache(maxsize=REMEMBERED)(
-            lambda word: not self._words.holds(word) and not self._lucene.holds(word) and bool(self.terms(word))
-        )
-        self._is_held = lru_cache(maxsize=REMEMBERED)(lambda word: self._lucene.holds(word))  # noqa: PLW0108  opened late
-        self._near = lru_cache(maxsize=REMEMBERED_NEAR)(lambda word, edits: tuple(self._words.near(word, edits)))
+        self._unwritten = cache_method(REMEMBERED, self._is_unwritten)
+        self._is_held = cache_method(REMEMBERED, self._is_indexed)
+        self._near = cache_method(REMEMBERED_NEAR, self._stored_near)
 
     @opened_once
     def encoder_of(self, view: str) -> Encoder:
@@ -276,13 +276,22 @@ class Snapshot:
         """Return, for each term, the number of passages that contain it and the number of its occurrences."""
         return self._lucene.term_counts(terms)
 
-    def term_weights(self, text: str, places: Sequence[Place], weights: Weights) -> list[dict[str, float]]:
+    def term_weights(self, text: str, places: Sequence[Place], weights: BM25Settings) -> list[dict[str, float]]:
         """Return, for each passage, the terms of a text that it contains, each with its part of the score."""
         return self._lucene.term_weights(text, self._rows_at(places), weights)
 
     def find_unwritten(self, words: Sequence[str]) -> list[str]:
         """Return those of the lower-case ``words`` of which the index contains no form."""
         return list(filter(self._unwritten, words))
+
+    def _is_unwritten(self, word: str) -> bool:
+        return not self._words.holds(word) and not self._lucene.holds(word) and bool(self.terms(word))
+
+    def _is_indexed(self, word: str) -> bool:
+        return self._lucene.holds(word)
+
+    def _stored_near(self, word: str, edits: int) -> Sequence[WordNearby]:
+        return tuple(self._words.near(word, edits))
 
     def words_near(self, word: str, edits: int) -> Sequence[WordNearby]:
         """Return the words of the index within ``edits`` edits of a word."""

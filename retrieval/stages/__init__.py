@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec.structs import replace
 
@@ -17,13 +18,11 @@ from ..config import Config
 from ..deadline import CutOffError, Deadline, Unbounded
 from ..domain import Filter, Hit, Part
 from ..errors import QueryError
-from ..lucene.analysis import TermCache
 from ..plugins import Plugins
 from ..retrievers import Retriever
 from ..search.options import IndexState, ResolvedSearch, Search
 from ..search.order import float32, scores_below, sort_hits
 from ..store.documents import Stored
-from ..store.manifest import Manifest
 
 if TYPE_CHECKING:
     from ..search.evidence import Copies
@@ -34,20 +33,19 @@ Texts = Callable[[Sequence[Hit]], list[Stored]]
 
 @dataclass(frozen=True, slots=True)
 class StageContext:
-    """The settings, manifest and terms for stages, and the objects that stay open until the index is closed."""
+    """The settings and state of an index, the filter of a search, and objects that stay open with the index."""
 
     settings: Config
-    manifest: Manifest
-    terms: Callable[[], TermCache]
+    state: IndexState
+    where: Filter | None = None
     opened: OpenedOnce = field(default_factory=OpenedOnce)
 
 
 class Stage(Protocol):
     """One step after retrieval. Its first hits are the same for any number of requested hits.
 
-    A stage that reads more of an index than the passages of hits also has ``over(state, where)``, which returns the
-    stage over an index under the filter of the search. A stage that groups near-duplicates under the hit that it keeps
-    also has ``copies(hits)``, which returns :class:`Copies` for each remaining hit.
+    A stage that groups near-duplicates under the hit that it keeps also has ``copies(hits)``, which returns
+    :class:`Copies` for each remaining hit.
     """
 
     @property
@@ -80,13 +78,6 @@ class StageKind(Protocol):
         """Return the stage of ``NAME=VALUE``; ``""`` is the default value. Raises QueryError if it cannot be used."""
 
 
-class Named(NamedTuple):
-    """A stage and its name; the parts that the stage adds to hits have this name."""
-
-    name: str
-    stage: Stage
-
-
 KINDS: Plugins[StageKind] = Plugins(__name__, QueryError, "stage", "the stages are", joint="_")
 
 
@@ -108,20 +99,14 @@ def open_stages(texts: Sequence[str], context: StageContext) -> dict[str, Stage]
             raise QueryError(f"the stage {name} is given twice")
         stages[name] = kind.open(value, context)
         lacking: Mapping[str, str] = getattr(kind, "VIEWS", {})
-        for view in lacking.keys() - context.manifest.views.keys():
+        for view in lacking.keys() - context.state.manifest.views.keys():
             raise QueryError(f"this index does not support the stage {name}: {lacking[view]}")
     return stages
 
 
-def opened_over(texts: Sequence[str], state: IndexState, where: Filter | None, context: StageContext) -> list[Named]:
-    """Return the stages that ``texts`` name, in this order, over an index and under the filter of a search."""
-    named = open_stages(texts, context).items()
-    return [Named(name, stage.over(state, where) if hasattr(stage, "over") else stage) for name, stage in named]
-
-
-def copies_of(stages: Sequence[Named], hits: Sequence[Hit]) -> list[Copies] | None:
+def copies_of(stages: Mapping[str, Stage], hits: Sequence[Hit]) -> list[Copies] | None:
     """Return the near-duplicates grouped under each hit; None if no stage groups hits."""
-    return next((stage.copies(hits) for _, stage in stages if hasattr(stage, "copies")), None)
+    return next((stage.copies(hits) for stage in stages.values() if hasattr(stage, "copies")), None)
 
 
 def with_part(hit: Hit, stage: str, rank: int, score: float, gave: float = 0.0) -> Hit:
@@ -145,15 +130,18 @@ def rescore_hits(stage: str, hits: Sequence[Hit], scores: Sequence[float]) -> li
     return ranked + _placed_below(rest, stage, len(ranked), below)
 
 
-Reading = Callable[..., list[Stored]]
-"""A function that reads the passages of hits; its argument ``spend`` receives the size of each document."""
+def read_texts(state: IndexState, hits: Sequence[Hit], spend: Callable[[int], object]) -> list[Stored]:
+    """Return the passages of hits, in their order; ``spend`` receives the size of each document as it is read."""
+    places = ((hit.docid, hit.passage) for hit in hits)
+    stored = state.read_passages(places, lambda document, _: spend(sys.getsizeof(document.text)))
+    return [stored[hit.docid, hit.passage] for hit in hits]
 
 
 def search(
     retriever: Retriever,
-    staged: Sequence[Named],
+    staged: Mapping[str, Stage],
     resolved: ResolvedSearch,
-    reading: Reading,
+    state: IndexState,
     *,
     queries: Sequence[str],
     k: int,
@@ -161,7 +149,7 @@ def search(
 ) -> list[list[Hit]]:
     """Return the first ``k`` hits of each query after the stages. Raises CutOffError if nothing was found in time."""
     most, first = resolved.settings.search.max_k, k
-    for _, stage in reversed(staged):
+    for stage in reversed(list(staged.values())):
         first = max(stage.depth(first), stage.window or 0)
     first = min(first, most)
 
@@ -173,7 +161,7 @@ def search(
             memory.spend(size)
             sizes.append(size)
 
-        read, short = partial(reading, spend=spend), [False] * len(ranked)
+        read, short = partial(read_texts, state, spend=spend), [False] * len(ranked)
         left = [
             [
                 hit if hit.parts else with_part(hit, resolved.retriever, rank, hit.score, hit.score)
@@ -182,7 +170,7 @@ def search(
             for hits in ranked
         ]
         try:
-            for name, stage in staged:
+            for name, stage in staged.items():
                 window, before = stage.window, left
                 left = stage.apply(texts, [hits[:window] for hits in before], read, options.limit)
                 if window is not None:

@@ -7,15 +7,13 @@ depends on better hits only, so a shorter list is the beginning of a longer one.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Self
 
 import numpy as np
 
 from ..deadline import Deadline
-from ..domain import Filter, Hit
+from ..domain import Hit
 from ..errors import QueryError
 from ..search.evidence import Copies
-from ..search.options import IndexState
 from ..store.manifest import SIGNATURES
 from ..store.signatures import WORDS, Signatures, disagreements, most_disagreements
 from . import StageContext, Texts, with_part
@@ -35,7 +33,7 @@ MOST_NAMED = 100  # the maximum number of near-duplicates' docids to list; the c
 def open(value: str, context: StageContext) -> Collapse:
     if value not in ("", "near"):
         raise QueryError(f"collapse={value[:20]}: near is the only value", remedy="use collapse=near")
-    return Collapse()
+    return Collapse(context)
 
 
 class Collapse:
@@ -44,9 +42,8 @@ class Collapse:
     window = None
     _most = most_disagreements(NEAR)
 
-    def over(self, state: IndexState, where: Filter | None) -> Self:
-        self._state, self._where = state, where
-        return self
+    def __init__(self, context: StageContext) -> None:
+        self._state, self._where = context.state, context.where
 
     def depth(self, k: int) -> int:
         return 2 * k

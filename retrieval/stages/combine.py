@@ -12,11 +12,10 @@ import msgspec
 
 from ..config import Settings, anchored_path
 from ..deadline import Deadline
-from ..domain import Filter, Hit
+from ..domain import Hit
 from ..errors import QueryError
 from ..lucene.analysis import query_terms
 from ..search.combiner import Combiner, load, matrix, views_of
-from ..search.options import IndexState
 from . import StageContext, Texts, rescore_hits
 
 LABEL = "Combine"
@@ -51,10 +50,6 @@ class Combine:
     def __init__(self, context: StageContext) -> None:
         self._context = context
 
-    def over(self, state: IndexState, where: Filter | None) -> Self:
-        self._state = state
-        return self
-
     @property
     def window(self) -> int:
         return self._combiner().manifest.depth
@@ -73,10 +68,10 @@ class Combine:
         depth, rankings = combiner.manifest.depth, combiner.manifest.rankings
         scored = [hit for ranked in hits for hit in ranked[:depth]]
         stored, start = iter(texts(scored)), 0
-        places, there = [(hit.docid, hit.passage) for hit in scored], self._context.manifest.views
+        places, there = [(hit.docid, hit.passage) for hit in scored], self._context.state.manifest.views
         views = [view for view in views_of(rankings).values() if view in there]
-        vectors = {view: self._state.passage_vectors(places, view) for view in views}
-        terms = self._context.terms()
+        vectors = {view: self._context.state.passage_vectors(places, view) for view in views}
+        terms = self._context.state.terms
         ranked_anew = []
         for query, ranked in zip(queries, hits, strict=True):
             first = ranked[:depth]

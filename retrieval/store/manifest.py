@@ -17,16 +17,18 @@ from datetime import UTC, datetime
 from functools import cache
 from os.path import isfile
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
 from ... import __version__
-from ..dense.encoder import Encoder
 from ..errors import IndexStateError, QueryError
 from ..files import open_regular, read_regular, sample, sha256, write_atomically
 from ..filters import field_names
 from ..lucene.analysis import ANALYZERS
+
+if TYPE_CHECKING:
+    from ..encoders.runtime import OnnxEncoder as Encoder
 
 LAYOUT = 4
 NAME = "manifest.json"

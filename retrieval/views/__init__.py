@@ -2,10 +2,7 @@
 
 The manifest names the views of an index and describes each. ``vectors`` is a view of the kind ``vectors``, and so is
 ``vectors:multilingual``: the part after the colon distinguishes views of one kind. Each module of this package is a
-kind. It has two functions::
-
-    describe(name, config, encoders) -> dict | None   its description in the manifest of a new index; None: no view
-    view(name, manifest) -> View                      the view of this name in an index
+kind, and its class :class:`View` is called ``view``.
 
 The folder of a segment is written once. The documents are written first, together with every view that is written
 passage by passage. When these are durable, the other views follow. No other code needs to distinguish these two groups
@@ -16,13 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..config import Config
-from ..dense.encoder import Encoder
 from ..domain import Document, Span
 from ..errors import IndexStateError
 from ..plugins import Plugins
@@ -30,7 +26,10 @@ from ..store.documents import SegmentDocuments
 from ..store.index_folder import IndexFolder
 from ..store.manifest import DOCUMENTS, EncoderInfo, Manifest, SegmentInfo
 
-Encoders = Callable[[str, EncoderInfo | None], Encoder]
+if TYPE_CHECKING:
+    from ..encoders.runtime import OnnxEncoder as Encoder
+
+Encoders = Callable[[str, EncoderInfo | None], "Encoder"]
 """A function that returns a view's encoder, opened on first use: the one that made its vectors, else the configured."""
 
 
@@ -90,6 +89,7 @@ class PassageSink(Protocol):
 
     def abandon(self) -> None:
         """Close without keeping anything."""
+        return
 
 
 class Check(NamedTuple):
@@ -106,6 +106,11 @@ class View(Protocol):
 
     def __init__(self, name: str, manifest: Manifest) -> None:
         self.name = name
+
+    @classmethod
+    def describe(cls, name: str, config: Config, encoders: Encoders) -> dict[str, Any] | None:
+        """Return the description of the view in the manifest of a new index; None if the index has no such view."""
+        return {}
 
     @property
     def carried(self) -> tuple[str, ...]:
@@ -142,11 +147,7 @@ class View(Protocol):
 class ViewKind(Protocol):
     """The interface of a module of this package."""
 
-    def describe(self, name: str, config: Config, encoders: Encoders) -> dict[str, Any] | None:
-        """Return the description of the view in the manifest of a new index; None if the index has no such view."""
-
-    def view(self, name: str, manifest: Manifest) -> View:
-        """Return the view of this name in the index that ``manifest`` describes."""
+    view: type[View]
 
 
 _KINDS: Plugins[ViewKind] = Plugins(__name__, IndexStateError, "kind of view", "this factseek has")
@@ -170,7 +171,7 @@ def descriptions(
 ) -> Mapping[str, dict[str, Any]]:
     """Return the descriptions of a new index's views by name: each kind that is not in ``without``, and ``further``."""
     names = [kind for kind in kinds() if kind not in without] + list(further)
-    described = {name: _kind(name).describe(name, config, encoders) for name in sorted(names)}
+    described = {name: _kind(name).view.describe(name, config, encoders) for name in sorted(names)}
     return {name: description for name, description in described.items() if description is not None}
 
 

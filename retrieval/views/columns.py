@@ -15,7 +15,6 @@ from contextlib import closing, contextmanager
 from functools import cache, partial
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -28,14 +27,10 @@ from ..filters import last_day, metadata_values
 from ..store.columns import KIND, NO_VALUE, SINGLE, Column, DocumentColumns, SegmentDocids
 from ..store.integrity import REMEDY, damage_reported, map_file
 from ..store.manifest import Manifest, SegmentInfo
-from . import Check, Encoders, OpenSegment, PassageSink, SegmentPlace, Tools, View
+from . import Check, OpenSegment, PassageSink, SegmentPlace, Tools, View
 
 DOCIDS, VALUES = "docids.bin", "values.msgpack"
 _decode = msgspec.msgpack.Decoder(dict[str, Column]).decode
-
-
-def describe(name: str, config: Config, encoders: Encoders) -> dict[str, Any] | None:
-    return {}
 
 
 class ColumnsView(View):
@@ -105,9 +100,6 @@ class _ColumnSink(PassageSink):
     def finish(self) -> None:
         for name, content in self.contents().items():
             (self._folder / name).write_bytes(content)
-
-    def abandon(self) -> None:
-        return
 
     def contents(self) -> dict[str, bytes]:
         """Return the content of each file of the view."""

@@ -17,15 +17,15 @@ from ..store.manifest import FILTER_FIELDS, LUCENE, Manifest
 from . import Check, Encoders, OpenSegment, PassageSink, SegmentPlace, Tools, View
 
 
-def describe(name: str, config: Config, encoders: Encoders) -> dict[str, Any] | None:
-    declared = field_names(config.index.filter_fields)
-    phrases: dict[str, Any] = {"phrases": True} if config.index.phrases else {}
-    parts = {} if config.index.parts == "auto" else {"parts": config.index.parts == "always"}
-    return phrases | parts | ({FILTER_FIELDS: list(declared)} if declared else {})
-
-
 class LuceneView(View):
     """Lucene's index of the passages."""
+
+    @classmethod
+    def describe(cls, name: str, config: Config, encoders: Encoders) -> dict[str, Any] | None:
+        declared = field_names(config.index.filter_fields)
+        phrases: dict[str, Any] = {"phrases": True} if config.index.phrases else {}
+        parts = {} if config.index.parts == "auto" else {"parts": config.index.parts == "always"}
+        return phrases | parts | ({FILTER_FIELDS: list(declared)} if declared else {})
 
     def owns(self, file: str) -> bool:
         return file.startswith(f"{LUCENE}/")

@@ -26,12 +26,12 @@ FILE = "signatures.u64"
 SCANNED_AT_ONCE = 4_096  # the number of signatures to compare together: they fit in the processor's cache
 
 
-def describe(name: str, config: Config, encoders: Encoders) -> dict[str, Any] | None:
-    return {} if config.index.signatures else None
-
-
 class SignaturesView(View):
     """The signatures of the passages, in the order of their rows."""
+
+    @classmethod
+    def describe(cls, name: str, config: Config, encoders: Encoders) -> dict[str, Any] | None:
+        return {} if config.index.signatures else None
 
     def owns(self, file: str) -> bool:
         return file == FILE

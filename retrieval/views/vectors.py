@@ -37,11 +37,6 @@ ENCODED_AT_ONCE = 256  # the number of passages to encode and write together: an
 COPIED_AT_ONCE = 4_096
 
 
-def describe(name: str, config: Config, encoders: Encoders) -> dict[str, Any] | None:
-    description: dict[str, Any] = msgspec.to_builtins(EncoderInfo.of(encoders(name, None)))
-    return description
-
-
 def searched_approximately(name: str, manifest: Manifest, settings: DenseSettings) -> bool:
     """Return whether a search of this view uses the approximate index of at least one segment."""
     ann = VectorFiles.for_variant(name.partition(":")[2]).ann
@@ -50,6 +45,11 @@ def searched_approximately(name: str, manifest: Manifest, settings: DenseSetting
 
 class VectorsView(View):
     """The vectors of one encoder and, for a segment that is large enough, their approximate index."""
+
+    @classmethod
+    def describe(cls, name: str, config: Config, encoders: Encoders) -> dict[str, Any] | None:
+        description: dict[str, Any] = msgspec.to_builtins(EncoderInfo.of(encoders(name, None)))
+        return description
 
     def __init__(self, name: str, manifest: Manifest) -> None:
         super().__init__(name, manifest)

@@ -31,12 +31,12 @@ _BYTES_A_LETTER = 4  # at most, in UTF-8
 _MOST_COUNTED = 2**32 - 1
 
 
-def describe(name: str, config: Config, encoders: Encoders) -> dict[str, Any] | None:
-    return {} if config.index.words else None
-
-
 class WordsView(View):
     """The words of the documents of a segment."""
+
+    @classmethod
+    def describe(cls, name: str, config: Config, encoders: Encoders) -> dict[str, Any] | None:
+        return {} if config.index.words else None
 
     def owns(self, file: str) -> bool:
         return file in (TEXT, NUMBERS)
@@ -74,11 +74,8 @@ class SegmentWords(NamedTuple):
 
     def near(self, word: str, edits: int) -> Iterator[WordNearby]:
         """Yield the words within ``edits`` edits of a word."""
-        chosen, places, bits = (
-            possible(self.masks, word, edits),
-            np.frombuffer(self.places, "<u8"),
-            np.uint64(_COUNT_BITS),
-        )
+        chosen, bits = possible(self.masks, word, edits), np.uint64(_COUNT_BITS)
+        places = np.frombuffer(self.places, "<u8")
         starts, frequencies = places[chosen] >> bits, places[chosen] & np.uint64(_MOST_COUNTED)
         following = places[np.minimum(chosen + 1, len(places) - 1)] >> bits
         ends = np.where(chosen + 1 < len(places), following, np.uint64(len(self.text)))
@@ -122,9 +119,6 @@ class _WordSink(PassageSink):
         text, numbers = _pack(self._counter)
         (self._folder / TEXT).write_bytes(text)
         (self._folder / NUMBERS).write_bytes(numbers)
-
-    def abandon(self) -> None:
-        self._counter = WordCounter()
 
 
 def _pack(counter: WordCounter) -> tuple[bytes, bytes]:

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import base64
 from types import MappingProxyType
-from typing import Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 import numpy as np
 from msgspec import UnsetType
 
 from ...retrieval.config import Positive
-from ...retrieval.dense.encoder import Encoder
 from ...retrieval.errors import NotFoundError
 from ...retrieval.search.evidence import AnswerPart
 from ..errors import BadInput, Problem, RefusedError
@@ -23,6 +22,9 @@ from ..schemas import ForeignFields, says
 from ..search import TimedOutError, limit_of
 from . import Adapter, configured_index
 from ._shared import EXAMPLE, check_count
+
+if TYPE_CHECKING:
+    from ...retrieval.encoders.runtime import OnnxEncoder as Encoder
 
 _QUERY = ":query"
 _AT_ONCE = 16  # the number of texts to encode between two checks of the time limit

@@ -86,7 +86,7 @@ def box_of(state: PageState) -> dict[str, Any]:
 def _answers(served: ServedIndex, stage: str) -> bool:
     index = served.index
     try:
-        stages.open_stages([stage], stages.StageContext(index.settings, index.info.published, lambda: index.terms))
+        index.stages([stage])
     except FactseekError:
         return False
     return True

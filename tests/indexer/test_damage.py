@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -12,7 +13,6 @@ from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.deletion import delete
 from factseek.indexer.export import export
 from factseek.indexer.verification import repair, verify
-from factseek.retrieval.dense.encoder import Encoder
 from factseek.retrieval.domain import Filter
 from factseek.retrieval.errors import IndexStateError
 from factseek.retrieval.search.index import Index, Search
@@ -122,7 +122,7 @@ def alike(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def open_view(folder: Path, view: str) -> None:
-    def encoder(*_: object) -> Encoder:
+    def encoder(*_: object) -> NoReturn:
         raise AssertionError("nothing is to be encoded")
 
     with closing(Snapshot(folder, CONFIG, encoder)) as snapshot:

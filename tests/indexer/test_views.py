@@ -30,14 +30,6 @@ from factseek.retrieval.views import Check, PassageSink, View
 COPIED = []
 
 
-def describe(name, config, encoders):
-    return {"letters": 1}
-
-
-def view(name, manifest):
-    return Initials(name, manifest.views[name]["letters"])
-
-
 class Sink(PassageSink):
     def __init__(self, path, letters):
         self._path, self._letters, self._lines = path, letters, []
@@ -53,8 +45,12 @@ class Sink(PassageSink):
 
 
 class Initials(View):
-    def __init__(self, name, letters):
-        self.name, self._letters = name, letters
+    def __init__(self, name, manifest):
+        self.name, self._letters = name, manifest.views[name]["letters"]
+
+    @classmethod
+    def describe(cls, name, config, encoders):
+        return {"letters": 1}
 
     carried = ("lengths.json",)
 
@@ -97,6 +93,9 @@ class Initials(View):
                 json.loads((segment.folder / "lengths.json").read_text()),
             )
         ]
+
+
+view = Initials
 '''
 
 

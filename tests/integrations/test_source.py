@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from factseek import Filter, Search, Searcher
-from factseek.integrations._source import EvidenceSource, SearchChoices, open_source
+from factseek.integrations._source import SearchChoices, open_source
 from factseek.retrieval.errors import FactseekError, IndexStateError, MachineError, NotFoundError, QueryError
 from tests.integrations.conftest import QUERY
 
@@ -19,7 +20,7 @@ QUERIES = [QUERY, "?!", "Pluto is a planet", QUERY, "half of \ud83d a planet"]
 
 
 @pytest.fixture
-def source(index: str) -> Iterator[EvidenceSource]:
+def source(index: str) -> Iterator[Any]:
     opened = open_source(index)
     yield opened
     opened.close()
@@ -37,7 +38,7 @@ def source(index: str) -> Iterator[EvidenceSource]:
         (SearchChoices(profile="tweet", stages=["per_source=1"]), Search(profile="tweet", stages=("per_source=1",))),
     ],
 )
-def test_it_answers_the_same(source: EvidenceSource, searcher: Searcher, choices: SearchChoices, asked: Search) -> None:
+def test_it_answers_the_same(source: Any, searcher: Searcher, choices: SearchChoices, asked: Search) -> None:
     expected = [searcher.search([query], asked)[0] if query != "?!" else [] for query in QUERIES]
     rankings = source.columns(QUERIES, choices)
     assert [ranking.docids for ranking in rankings] == [[hit.docid for hit in hits] for hits in expected]
@@ -61,7 +62,7 @@ def test_it_answers_the_same(source: EvidenceSource, searcher: Searcher, choices
         (SearchChoices(k=20_000), "20000"),
     ],
 )
-def test_what_makes_no_sense_is_a_query_error(source: EvidenceSource, choices: SearchChoices, message: str) -> None:
+def test_what_makes_no_sense_is_a_query_error(source: Any, choices: SearchChoices, message: str) -> None:
     for ask in (source.passages, source.columns):
         with pytest.raises(QueryError, match=message):
             ask([QUERY], choices)

@@ -9,7 +9,7 @@ from factseek.claims.checkworthiness import rankers
 from factseek.retrieval import retrievers, stages
 from factseek.retrieval.config import plugin_settings
 from factseek.retrieval.errors import ConfigError
-from factseek.settings import Config, load, read
+from factseek.settings import Config, read, read_config
 
 
 def test_the_documented_defaults_are_the_defaults(root: Path) -> None:
@@ -74,22 +74,22 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.usefixtures("here")
 def test_where_the_configuration_comes_from(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert load() == Config()
+    assert read_config() == Config()
     Path("config.yaml").write_text("search: {k: 3}", "utf-8")
-    assert load().search.k == 3
+    assert read_config().search.k == 3
     Path("other.yaml").write_text("search: {k: 4}", "utf-8")
     monkeypatch.setenv("FACTSEEK_CONFIG", "other.yaml")
-    assert load().search.k == 4
+    assert read_config().search.k == 4
     Path("third.yaml").write_text("bm25:\nsearch: {k: 5}", "utf-8")
-    assert load("third.yaml").search.k == 5
+    assert read_config("third.yaml").search.k == 5
     with pytest.raises(ConfigError, match=r"^no\.yaml: there is no such configuration file$"):
-        load("no.yaml")
+        read_config("no.yaml")
     monkeypatch.setenv("FACTSEEK_CONFIG", "no.yaml")
     with pytest.raises(ConfigError, match=r"^no\.yaml: there is no such configuration file \(from FACTSEEK_CONFIG\)$"):
-        load()
+        read_config()
     monkeypatch.setenv("FACTSEEK_CONFIG", "")
     Path("factseek.yaml").write_text("search: {k: 6}", "utf-8")
-    assert load().search.k == 6
+    assert read_config().search.k == 6
 
 
 @pytest.mark.parametrize(
@@ -105,11 +105,11 @@ def test_where_the_configuration_comes_from(monkeypatch: pytest.MonkeyPatch) -> 
 )
 def test_a_config_yaml_of_another_program_is_passed(here: Path, capsys: pytest.CaptureFixture[str], text: str) -> None:
     here.write_text(text, "utf-8")
-    assert load() == Config()
+    assert read_config() == Config()
     note = "config.yaml is ignored: it has no settings of factseek; write yours to factseek.yaml\n"
     assert capsys.readouterr() == ("", note)
     with pytest.raises(ConfigError, match=r"^config\.yaml"):
-        load("config.yaml")  # named, it is meant
+        read_config("config.yaml")  # named, it is meant
 
 
 @pytest.mark.parametrize(
@@ -119,4 +119,4 @@ def test_a_config_yaml_of_another_program_is_passed(here: Path, capsys: pytest.C
 def test_what_is_wrong_with_a_config_yaml_of_ours_is_said(here: Path, text: str) -> None:
     here.write_text(text, "utf-8")
     with pytest.raises(ConfigError, match=r"^config\.yaml"):
-        load()
+        read_config()

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from factseek.retrieval.domain import Hit
 from factseek.retrieval.errors import QueryError, SourceError
 from factseek.retrieval.records.lines import MAX_LINE
-from factseek.retrieval.records.trec import read_qrels, read_run, read_scores, write_run
+from factseek.retrieval.records.qrels import read_qrels
+from factseek.retrieval.records.runs import read_run, read_scores, write_run
 
 
 class Noted:

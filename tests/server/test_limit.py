@@ -10,8 +10,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from factseek.retrieval.deadline import Deadline
-from factseek.retrieval.dense.encoder import Encoder
-from factseek.retrieval.encoders.runtime import open_encoder
+from factseek.retrieval.encoders.runtime import OnnxEncoder, open_encoder
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
 from factseek.server.app import create_app
@@ -25,7 +24,7 @@ CUT_OFF = {"bm25": "complete", "dense": "cut off"}
 
 
 class Stuck:
-    def __init__(self, encoder: Encoder) -> None:
+    def __init__(self, encoder: OnnxEncoder) -> None:
         self._encoder = encoder
         self.free = threading.Event()
 

@@ -108,9 +108,9 @@ public final class PassageSearcher implements Closeable {
         return Handles.keep(new PassageSearcher(joined, opened, new Packed(fields), deleted));
     }
 
-    /** Order passages of equal scores by docid and, if numbers (int32) are given, by the passage's number. */
-    public static void rank(long searcher, byte[] docids, byte[] numbers) {
-        Handles.get(searcher, PassageSearcher.class).ranks = new Ranks(new Packed(docids), numbers);
+    /** Order passages of equal scores as these rows (int32). */
+    public static void rank(long searcher, byte[] order) {
+        Handles.get(searcher, PassageSearcher.class).ranks = new Ranks(order);
     }
 
     /**
@@ -147,7 +147,7 @@ public final class PassageSearcher implements Closeable {
         return lucene.timedOut() ? null : found.written();
     }
 
-    /** Return one bit per passage: whether it passes the clauses, of which there is one at least, and is not deleted. */
+    /** Return one bit per passage: whether it passes the clauses, at least one, and is not deleted. */
     public static String passing(long searcher, byte[] clauses) throws IOException {
         PassageSearcher own = Handles.get(searcher, PassageSearcher.class);
         return written(own.admitted(clauses, new IndexSearcher(own.reader)));
@@ -193,7 +193,8 @@ public final class PassageSearcher implements Closeable {
             int row = wanted.getInt(), before = found.size();
             addWeights(Integer.toString(at), lucene.explain(query, row), found);
             for (String term : inside) {
-                if (!found.subList(before, found.size()).contains(term) && lucene.explain(own.holding(term), row).isMatch())
+                boolean known = found.subList(before, found.size()).contains(term);
+                if (!known && lucene.explain(own.holding(term), row).isMatch())
                     found.addAll(List.of(Integer.toString(at), term, Float.toString(OF_A_PART)));
             }
         }

@@ -13,9 +13,10 @@ import org.apache.lucene.util.LongHeap;
 /**
  * Collects the n best admitted passages by score descending, then by rank ascending. Without ranks it orders equal
  * scores by row. It then also keeps up to MOST_TIES further passages that tie with the last, and Python orders them.
- * Making ranks is worthwhile only if there are more ties, or if many searches of a small index follow. A passage is one number: the bits of its score, which is
- * never negative, above the complement of its rank or row. So the worst passage leaves the heap first, and blocks
- * below its score are skipped.
+ * Making ranks is worthwhile only if there are more ties, or if many searches of a small index follow.
+ *
+ * A passage is one number: the bits of its score, which is never negative, above the complement of its rank or row. So
+ * the worst passage leaves the heap first, and blocks below its score are skipped.
  */
 final class TopPassages implements Collector {
     private static final int MOST_TIES = 1_000;

@@ -16,7 +16,7 @@ from factseek.eval.learn.combiner import Pool, fit_trees
 from factseek.eval.learn.examples import grouped_folds
 from factseek.retrieval.files import sha256
 from factseek.retrieval.records.model_file import restore_trees
-from factseek.retrieval.search.combiner import WeightedSum, load
+from factseek.retrieval.search.combiner import CombinerModel, load
 from tests.conftest import overriding
 
 Command = Callable[..., tuple[int, str, str]]
@@ -75,9 +75,9 @@ def test_what_is_remembered_of_a_query_does_not_teach_that_query() -> None:
         for at, qid in enumerate(qrels)
     ]
     learned = training.learn(pools, qrels, training.CombinerRequest(files=(), remembers=True))["linear"]
-    assert isinstance(learned.model, WeightedSum)
-    assert learned.model.weights[:3].any()
-    assert not learned.model.weights[3:].any()
+    assert learned.model.trees is None
+    assert learned.model.weights.weights[:3].any()
+    assert not learned.model.weights.weights[3:].any()
     assert training.measure_model(pools, qrels, "AP", learned).shape == (6,)
 
 
@@ -144,8 +144,9 @@ def test_scores_are_those_of_lightgbm(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lightgbm, "train", trained)
     model = fit_trees(pools_of(60), seed=3)
     asked = np.random.default_rng(1).normal(size=(500, 4))
-    assert model.score(asked) == pytest.approx(boosters[0].predict(asked), abs=1e-9)
-    assert np.ptp(model.score(asked)) > 1
-    restored = restore_trees(model.state(), 4)
-    assert (restored.leaves(asked).sum(axis=1) == model.score(asked)).all()
-    assert (model.score(asked[7:9]) == model.score(asked)[7:9]).all()
+    scores = model.leaves(asked).sum(axis=1)
+    assert scores == pytest.approx(boosters[0].predict(asked), abs=1e-9)
+    assert np.ptp(scores) > 1
+    restored = restore_trees(CombinerModel(None, model).state(), 4)
+    assert (restored.leaves(asked).sum(axis=1) == scores).all()
+    assert (model.leaves(asked[7:9]).sum(axis=1) == scores[7:9]).all()

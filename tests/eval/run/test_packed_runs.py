@@ -11,7 +11,7 @@ import yaml
 
 from factseek.eval.run.ir_metadata import COMPONENTS
 from factseek.retrieval.errors import SourceError
-from factseek.retrieval.records.trec import read_run, write_run
+from factseek.retrieval.records.runs import read_run, write_run
 from tests.conftest import ROOT
 
 Command = Callable[..., tuple[int, str, str]]

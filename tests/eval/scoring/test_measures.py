@@ -6,7 +6,8 @@ import pytest
 
 from factseek.eval.scoring.measures import evaluate, parse_measures
 from factseek.retrieval.errors import QueryError
-from factseek.retrieval.records.trec import rank_docs, read_qrels, read_run
+from factseek.retrieval.records.qrels import read_qrels
+from factseek.retrieval.records.runs import rank_docs, read_run
 
 SIMPLE = {
     "map": "AP", "recip_rank": "RR", "Rprec": "Rprec", "bpref": "Bpref", "infAP": "infAP", "ndcg": "nDCG",

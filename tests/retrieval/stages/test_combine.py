@@ -16,7 +16,6 @@ from factseek.retrieval.lucene.analysis import TermCache
 from factseek.retrieval.records import model_file
 from factseek.retrieval.records.model_file import State, Trees
 from factseek.retrieval.search.combiner import (
-    Boosted,
     Combiner,
     CombinerManifest,
     CombinerModel,
@@ -43,9 +42,9 @@ def terms() -> TermCache:
 def combiner(weights: dict[str, float], rankings: tuple[str, ...] = ("bm25",), depth: int = 20) -> Combiner:
     columns = names(rankings)
     width = np.zeros(len(columns))
-    model = WeightedSum(width, width + 1, np.array([weights.get(name, 0.0) for name in columns]))
+    model = CombinerModel(WeightedSum(width, width + 1, np.array([weights.get(name, 0.0) for name in columns])), None)
     manifest = CombinerManifest(
-        model=model.KIND,
+        model="linear",
         retriever="bm25",
         rankings=rankings,
         features=columns,
@@ -118,14 +117,15 @@ def test_hits_are_ordered_by_what_was_learned(index: Path, tmp_path: Path) -> No
 
 
 def stump(feature: int = 0, child: int = 1) -> CombinerModel:
-    return Boosted(
+    return CombinerModel(
+        None,
         Trees(
             features=np.array([feature, -1, -1], dtype=np.int16),
             thresholds=np.array([0.5, 0.0, 0.0]),
             children=np.array([[child, 2], [1, 1], [2, 2]], dtype=np.int32),
             values=np.array([0.0, -1.0, 1.0]),
             roots=np.array([0], dtype=np.int32),
-        )
+        ),
     )
 
 

@@ -8,7 +8,7 @@ from factseek.retrieval.domain import Document, Hit, Part, Span
 from factseek.retrieval.stages import StageContext, per_source
 from factseek.retrieval.store.documents import Stored
 
-CONTEXT = StageContext(Config(), None, lambda: None)
+CONTEXT = StageContext(Config(), None)
 SOURCES = st.lists(st.sampled_from(["", "a.example", "b.example", "c.example"]), max_size=40)
 
 

@@ -12,10 +12,9 @@ from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.settings import Config
 from factseek.retrieval.deadline import Deadline
 from factseek.retrieval.encoders.cross_encoder import open_cross_encoder
-from factseek.retrieval.search.evidence import read_texts
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
-from factseek.retrieval.stages import StageContext, rerank
+from factseek.retrieval.stages import StageContext, read_texts, rerank
 from factseek.retrieval.stages.rerank import RerankSettings
 from tests.small_models import PAIRS, small_cross_encoder
 
@@ -93,7 +92,7 @@ def test_what_no_time_was_left_for_keeps_its_order(index: Path, config: Config, 
         (plain,) = opened.search([QUERY], asked._replace(stages=()))
         opened.search([QUERY], asked)
         limit = Deadline(60, executor)
-        stages = rerank.open("", StageContext(config, opened.info.published, lambda: opened.terms))
+        stages = rerank.open("", StageContext(config, opened._state))
         over = Deadline(-1, executor)
         texts = partial(read_texts, opened._state, spend=lambda _: None)
         (left,) = stages.apply([QUERY], [plain], texts, over)
