@@ -200,6 +200,7 @@ class Replicas:
                 return ray().get(reference, timeout=max(0.001, until - monotonic()))
             except ray().exceptions.RayTaskError as error:
                 if not isinstance(error.cause, StateNotOpenError):
+                    replica.answers = True  # the question failed, but the replica answered
                     raise
             replica.opening = self.start_opening(replica)
         opening = replica.opening

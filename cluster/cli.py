@@ -172,8 +172,8 @@ def _show_status(args: argparse.Namespace) -> int:
         if replica.alive:
             states, answered = ", ".join(replica.states) or "none yet", format_count(replica.answered, "question")
             state = f"node {replica.node[:12]}, process {replica.pid}, states {states}, {answered} answered"
-        lines.append(f"{replica.shard} replica {replica.replica}: {state}")
-    report(args, {"replicas": [replica._asdict() for replica in replicas]}, "\n".join(lines))
+        lines.append(f"{replica.shard} replica {replica.replica}: {state}\n")
+    report(args, {"replicas": [replica._asdict() for replica in replicas]}, "".join(lines))
     return DONE
 
 
@@ -181,5 +181,5 @@ def _stop_replicas(args: argparse.Namespace) -> int:
     from .actors import stop
 
     ended = stop(args.index, _cluster_of(args))
-    report(args, {"ended": ended}, f"{format_count(ended, 'replica')} stopped")
+    report(args, {"ended": ended}, f"{format_count(ended, 'replica')} stopped\n")
     return DONE

@@ -325,8 +325,8 @@ class Queue:
 
 
 def has_queue(folder: Path) -> bool:
-    """Return whether the index in ``folder`` has ever had a queue."""
-    return (folder / JOBS / FILE).is_file()
+    """Return whether the index in ``folder`` has a queue; an index in shards has none, even if one was left over."""
+    return (folder / JOBS / FILE).is_file() and not (folder / SHARDS).is_file()
 
 
 def waits(folder: Path) -> bool:

@@ -197,6 +197,7 @@ class IndexReloader:
         self._identities: dict[str, tuple[int, int, int] | None] = {}
         self._encoders = SharedEncoders(config.encoder)
         self._again: dict[str, float] = {}
+        self._unwritable: dict[str, str] = {}  # the last logged reason why the changes of an index cannot be written
         self._tidied = 0.0
         self.tasks: SimpleQueue[Callable[[], object] | None] = SimpleQueue()  # for this thread; None stops it
         self._looked = threading.Event()
@@ -240,7 +241,7 @@ class IndexReloader:
         for name, folder in self._config.server.indexes.items():
             self._look(name)
             if self._registry.writers is not None:
-                self._registry.writers.ensure_writer(Path(folder))
+                self._ensure_writer(self._registry.writers, name, Path(folder))
         self._looked.set()
         if monotonic() > self._tidied + TIDY_EVERY:  # opening an index briefly takes much memory
             give_memory_back()
@@ -253,6 +254,16 @@ class IndexReloader:
                     return False
                 task()
         return True
+
+    def _ensure_writer(self, writers: Writers, name: str, folder: Path) -> None:
+        reason = ""
+        try:
+            writers.ensure_writer(folder)
+        except FactseekError as error:  # its queue cannot be read, for example; the other indexes continue
+            reason = error.line
+        if reason and reason != self._unwritable.get(name):
+            _log.error("%s cannot be changed: %s", name, reason)
+        self._unwritable[name] = reason
 
     def _look(self, name: str) -> None:
         states, folder = self._registry.recorded, Path(self._config.server.indexes[name])

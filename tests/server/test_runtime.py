@@ -16,7 +16,7 @@ from factseek.retrieval.errors import IndexStateError
 from factseek.retrieval.search.index import Index
 from factseek.server import runtime as keeping
 from factseek.server.app import create_app
-from factseek.server.runtime import IndexRegistry, IndexReloader
+from factseek.server.runtime import IndexRegistry, IndexReloader, Writers
 from factseek.server.settings import ServerSettings
 from factseek.settings import Config
 
@@ -143,3 +143,19 @@ def test_an_index_that_was_never_there_is_unavailable_not_unknown(app: Flask) ->
     assert (answer.status_code, (answer.json or {})["error"]) == (503, "unavailable")
     answer = client.post("/v1/other/search", json={"query": "measles"})
     assert (answer.status_code, (answer.json or {})["error"]) == (404, "unknown-index")
+
+
+def test_a_damaged_queue_stops_no_other_index(folder: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    (broken / "jobs").mkdir(parents=True)
+    (broken / "manifest.json").touch()
+    (broken / "jobs" / "queue.sqlite").write_bytes(b"garbage" * 1000)
+    config = Config(server=ServerSettings(indexes={"broken": str(broken), "sound": str(folder)}))
+    serving = service_of(create_app(config, {}))
+    serving.writers = Writers(config, 0)
+    reloader = IndexReloader(serving, config)
+    reloader.start()
+    add(folder, "second")
+    serving.refresh("sound")
+    assert serving.indexes["sound"].index.info.documents == 2
+    reloader.stop()
