@@ -144,10 +144,9 @@ def _divide(args: argparse.Namespace, how: str) -> int:
 
     began, config = perf_counter(), config_of(args, indexer_settings.Config)
     shards = 0 if how == "unshard" else args.shards
-    if how == "unshard":
-        done = build.unshard(args.index, config, wait=args.wait)
-    else:
-        done = getattr(build, how)(args.index, shards, config, wait=args.wait)
+    if how != "unshard":
+        build.check_number("--into" if how == "shard" else "--shards", shards)
+    done = build.divide(args.index, shards, config, sharded=how != "shard", wait=args.wait)
     seconds, manifest = perf_counter() - began, done.manifest
     facts = {"index": str(args.index), "manifest_id": manifest.id, "documents": manifest.documents}
     facts |= {"shards_before": done.before, "shards": shards, "seconds": round(seconds, 3)}
