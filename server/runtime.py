@@ -57,7 +57,7 @@ TRY_AGAIN = 30.0  # seconds after which an index that failed is opened again
 YOUNG = "24m"  # Java's memory for the short-lived objects of a search
 TIDY_EVERY = 20.0  # seconds between two returns of memory to the system, unless an index is replaced
 FRESH_SECONDS = 10.0  # the longest wait, in seconds, until a newly published state is served
-AGAIN = 2.0  # the least seconds between two starts of a writer, in case it dies at once
+WRITER_PAUSE = 2.0  # the least seconds between two starts of a writer, in case it dies at once
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _USED = "factseek.used"
 _log = logging.getLogger("factseek.server")
@@ -320,7 +320,7 @@ class Writers:
     def ensure_writer(self, folder: Path) -> None:
         """Start a writer of the index in ``folder``, if something waits to be written and no writer runs."""
         started = self._started.get(folder)
-        if started is not None and (started[0].poll() is None or monotonic() - started[1] < AGAIN):
+        if started is not None and (started[0].poll() is None or monotonic() - started[1] < WRITER_PAUSE):
             return
         if not queue.waits(folder):
             return
