@@ -32,7 +32,7 @@ from benchmarks.measuring import program, publish
 from factseek import ClusterSettings, Filter, Search
 from factseek.cluster import build as of_shards
 from factseek.cluster.actors import stop
-from factseek.cluster.build import shard
+from factseek.cluster.build import divide
 from factseek.cluster.layout import is_sharded
 from factseek.cluster.ray_cluster import disconnect
 from factseek.eval.scoring.tables import markdown_table
@@ -94,7 +94,7 @@ def indexed(collection: Collection, folder: Path, language: str) -> dict[int, Pa
     build(BuildRequest(kind="jsonl", sources=(source,), folder=folders[0], language=language), CONFIG)
     for shards in SHARDS:
         shutil.copytree(folders[0], folders[shards])
-        shard(folders[shards], shards, CONFIG)
+        divide(folders[shards], shards, CONFIG, sharded=False)
     return folders
 
 
@@ -161,7 +161,7 @@ def ray_table(alone: Path, queries: list[str], encoders: Encoders, cluster: Clus
     """Search one index, three shards in this process, and three on a cluster, in turns; return the table of times."""
     place = alone.with_name("on-ray")
     shutil.copytree(alone, place)
-    shard(place, 3, CONFIG)
+    divide(place, 3, CONFIG, sharded=False)
     lines = ["| SciFact, ten hits, ms a query | p10 | p50 | p90 |", "|---|---:|---:|---:|"]
     with (
         open_index(alone, CONFIG, encoders=encoders) as whole,

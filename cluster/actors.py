@@ -32,7 +32,7 @@ from ..retrieval.encoders.runtime import SharedEncoders
 from ..retrieval.errors import FactseekError, IndexStateError, MachineError
 from ..retrieval.lucene.jvm import start
 from ..retrieval.retrievers import Ranked, Rankings
-from ..retrieval.search.options import IndexState, ReadNote, ReplicaState, ShardState
+from ..retrieval.search.options import IndexState, ReadNote, ReplicaHealth, ShardHealth
 from ..retrieval.search.snapshot import IndexEncoders, Snapshot
 from ..retrieval.store.documents import Place, Stored
 from ..retrieval.store.manifest import Manifest
@@ -200,6 +200,7 @@ class Replicas:
                 return ray().get(reference, timeout=max(0.001, until - monotonic()))
             except ray().exceptions.RayTaskError as error:
                 if not isinstance(error.cause, StateNotOpenError):
+                    replica.answers = True  # the question failed, but the replica answered
                     raise
             replica.opening = self.start_opening(replica)
         opening = replica.opening
@@ -242,11 +243,12 @@ class RemoteState:
             yield from some
             after = some[-1].docid
 
-    def shards(self) -> Sequence[ShardState]:
+    def shards(self) -> Sequence[ShardHealth]:
         """Return this shard with its replicas: their nodes, and whether they answered their last question."""
         words = {None: "unasked", True: "answers", False: "lost"}
-        states = [msgspec.convert((each.node, words[each.answers]), ReplicaState) for each in self._replicas.replicas]
-        return [ShardState(self._replicas.name, self.manifest.id, states)]
+        named = ({"node": each.node, "state": words[each.answers]} for each in self._replicas.replicas)
+        replicas = [msgspec.convert(each, ReplicaHealth) for each in named]
+        return [ShardHealth(name=self._replicas.name, generation=self.manifest.id, replicas=replicas)]
 
     def close(self) -> None:
         """Do nothing: the actors close states that nobody asks for."""

@@ -155,32 +155,15 @@ def repair(folder: Path, config: Config, *, wait: float = 0.0) -> Repaired:
     return Repaired(verified, tuple(made), verify(folder, config).all_faults)
 
 
-def shard(folder: Path, shards: int, config: Config, *, wait: float = 0.0) -> Resharded:
-    """Copy the documents of an index, with their vectors, into ``shards`` shards, and publish these at the end.
+def divide(folder: Path, shards: int, config: Config, *, sharded: bool, wait: float = 0.0) -> Resharded:
+    """Copy the documents of an index, with their vectors, into ``shards`` shards (0: an index without shards).
 
-    Deleted documents are dropped. Raises IndexStateError if there is no index, it already has shards, or a file to be
-    copied is damaged; UsageError if the number is out of range.
+    ``sharded`` says whether the index must have shards now. Deleted documents are dropped. Raises IndexStateError if
+    there is no such index, or a file to be copied is damaged.
     """
-    check_number("--into", shards)
-    return _divide(folder, shards, config, wait, _check_whole)
-
-
-def reshard(folder: Path, shards: int, config: Config, *, wait: float = 0.0) -> Resharded:
-    """Copy the documents of an index in shards into another number of shards, as :func:`shard` does."""
-    check_number("--shards", shards)
-    return _divide(folder, shards, config, wait, _check_sharded)
-
-
-def unshard(folder: Path, config: Config, *, wait: float = 0.0) -> Resharded:
-    """Copy the documents of an index in shards into one without shards, as :func:`shard` does."""
-    return _divide(folder, 0, config, wait, _check_sharded)
-
-
-def _divide(folder: Path, shards: int, config: Config, wait: float, check: Callable[[Path], None]) -> Resharded:
-    """Copy an index that passes ``check`` into ``shards`` shards (0: an index without shards)."""
-    check(folder)
+    _check_form(folder, sharded=sharded)
     with locked(folder, wait), os_errors_reported(folder):
-        check(folder)  # another process may have divided it while this one waited for the lock
+        _check_form(folder, sharded=sharded)  # another process may have divided it while this one waited for the lock
         with leased(folder) as parts:
             old, made = layout.read(folder) if layout.is_sharded(folder) else None, None
             before = len(old.shards) if old else 0
@@ -207,17 +190,14 @@ def _divide(folder: Path, shards: int, config: Config, wait: float, check: Calla
         return Resharded(made.merged if made else manifests.read(folder), before)
 
 
-def _check_whole(folder: Path) -> None:
-    if layout.is_sharded(folder):
-        there = f"already has {len(layout.read(folder).shards)} shards"
-        raise IndexStateError(there, place=folder, remedy="change their number with factseek reshard")
-    manifests.read(folder)
-
-
-def _check_sharded(folder: Path) -> None:
+def _check_form(folder: Path, *, sharded: bool) -> None:
     if not layout.is_sharded(folder):
         manifests.read(folder)
-        raise IndexStateError("has no shards", place=folder, remedy="divide it into shards with factseek shard")
+        if sharded:
+            raise IndexStateError("has no shards", place=folder, remedy="divide it into shards with factseek shard")
+    elif not sharded:
+        there = f"already has {len(layout.read(folder).shards)} shards"
+        raise IndexStateError(there, place=folder, remedy="change their number with factseek reshard")
 
 
 def _check_request(request: BuildRequest, shards: int) -> None:

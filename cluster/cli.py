@@ -144,10 +144,9 @@ def _divide(args: argparse.Namespace, how: str) -> int:
 
     began, config = perf_counter(), config_of(args, indexer_settings.Config)
     shards = 0 if how == "unshard" else args.shards
-    if how == "unshard":
-        done = build.unshard(args.index, config, wait=args.wait)
-    else:
-        done = getattr(build, how)(args.index, shards, config, wait=args.wait)
+    if how != "unshard":
+        build.check_number("--into" if how == "shard" else "--shards", shards)
+    done = build.divide(args.index, shards, config, sharded=how != "shard", wait=args.wait)
     seconds, manifest = perf_counter() - began, done.manifest
     facts = {"index": str(args.index), "manifest_id": manifest.id, "documents": manifest.documents}
     facts |= {"shards_before": done.before, "shards": shards, "seconds": round(seconds, 3)}
@@ -172,8 +171,8 @@ def _show_status(args: argparse.Namespace) -> int:
         if replica.alive:
             states, answered = ", ".join(replica.states) or "none yet", format_count(replica.answered, "question")
             state = f"node {replica.node[:12]}, process {replica.pid}, states {states}, {answered} answered"
-        lines.append(f"{replica.shard} replica {replica.replica}: {state}")
-    report(args, {"replicas": [replica._asdict() for replica in replicas]}, "\n".join(lines))
+        lines.append(f"{replica.shard} replica {replica.replica}: {state}\n")
+    report(args, {"replicas": [replica._asdict() for replica in replicas]}, "".join(lines))
     return DONE
 
 
@@ -181,5 +180,5 @@ def _stop_replicas(args: argparse.Namespace) -> int:
     from .actors import stop
 
     ended = stop(args.index, _cluster_of(args))
-    report(args, {"ended": ended}, f"{format_count(ended, 'replica')} stopped")
+    report(args, {"ended": ended}, f"{format_count(ended, 'replica')} stopped\n")
     return DONE

@@ -30,7 +30,7 @@ from ..retrieval.lucene.analysis import Analyzer
 from ..retrieval.lucene.jvm import start
 from ..retrieval.retrievers import ParallelRankings, Rankings, Retriever
 from ..retrieval.search.collection_statistics import FieldStatistics, Term, TermCount
-from ..retrieval.search.options import CountQuery, IndexState, ReadNote, ShardState
+from ..retrieval.search.options import CountQuery, IndexState, ReadNote, ShardHealth
 from ..retrieval.search.snapshot import IndexEncoders, Snapshot, fitting_encoder
 from ..retrieval.store.documents import Place, Stored
 from ..retrieval.store.index_folder import Lease
@@ -260,7 +260,7 @@ class ShardedState:
         """Return the names of the shards that did not answer since ``moment``, a time of :func:`time.monotonic`."""
         return self._gather.lost_since(moment)
 
-    def shards(self) -> Sequence[ShardState]:
+    def shards(self) -> Sequence[ShardHealth]:
         """Return the shards that other processes answer for."""
         return [shard for state in self._states for shard in state.shards()]
 

@@ -73,11 +73,6 @@ class Shards(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         if self.routing != routing(len(self.shards)):
             raise ValueError(f"its routing is {self.routing[:60]!r}, but its shards need {routing(len(self.shards))!r}")
 
-    @property
-    def id(self) -> str:
-        """The id of :attr:`merged`, which is also the id of this state."""
-        return self.merged.id
-
     @cached_property
     def merged(self) -> Manifest:
         """All shards as one index, for reading only. Each segment's name begins with the number of its shard."""

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from ..retrieval import retrievers
 from ..retrieval.config import Config
 from ..retrieval.deadline import CutOffError, Deadline
-from ..retrieval.dense.vectors import Mask, Vectors
+from ..retrieval.dense.vectors import Vectors
 from ..retrieval.domain import Filter, Hit, ScoredDocids
 from ..retrieval.lucene.analysis import Analyzer
-from ..retrieval.retrievers import Ranked, Retriever
+from ..retrieval.retrievers import Ranked, Rankings, Retriever
 from ..retrieval.retrievers.dense import query_vectors
 from ..retrieval.search.collection_statistics import (
     CollectionQuery,
@@ -29,9 +29,9 @@ from ..retrieval.search.collection_statistics import (
     joined_fields,
     weighted_terms,
 )
-from ..retrieval.search.options import IndexState
+from ..retrieval.search.options import IndexState, reads_vectors
 from ..retrieval.search.order import sort_hits
-from ..retrieval.store.manifest import LUCENE, VECTORS
+from ..retrieval.store.manifest import LUCENE
 
 if TYPE_CHECKING:
     from .coordinator import ShardedState
@@ -108,7 +108,7 @@ class CollectionTerms:
         return CollectionQuery(text, CollectionStatistics(state, some, counts), {})
 
 
-class ShardedRankings:
+class ShardedRankings(Rankings):
     """Several rankings that each shard computes together; the scores are those of one index of all passages."""
 
     def __init__(self, names: Sequence[str], config: Config, whole: ShardedState) -> None:
@@ -117,8 +117,9 @@ class ShardedRankings:
         self._whole = whole
         views = {name: retrievers.kind(name).views(name, whole.manifest, config) for name in names}
         self._reads_words = any(LUCENE in of_name for of_name in views.values())
-        self._vector_views = list(dict.fromkeys(filter(_holds_vectors, chain.from_iterable(views.values()))))
-        self._encoding = [name for name in names if any(map(_holds_vectors, views[name]))]
+        of_all = dict.fromkeys(chain.from_iterable(views.values()))
+        self._vector_views = [view for view in of_all if reads_vectors([view])]
+        self._encoding = [name for name in names if reads_vectors(views[name])]
 
     def search(
         self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
@@ -140,10 +141,6 @@ class ShardedRankings:
             ]
             for name in whole
         }
-
-    def matching(self, query: str) -> Mask | None:
-        """Return None: each shard counts its own matching passages."""
-        return None
 
     def _with_statistics(
         self, queries: Sequence[str], limit: Deadline | None
@@ -202,7 +199,7 @@ class ShardedRanking(Retriever):
     def columns(
         self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
     ) -> list[ScoredDocids]:
-        """Return the documents of the hits that :meth:`search` returns, each with the score of its first passage."""
+        """Return the documents of the hits of :meth:`search`, each with the exact score of its first passage."""
         ranked = []
         for hits in self.search(queries, k, where, limit):
             first: dict[str, float] = {}
@@ -210,10 +207,6 @@ class ShardedRanking(Retriever):
                 first.setdefault(hit.docid, hit.score)
             ranked.append(ScoredDocids(list(first), list(first.values())))
         return ranked
-
-
-def _holds_vectors(view: str) -> bool:
-    return view.startswith(VECTORS)
 
 
 def _with_vectors(queries: Sequence[CollectionQuery], vectors: dict[str, Vectors]) -> list[CollectionQuery]:

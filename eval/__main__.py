@@ -1,29 +1,13 @@
 """Evaluate retrieval with ``python -m factseek.eval``: run, check, score, compare, tune and bench."""
 
-import sys
-
-from ..retrieval.entry import enter
-from ..retrieval.subprocesses import leave_current_folder
-
-TYPE_CHECKING = False
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-
-def _load_command() -> "Callable[[], int]":
-    from ..retrieval.terminal import program
-    from ..settings import Config
-    from .bench import cli as bench_cli
-    from .learn import cli as learn_cli
-    from .run import cli as run_cli
-    from .run import judge
-
-    return program(
-        "eval", __doc__, Config, [run_cli.register, judge.register, learn_cli.register_tune, bench_cli.register]
-    )
-
+from ..retrieval.entry import enter_package
 
 if __name__ == "__main__":
-    leave_current_folder()
-    sys.exit(enter(_load_command))
+    enter_package(
+        "eval",
+        __doc__,
+        "eval.run.cli:register",
+        "eval.run.judge:register",
+        "eval.learn.cli:register_tune",
+        "eval.bench.cli:register",
+    )

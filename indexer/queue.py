@@ -51,8 +51,8 @@ CREATE TABLE IF NOT EXISTS single (number INTEGER, docid TEXT, PRIMARY KEY (numb
 _log = logging.getLogger("factseek.writer")
 
 
-class BulkRefusal(msgspec.Struct, frozen=True, kw_only=True):
-    """A refused or skipped document: its number in the job, from 1, and the reason; ``docid`` is empty if unknown."""
+class RefusedDocument(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A refused document of a bulk: its number from 1, its docid if known, and the reason."""
 
     item: int
     docid: str
@@ -76,9 +76,9 @@ class Job(msgspec.Struct, kw_only=True):
     replaced: int = 0
     unchanged: int = 0
     refused: int = 0
-    refusals: list[BulkRefusal] = []
+    refusals: list[RefusedDocument] = []
     skipped: int = 0
-    skips: list[BulkRefusal] = []
+    skips: list[RefusedDocument] = []
     unread_dates: int = 0
     unread_date: str = ""
     attempts: int = 0
@@ -91,14 +91,14 @@ class Job(msgspec.Struct, kw_only=True):
         """Count a refused document, and list it if the list is not full."""
         self.refused += 1
         if len(self.refusals) < MOST_REFUSALS:
-            self.refusals.append(BulkRefusal(item=item, docid=docid, reason=reason))
+            self.refusals.append(RefusedDocument(item=item, docid=docid, reason=reason))
 
     def skip(self, item: int, docid: str) -> None:
         """Count a document that was changed after the bulk was accepted, and list it if the list is not full."""
         self.skipped += 1
         if len(self.skips) < MOST_REFUSALS:
             reason = f"docid {docid!r} was changed after this bulk was accepted; the later change stays"
-            self.skips.append(BulkRefusal(item=item, docid=docid, reason=reason))
+            self.skips.append(RefusedDocument(item=item, docid=docid, reason=reason))
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
@@ -325,8 +325,8 @@ class Queue:
 
 
 def has_queue(folder: Path) -> bool:
-    """Return whether the index in ``folder`` has ever had a queue."""
-    return (folder / JOBS / FILE).is_file()
+    """Return whether the index in ``folder`` has a queue; an index in shards has none, even if one was left over."""
+    return (folder / JOBS / FILE).is_file() and not (folder / SHARDS).is_file()
 
 
 def waits(folder: Path) -> bool:

@@ -8,11 +8,14 @@ import _thread
 import sys
 import time
 
+from .subprocesses import leave_current_folder
+
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
+    from typing import NoReturn
 
 INTERRUPTED = 130
 BEFORE_ANYTHING = "interrupted before anything was done"
@@ -41,6 +44,23 @@ def enter(load: "Callable[[], Callable[[], int]]") -> int:
         code = INTERRUPTED
         sys.stderr.write(f"factseek: {message}\n")
     return code
+
+
+def enter_package(package: str, about: "str | None", *registers: str) -> "NoReturn":
+    """Run ``python -m factseek.PACKAGE`` and exit; each of ``registers``, MODULE:FUNCTION, adds commands to it."""
+    root = __name__.partition(".")[0]
+
+    def load() -> "Callable[[], int]":
+        from importlib import import_module
+
+        from .terminal import program
+
+        named = (each.split(":") for each in registers)
+        commands = [getattr(import_module(f"{root}.{module}"), function) for module, function in named]
+        return program(package, about, import_module(f"{root}.settings").Config, commands)
+
+    leave_current_folder()
+    sys.exit(enter(load))
 
 
 class _Interruption:

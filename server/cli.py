@@ -112,8 +112,12 @@ def read_config(args: argparse.Namespace) -> Config:
         pairs = getattr(args, option, [])
         if isinstance(pairs, list) and (args.index or pairs):
             changes[setting] = _paths(f"--{option}", "FILE", pairs)
-    if getattr(args, "adapter", ()):
-        changes["adapters"] = {name: index for name, _, index in (pair.partition("=") for pair in args.adapter)}
+    for pair in getattr(args, "adapter", ()):
+        name, _, index = pair.partition("=")
+        adapters = changes.setdefault("adapters", {})
+        if name in adapters:
+            raise ConfigError(f"--adapter {pair!r}: the adapter {name!r} is given twice")
+        adapters[name] = index
     if getattr(args, "allow_writes", False):
         changes["writes"] = True
     if not 0 <= changes.get("port", 0) <= 65_535:

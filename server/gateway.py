@@ -48,12 +48,12 @@ class _GoneError(Exception):
 class _Lane:
     def __init__(self, name: str, threads: int, waiting: float) -> None:
         self.pool = ThreadPoolExecutor(threads, name)
-        self.most = threads + waiting
+        self.capacity = threads + waiting
         self.jobs: dict[asyncio.Future[_Answer], tuple[Any, Future[None]]] = {}  # each with its scope and its work
 
     def make_way(self) -> None:
         """Make room for a request, if necessary by refusing one whose client may be gone, or raise OverloadedError."""
-        if len(self.jobs) < self.most:
+        if len(self.jobs) < self.capacity:
             return
         for future, (scope, work) in self.jobs.items():
             if scope.get("half_closed") and work.cancel():

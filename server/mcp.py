@@ -192,7 +192,7 @@ class AgentTools:
             shown = {
                 **hit,
                 "citation": f"[{number}] {hit['title'] or hit['docid']} ({where})",
-                "passage": text if len(text) <= _EXCERPT else f"{text[:_EXCERPT].rpartition(' ')[0]} …",
+                "passage": text if len(text) <= _EXCERPT else f"{text[:_EXCERPT].rsplit(' ', 1)[0]} …",
                 "rating": rating if isinstance(rating, str) else "",
             }
             hits.append(EvidenceHit(**shown))

@@ -65,41 +65,18 @@ class Budget:
     """A number of bytes that requests take and give back. Safe for threads."""
 
     def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._lock = threading.Lock()
+        self.limit = limit
+        self.lock = threading.Lock()
         self.held = 0
-        self._most = 0
-        self._eldest: Charge | None = None  # the charge that has held memory for the longest time
-
-    def take(self, size: int, holder: Charge, share: float = 1.0) -> bool:
-        """Take ``size`` more bytes for a holder, within ``share`` of the budget; return whether that was possible."""
-        with self._lock:
-            self._eldest = self._eldest or holder
-            # Favour some requests: else a request larger than the whole budget would never succeed, and parallel
-            # answers would all fail.
-            favoured = self.held <= holder.held or holder is self._eldest
-            if not favoured and self.held + size > self._limit * share:
-                return False
-            self.held += size
-            holder.held += size
-            self._most = max(self._most, self.held)
-            return True
-
-    def give(self, size: int, holder: Charge) -> None:
-        """Give back ``size`` bytes of a holder, or all that it holds if that is less."""
-        with self._lock:
-            size = min(size, holder.held)
-            self.held -= size
-            holder.held -= size
-            if not holder.held and holder is self._eldest:
-                self._eldest = None
+        self.peak = 0  # the most bytes held since the last call of ``has_calmed`` that returned True
+        self.eldest: Charge | None = None  # the charge that has held memory for the longest time
 
     def has_calmed(self, much: int) -> bool:
         """Return True if nothing is held, but over ``much`` bytes were held since the last call that returned True."""
-        with self._lock:
-            if self.held or self._most <= much:
+        with self.lock:
+            if self.held or self.peak <= much:
                 return False
-            self._most = 0
+            self.peak = 0
             return True
 
 
@@ -110,21 +87,36 @@ class Charge:
         self._budget = budget
         self.held = 0
 
-    def spend(self, size: int) -> None:
-        """Take ``size`` more bytes; raise NoMemoryError if the budget does not allow it."""
-        if not self._budget.take(size, self):
-            raise NoMemoryError
+    def spend(self, size: int, share: float = 1.0) -> None:
+        """Take ``size`` more bytes, within ``share`` of the budget, or raise NoMemoryError."""
+        budget = self._budget
+        with budget.lock:
+            budget.eldest = budget.eldest or self
+            # Favour some requests: else a request larger than the whole budget would never succeed, and parallel
+            # answers would all fail.
+            favoured = budget.held <= self.held or self is budget.eldest
+            if not favoured and budget.held + size > budget.limit * share:
+                raise NoMemoryError
+            budget.held += size
+            self.held += size
+            budget.peak = max(budget.peak, budget.held)
 
     def give_back(self, size: int) -> None:
-        """Give back ``size`` bytes."""
-        self._budget.give(size, self)
+        """Give back ``size`` bytes, or all that it holds if that is less."""
+        budget = self._budget
+        with budget.lock:
+            size = min(size, self.held)
+            budget.held -= size
+            self.held -= size
+            if not self.held and self is budget.eldest:
+                budget.eldest = None
 
     def keep(self, size: int, share: float = 1.0) -> None:
         """Hold exactly ``size`` bytes from now on, within ``share`` of the budget, or raise NoMemoryError."""
         if size < self.held:
             self.give_back(self.held - size)
-        elif size > self.held and not self._budget.take(size - self.held, self, share):
-            raise NoMemoryError
+        elif size > self.held:
+            self.spend(size - self.held, share)
 
 
 class PartMemory:

@@ -57,7 +57,7 @@ TRY_AGAIN = 30.0  # seconds after which an index that failed is opened again
 YOUNG = "24m"  # Java's memory for the short-lived objects of a search
 TIDY_EVERY = 20.0  # seconds between two returns of memory to the system, unless an index is replaced
 FRESH_SECONDS = 10.0  # the longest wait, in seconds, until a newly published state is served
-AGAIN = 2.0  # the least seconds between two starts of a writer, in case it dies at once
+WRITER_PAUSE = 2.0  # the least seconds between two starts of a writer, in case it dies at once
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _USED = "factseek.used"
 _log = logging.getLogger("factseek.server")
@@ -197,6 +197,7 @@ class IndexReloader:
         self._identities: dict[str, tuple[int, int, int] | None] = {}
         self._encoders = SharedEncoders(config.encoder)
         self._again: dict[str, float] = {}
+        self._unwritable: dict[str, str] = {}  # the last logged reason why the changes of an index cannot be written
         self._tidied = 0.0
         self.tasks: SimpleQueue[Callable[[], object] | None] = SimpleQueue()  # for this thread; None stops it
         self._looked = threading.Event()
@@ -240,7 +241,7 @@ class IndexReloader:
         for name, folder in self._config.server.indexes.items():
             self._look(name)
             if self._registry.writers is not None:
-                self._registry.writers.ensure_writer(Path(folder))
+                self._ensure_writer(self._registry.writers, name, Path(folder))
         self._looked.set()
         if monotonic() > self._tidied + TIDY_EVERY:  # opening an index briefly takes much memory
             give_memory_back()
@@ -253,6 +254,16 @@ class IndexReloader:
                     return False
                 task()
         return True
+
+    def _ensure_writer(self, writers: Writers, name: str, folder: Path) -> None:
+        reason = ""
+        try:
+            writers.ensure_writer(folder)
+        except FactseekError as error:  # its queue cannot be read, for example; the other indexes continue
+            reason = error.line
+        if reason and reason != self._unwritable.get(name):
+            _log.error("%s cannot be changed: %s", name, reason)
+        self._unwritable[name] = reason
 
     def _look(self, name: str) -> None:
         states, folder = self._registry.recorded, Path(self._config.server.indexes[name])
@@ -309,7 +320,7 @@ class Writers:
     def ensure_writer(self, folder: Path) -> None:
         """Start a writer of the index in ``folder``, if something waits to be written and no writer runs."""
         started = self._started.get(folder)
-        if started is not None and (started[0].poll() is None or monotonic() - started[1] < AGAIN):
+        if started is not None and (started[0].poll() is None or monotonic() - started[1] < WRITER_PAUSE):
             return
         if not queue.waits(folder):
             return

@@ -15,7 +15,7 @@ from msgspec import UNSET, Meta, UnsetType
 from werkzeug.datastructures import MultiDict
 from werkzeug.exceptions import UnsupportedMediaType
 
-from ..indexer.queue import Mode, State
+from ..indexer.queue import Mode, RefusedDocument, State
 from ..retrieval.config import Count, Positive, RrfK, choices, formerly_weighed
 from ..retrieval.domain import Document
 from ..retrieval.records.validation import Mismatch, mismatch, mismatch_in
@@ -23,6 +23,7 @@ from ..retrieval.search.answer import Coverage, Question, Took
 from ..retrieval.search.counting import FacetAnswer, TotalAnswer
 from ..retrieval.search.evidence import AnswerPart, Evidence
 from ..retrieval.search.explaining import Explanation, WordWeight
+from ..retrieval.search.options import ShardHealth
 from ..retrieval.search.query_syntax import ParsedQuery
 from ..retrieval.search.score_normalizers import FusionKind
 from ..retrieval.store.manifest import Manifest
@@ -641,14 +642,6 @@ class DocumentWritten(AnswerPart, kw_only=True):
     unread_date: TextIfAny = UNSET
 
 
-class RefusedDocument(AnswerPart):
-    """A refused document of a bulk: its number from 1, its docid if known, and the reason."""
-
-    item: int
-    docid: str
-    reason: str
-
-
 class JobAnswer(AnswerPart, kw_only=True):
     """The state of a bulk of documents.
 
@@ -679,21 +672,6 @@ class JobAnswer(AnswerPart, kw_only=True):
     started: str
     ended: str
     error: str
-
-
-class ReplicaHealth(AnswerPart):
-    """A replica of a shard: its node, and the result of this process's last request to it."""
-
-    node: str
-    state: Literal["answers", "lost", "unasked"]
-
-
-class ShardHealth(AnswerPart):
-    """A shard on a cluster: the id of its published state, and its replicas."""
-
-    name: str
-    generation: str
-    replicas: list[ReplicaHealth]
 
 
 class Health(AnswerPart):

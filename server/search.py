@@ -105,7 +105,7 @@ def answer(index: Index, question: Question, query_name: str = "query") -> Answe
 
 
 def whole_answer(index: Index, query: str, search: Search, query_name: str = "query") -> Answer:
-    """Answer as :func:`answer` does, without highlights; raise PartMissingError or TimedOutError if a part lacks."""
+    """Answer as :func:`answer` does, without highlights; raise PartMissingError or TimedOutError for a missing part."""
     began = monotonic()
     result = answer(index, Question(query, search, highlight=False), query_name)
     check_whole(index, began)

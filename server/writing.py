@@ -28,8 +28,8 @@ from .runtime import ServedIndex, index_named, registry
 from .schemas import DocumentRequest, body_of, from_body, from_query, json_answer
 
 blueprint = Blueprint("writing", __name__)
-_LOOK_EVERY = 0.005
-_SEE_EVERY = 0.25
+_OUTCOME_EVERY = 0.005  # seconds between two checks for the result of a change
+_WRITER_EVERY = 0.25  # seconds between two checks that a writer runs
 _LINES = frozenset({"application/x-ndjson", "application/ndjson", "application/jsonl"})
 _ARRAY = msgspec.json.Decoder(list[msgspec.Raw])
 _OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -115,10 +115,10 @@ def perform(served: ServedIndex, change: Change) -> Result:
                     raise NotWrittenError(f"{reason}; nothing was changed; try again")
                 reason = f"the change is running, but was not published {seconds}"
                 raise NotWrittenError(f"{reason}: check the document before you retry")
-            if now > seen + _SEE_EVERY:
+            if now > seen + _WRITER_EVERY:
                 seen = now
                 _ensure_writer(folder)
-            sleep(_LOOK_EVERY)
+            sleep(_OUTCOME_EVERY)
     if (result := outcome.result) == "failed":
         raise NotWrittenError(f"the change was not made: {outcome.error}")
     registry().counts.add((("writes_total", served.name, result), 1))

@@ -55,7 +55,7 @@ from .options import (
     IndexState,
     ResolvedSearch,
     Search,
-    ShardState,
+    ShardHealth,
     reads_vectors,
 )
 from .snapshot import IndexEncoders
@@ -410,7 +410,7 @@ class Index:
         """Return the names of the shards that failed to answer since a moment of :func:`time.monotonic`."""
         return self._state.missing_since(moment)
 
-    def shards(self) -> Sequence[ShardState]:
+    def shards(self) -> Sequence[ShardHealth]:
         """Return the shards that other processes serve; none if this process reads the index itself."""
         return self._state.shards()
 

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
+import msgspec
+
 from ..config import BM25Settings, Config, FusionSettings
 from ..deadline import Deadline
 from ..domain import Document, DocumentQuery, Filter, Span, VectorQuery
@@ -203,16 +205,16 @@ IndexState: TypeAlias = "Snapshot"
 """The state of an index in one folder; a sharded index has the same methods."""
 
 
-class ReplicaState(NamedTuple):
-    """A replica of a shard: its node, ``""`` if unknown, and whether it answered the last request."""
+class ReplicaHealth(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A replica of a shard: its node, and the result of this process's last request to it."""
 
     node: str
     state: Literal["answers", "lost", "unasked"]
 
 
-class ShardState(NamedTuple):
-    """A shard: its name, the id of the generation in use, and its replicas."""
+class ShardHealth(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A shard on a cluster: the id of its published state, and its replicas."""
 
     name: str
     generation: str
-    replicas: Sequence[ReplicaState]
+    replicas: list[ReplicaHealth]

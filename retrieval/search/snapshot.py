@@ -36,7 +36,7 @@ from ..views import OpenSegment
 from ..views.words import WordIndex
 from .collection_statistics import FieldStatistics, Term, TermCount, weighted_terms
 from .counting import both, without
-from .options import CountQuery, ReadNote, ShardState
+from .options import CountQuery, ReadNote, ShardHealth
 from .order import Rows
 
 if TYPE_CHECKING:
@@ -332,7 +332,7 @@ class Snapshot:
         """Return the names of the parts that failed to answer since a moment of :func:`time.monotonic`."""
         return ()
 
-    def shards(self) -> Sequence[ShardState]:
+    def shards(self) -> Sequence[ShardHealth]:
         """Return the shards that other processes serve; none if this process reads the index itself."""
         return ()
 

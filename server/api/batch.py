@@ -83,20 +83,20 @@ class Batch:
     def pieces(self, written: Callable[[int, Answer], bytes]) -> Iterator[bytes]:
         """Yield the answers in order; ``written`` turns each into bytes. Yield an empty piece if there is no memory."""
         number = 0
-        for some in self._rank_some():
-            if some is None:
+        for group in self._rank_some():
+            if group is None:
                 yield _WAIT
                 continue
-            yield from self._part(list(enumerate(some, number)), written)
-            number += len(some)
+            yield from self._write_group(list(enumerate(group, number)), written)
+            number += len(group)
 
     def run(self) -> tuple[str, int]:
         """Return a TREC run, and the number of failed queries, which it lacks; raise NoMemoryError."""
         lines, faults = [], 0
-        for some in self._rank_some():
-            if some is None:
+        for group in self._rank_some():
+            if group is None:
                 raise NoMemoryError  # an answer that has not begun is refused, and does not wait
-            for ranked in some:
+            for ranked in group:
                 try:
                     if ranked.fault or ranked.missing:
                         raise QueryError("not answered, or not by all retrievers, which a run cannot express")
@@ -105,12 +105,14 @@ class Batch:
                     faults += 1
         return "".join(lines), faults
 
-    def _part(self, some: Sequence[tuple[int, _Ranked]], written: Callable[[int, Answer], bytes]) -> Iterator[bytes]:
-        memory = PartMemory(self._memory, _PART if len(some) > 1 else None)
+    def _write_group(
+        self, group: Sequence[tuple[int, _Ranked]], written: Callable[[int, Answer], bytes]
+    ) -> Iterator[bytes]:
+        memory = PartMemory(self._memory, _PART if len(group) > 1 else None)
         try:
-            while (pieces := _make_or_release(partial(self._write, some, written), memory)) is None:
-                if len(some) > 1:
-                    yield from chain.from_iterable(self._part([numbered], written) for numbered in some)
+            while (pieces := _make_or_release(partial(self._write, group, written), memory)) is None:
+                if len(group) > 1:
+                    yield from chain.from_iterable(self._write_group([numbered], written) for numbered in group)
                     return
                 yield _WAIT
             pieces.reverse()
@@ -122,21 +124,21 @@ class Batch:
             memory.keep(0)
 
     def _write(
-        self, some: Sequence[tuple[int, _Ranked]], written: Callable[[int, Answer], bytes], memory: PartMemory
+        self, group: Sequence[tuple[int, _Ranked]], written: Callable[[int, Answer], bytes], memory: PartMemory
     ) -> list[bytes]:
         began = perf_counter()
-        answers = self._answer([ranked for _, ranked in some], memory)
-        content = b"".join(written(number, answer) for (number, _), answer in zip(some, answers, strict=True))
+        answers = self._answer([ranked for _, ranked in group], memory)
+        content = b"".join(written(number, answer) for (number, _), answer in zip(group, answers, strict=True))
         self.evidence += milliseconds(began, perf_counter())
         return [content[start : start + _PIECE] for start in range(0, len(content), _PIECE)]
 
-    def _answer(self, some: Sequence[_Ranked], memory: PartMemory) -> Iterator[Answer]:
+    def _answer(self, group: Sequence[_Ranked], memory: PartMemory) -> Iterator[Answer]:
         index, resolved = self._index, self._index.resolve(self.search)
-        reading = Deadline(self._seconds * len(some), self._beside, memory)
+        reading = Deadline(self._seconds * len(group), self._beside, memory)
         search = self.search._replace(limit=reading)
-        texts = [(ranked.query.text, ranked.hits) for ranked in some]
+        texts = [(ranked.query.text, ranked.hits) for ranked in group]
         evidences = index.evidences(texts, search, highlight=self._request.highlight)
-        for ranked, evidence in zip(some, evidences, strict=True):
+        for ranked, evidence in zip(group, evidences, strict=True):
             if ranked.fault:
                 yield ranked.fault
                 continue
@@ -156,19 +158,20 @@ class Batch:
         seen: set[str] = set()
         few = max(1, _READ // self._k)
         began = perf_counter()
-        for some in self._chunks():
+        for group in self._rank_ahead():
             self.retrieve += milliseconds(began, perf_counter())
-            if some is None:
+            if group is None:
                 yield None
+                began = perf_counter()
                 continue
-            for place, ranked in enumerate(some):
+            for place, ranked in enumerate(group):
                 if ranked.query.qid in seen:
-                    some[place] = _make_fault(ranked.query, "qid", "another query has the same qid")
+                    group[place] = _make_fault(ranked.query, "qid", "another query has the same qid")
                 seen.add(ranked.query.qid)
-            yield from (some[start : start + few] for start in range(0, len(some), few))
+            yield from (group[start : start + few] for start in range(0, len(group), few))
             began = perf_counter()
 
-    def _chunks(self) -> Iterator[list[_Ranked] | None]:
+    def _rank_ahead(self) -> Iterator[list[_Ranked] | None]:
         """Yield a few ranked queries at a time; the next queries may be ranked meanwhile."""
         queries = self._request.queries
         parts = [queries[start : start + _AT_ONCE] for start in range(0, len(queries), _AT_ONCE)]
@@ -177,9 +180,9 @@ class Batch:
         try:
             for at, part in enumerate(parts):
                 for next_part in parts[at + len(pending) : at + ahead]:
-                    pending.append(self._beside.submit(self._some, next_part))
+                    pending.append(self._beside.submit(self._rank_group, next_part))
                 try:
-                    yield pending.popleft().result() if ahead else self._some(part)
+                    yield pending.popleft().result() if ahead else self._rank_group(part)
                     continue
                 except NoMemoryError:
                     pass  # too little memory for all at once, so rank one by one
@@ -193,7 +196,7 @@ class Batch:
             for future in pending:
                 future.cancel()
 
-    def _some(self, queries: Sequence[BatchQuery]) -> list[_Ranked]:
+    def _rank_group(self, queries: Sequence[BatchQuery]) -> list[_Ranked]:
         memory = PartMemory(self._memory, _PART if len(queries) > 1 else None)
         try:
             return self._rank(queries, memory)

@@ -337,16 +337,7 @@ def ready() -> Response:
     replica.
     """
     states = registry().states()
-    shards = {
-        name: [
-            schemas.ShardHealth(
-                shard.name, shard.generation, [schemas.ReplicaHealth(*replica) for replica in shard.replicas]
-            )
-            for shard in of_index
-        ]
-        for name, served in registry().indexes.items()
-        if (of_index := served.index.shards())
-    }
+    shards = {name: list(each) for name, served in registry().indexes.items() if (each := served.index.shards())}
     good = set(states.values()) <= {READY}
     health = schemas.Health(status="ok" if good else "unavailable", indexes=states, shards=shards or UNSET)
     return json_answer(health, 200 if good else 503)

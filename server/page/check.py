@@ -22,7 +22,7 @@ from ..api.rankers import ranked_claims
 from ..errors import BadInput, RefusedError, UnknownRankerError
 from ..runtime import registry, suited_indexes
 from ..schemas import ClaimRequest, RankAnswer, RankedClaim, RankRequest, RequestFields
-from .i18n import speech
+from .i18n import page_language, translate
 from .layout import blueprint, file_of, page_of, reason_of, short_of, state_parameters
 from .state import IndexNames, Language, PageState, address_of, read_parameters
 
@@ -181,7 +181,7 @@ def check_page() -> tuple[str, int] | Response:
                 raise BadInput("file", f"{name} is {kind}, not text; send plain text, TSV or CSV")
             form.text = decode(content)
         if request.method == "POST" and not form.text:
-            return _page(form, 400, problem=speech()(_NOTHING))
+            return _page(form, 400, problem=translate(page_language(), _NOTHING))
         if away := short_of(address_of("page.check_page", form)):
             return away
         return _page(form, ranking=_rank(form) if form.text else None)

@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
 from urllib.parse import parse_qsl
 
 from flask import g, request
@@ -16,7 +15,9 @@ from werkzeug.exceptions import RequestEntityTooLarge
 from ..runtime import registry
 
 LANGUAGES: Mapping[str, str] = {"en": "English", "ar": "العربية"}  # the languages of the page, each by its own name
-AGAIN = "to"  # the field with the parameters besides the text, in a form that replaces a link whose address is too long
+LINK_FIELD = (
+    "to"  # the field with the parameters besides the text, in a form that replaces a link whose address is too long
+)
 _RIGHT_TO_LEFT = frozenset({"ar", "arc", "ckb", "dv", "fa", "he", "ps", "sd", "ug", "ur", "yi"})
 
 
@@ -28,20 +29,10 @@ def texts(language: str) -> Mapping[str, str]:
     return table
 
 
-class Speech(NamedTuple):
-    """A language of the page."""
-
-    language: str
-
-    @property
-    def direction(self) -> str:
-        """The HTML ``dir`` of the whole page."""
-        return direction_of(self.language)
-
-    def __call__(self, text: str, **values: object) -> str:
-        """Return the translation of an English text, with the value of each ``{name}`` filled in."""
-        spoken = texts(self.language).get(text, text)
-        return spoken.format(**values) if values else spoken
+def translate(language: str, text: str, /, **values: object) -> str:
+    """Return the translation of an English text, with the value of each ``{name}`` filled in."""
+    translated = texts(language).get(text, text)
+    return translated.format(**values) if values else translated
 
 
 def direction_of(language: str) -> str:
@@ -49,9 +40,9 @@ def direction_of(language: str) -> str:
     return "rtl" if language in _RIGHT_TO_LEFT else "ltr"
 
 
-def speech() -> Speech:
+def page_language() -> str:
     """Return the language of the current request: its ``lang``, else the browser's, else that of its first index."""
-    if "speech" not in g:
+    if "language" not in g:
         values = request_values()
         language = values.get("lang", "")
         if language not in LANGUAGES:
@@ -60,9 +51,9 @@ def speech() -> Speech:
             indexes = registry().indexes
             names = [*values.getlist("index"), *(request.view_args or {}).values(), *indexes]
             language = next((indexes[name].index.info.language for name in names if name in indexes), "en")
-        g.speech = Speech(language if language in LANGUAGES else "en")
-    spoken: Speech = g.speech
-    return spoken
+        g.language = language if language in LANGUAGES else "en"
+    chosen: str = g.language
+    return chosen
 
 
 def request_values() -> MultiDict[str, str]:
@@ -71,5 +62,5 @@ def request_values() -> MultiDict[str, str]:
         values: MultiDict[str, str] = request.values
     except RequestEntityTooLarge:
         return request.args
-    again = values.get(AGAIN, "")
+    again = values.get(LINK_FIELD, "")
     return MultiDict([*values.items(multi=True), *parse_qsl(again.partition("?")[2])]) if again else values

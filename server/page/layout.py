@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
@@ -18,7 +19,7 @@ from ..memory import answer_memory
 from ..runtime import ServedIndex, index_named, registry
 from ..schemas import RequestFields
 from ..search import TimedOutError, limit_of
-from .i18n import AGAIN, LANGUAGES, request_values, speech
+from .i18n import LANGUAGES, LINK_FIELD, direction_of, page_language, request_values, translate
 from .rankings import kinds_of
 from .state import LONGEST_ADDRESS, PageState, address_of
 
@@ -103,7 +104,7 @@ def state_parameters() -> MultiDict[str, str]:
     if request.method in READING:
         return request.args
     form = MultiDict(request.form)
-    *_, again = "", *form.poplist(AGAIN)
+    *_, again = "", *form.poplist(LINK_FIELD)
     return MultiDict([*form.items(multi=True), *parse_qsl(again.partition("?")[2])])
 
 
@@ -122,7 +123,7 @@ def file_of(name: str) -> FileStorage | None:
 
 @blueprint.app_context_processor
 def _around() -> dict[str, Any]:
-    values, spoken = request_values(), speech()
+    values, language = request_values(), page_language()
     named = {name: values.getlist(name) for name in _SHARED}
     # An error page may have received very long values. Its links leave them out.
     shared = {name: values for name, values in named.items() if values and len("".join(values)) <= LONGEST_ADDRESS}
@@ -131,14 +132,15 @@ def _around() -> dict[str, Any]:
     if request.endpoint == "page.add_page" or "like" in values:
         claim = values.get("claim", "")[:_LONGEST_CLAIM]
     return {
-        "t": spoken,
-        "speech": spoken,
+        "t": partial(translate, language),
+        "language": language,
+        "direction": direction_of(language),
         "lang": values.get("lang") if values.get("lang") in LANGUAGES else None,
         "languages": LANGUAGES,
         "tabs": {label: (view, {**shared, field: claim} if claim else shared) for label, (view, field) in TABS.items()},
         "in_language": _in_language,
         "longest": LONGEST_ADDRESS,
-        "again_field": AGAIN,
+        "again_field": LINK_FIELD,
         "beside_text": _beside_text,
     }
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import takewhile
 from typing import Any
@@ -61,19 +60,12 @@ FORMATS = {
 STAGES = {"retrieve": "ranking", "evidence": "evidence"}
 
 
-@dataclass(frozen=True, slots=True)
-class Example:
-    """A claim whose evidence is in a bundled index."""
-
-    index: str
-    claim: str
-
-
 EXAMPLES = (
-    Example("example-en", "Two doses of the measles vaccine are 97 percent effective."),
-    Example("example-en", "Pluto has not been counted among the planets since 2006."),
-    Example("example-ar", "نهر النيل أطول من نهر الأمازون."),
+    ("example-en", "Two doses of the measles vaccine are 97 percent effective."),
+    ("example-en", "Pluto has not been counted among the planets since 2006."),
+    ("example-ar", "نهر النيل أطول من نهر الأمازون."),
 )
+"""Bundled indexes, each with a claim whose evidence it contains."""
 
 
 @blueprint.route("/", methods=["GET", "POST"])
@@ -86,7 +78,7 @@ def search_page() -> tuple[str, int] | AnyResponse:
     if away := short_of(state.address(offset=state.offset)):
         return away
     if not (state.query or state.like):
-        examples = [example for example in EXAMPLES if example.index in registry().indexes]
+        examples = [(index, claim) for index, claim in EXAMPLES if index in registry().indexes]
         return page_of("search.html", state, examples=examples)
     served = chosen_indexes(state)
     try:

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from factseek.cluster import layout
-from factseek.cluster.build import build_here, build_shards, repair, reshard, shard, unshard
+from factseek.cluster.build import build_here, build_shards, repair
 from factseek.indexer import compaction, deletion, snapshot
 from factseek.indexer.build import BuildReport, BuildRequest, Verb
-from factseek.indexer.queue import Queue
+from factseek.indexer.queue import Queue, bulks_waiting
 from factseek.retrieval.dense.vectors import read_vectors
 from factseek.retrieval.errors import IndexStateError, SourceError
 from factseek.retrieval.lucene.jvm import java_thread
@@ -160,6 +160,9 @@ def test_what_takes_no_shards_says_so(tmp_path: Path) -> None:
             call()
     with pytest.raises(IndexStateError, match="is a sharded index, which accepts no changes over HTTP"):
         Queue(index)
+    (index / "jobs").mkdir()
+    (index / "jobs" / "queue.sqlite").touch()  # left from the time before the shards
+    assert bulks_waiting(index) == 0
     assert exported(index) == FIRST
 
 
@@ -193,13 +196,12 @@ def test_an_index_is_read_while_it_is_divided(tmp_path: Path) -> None:
     index = tmp_path / "index"
     built(index, written(tmp_path, "first.jsonl", FIRST))
 
-    def divide() -> None:
-        for _ in range(5):
-            shard(index, 2, CONFIG)
-            unshard(index, CONFIG)
+    def divide_often() -> None:
+        for shards in (2, 0) * 5:
+            divide(index, shards, CONFIG)
 
     with ThreadPoolExecutor(1) as pool:
-        divided = pool.submit(java_thread()(divide))
+        divided = pool.submit(java_thread()(divide_often))
         reads = 0
         while not divided.done():
             assert exported(index) == FIRST
@@ -217,7 +219,7 @@ def test_a_shard_may_lie_elsewhere(tmp_path: Path) -> None:
     redirected(index, elsewhere)
     built(index, written(tmp_path, "changed.jsonl", CHANGED), "update")
     assert exported(index) == FIRST | CHANGED
-    reshard(index, 3, CONFIG)
+    divide(index, 3, CONFIG)
     assert [shard.path for shard in layout.read(index).shards] == ["shard-01", "shard-02", "shard-03"]
     assert not elsewhere.exists()
     assert exported(index) == FIRST | CHANGED

@@ -39,9 +39,7 @@ def verify(folder: Path, config: Config) -> verification.Verified:
 
 
 def divide(folder: Path, shards: int, config: Config) -> object:
-    if not layout.is_sharded(folder):
-        return of_shards.shard(folder, shards, config) if shards else None
-    return of_shards.reshard(folder, shards, config) if shards else of_shards.unshard(folder, config)
+    return of_shards.divide(folder, shards, config, sharded=layout.is_sharded(folder))
 
 
 def written(folder: Path, name: str, documents: State) -> Path:

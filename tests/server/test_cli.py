@@ -30,6 +30,7 @@ BAD = [
     ([], "there is no index to serve: add one under server.indexes, or give --index NAME=DIR"),
     (["--index", "indexes/en"], "--index 'indexes/en' is not of the form NAME=DIR; write en=indexes/en"),
     (["--ranker", "tweets.model"], "--ranker 'tweets.model' is not of the form NAME=FILE; write tweets=tweets.model"),
+    (["--adapter", "tei=a", "--adapter", "tei=b"], "--adapter 'tei=b': the adapter 'tei' is given twice"),
     (
         ["--index", "../en=a"],
         "server.indexes: '../en' is not a valid name of an index; use up to 64 letters, digits, '.', '_' and '-', "

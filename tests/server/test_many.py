@@ -96,10 +96,8 @@ def test_cursors_walk_through_the_whole_list(client: FlaskClient, k: int, option
     answer, walked = client.post("/v1/search", json={**asked, "k": k}).json, []
     while True:
         walked += answer["hits"]
-        assert (
-            client.post("/v1/search", json={**asked, "k": k, "offset": len(walked) - len(answer["hits"])}).json["hits"]
-            == answer["hits"]
-        )
+        same = {**asked, "k": k, "offset": len(walked) - len(answer["hits"])}
+        assert client.post("/v1/search", json=same).json["hits"] == answer["hits"]
         if "cursor" not in answer:
             break
         answer = client.post("/v1/search", json={**asked, "k": k, "cursor": answer["cursor"]}).json

@@ -275,7 +275,6 @@ def test_what_a_bulk_is_asked_is_checked(shared: FlaskClient) -> None:
     answer = shared.post("/v1/live/documents?mode=replace", json=[{}])
     assert problem(answer)[:3] == (400, "bad-input", "mode")
     assert problem(shared.post("/v1/live/documents", data=b"x", content_type="text/csv"))[0] == 415
-    assert problem(shared.post("/v1/none/documents", json=[{}]))[:2] == (404, "unknown-index")
     broken = shared.post("/v1/live/documents", data=b'{"docid":"a"}\n{"docid"', content_type="application/x-ndjson")
     assert problem(broken)[3] == "body: item 2 is not a JSON object: Input data was truncated"
 

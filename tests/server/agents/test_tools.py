@@ -20,7 +20,9 @@ from factseek import commands
 from factseek.server import mcp as serving
 from factseek.server.auth import digest, new_key
 from factseek.server.mcp import NO_MODEL, WARNING
+from factseek.server.settings import ServerSettings
 from factseek.settings import Config
+from tests.server.conftest import build_index
 from tests.server.ending import end
 
 CLAIM = "measles vaccine doses are effective"
@@ -69,6 +71,12 @@ def test_a_search_is_short_and_cites(config: Config) -> None:
     )
     early = called(config, "search", query=CLAIM, as_of="2019", retriever="bm25")
     assert [hit["docid"] for hit in early["hits"]] == ["measles"]
+
+
+def test_a_long_passage_without_spaces_is_cut(tmp_path: Path) -> None:
+    folder = build_index(tmp_path / "long", [{"docid": "long", "text": "漢" * 900}], language="zh", dense=False)
+    config = Config(server=ServerSettings(indexes={"long": str(folder)}))
+    assert called(config, "search", query="漢漢")["hits"][0]["passage"] == f"{'漢' * 600} …"
 
 
 def test_documents_are_tools_and_resources(config: Config) -> None:
