@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from html import escape
-from itertools import chain, islice
+from itertools import chain, cycle, islice
 from typing import Any, NamedTuple
 
 import msgspec
@@ -234,7 +234,7 @@ def plot(benches: Sequence[Bench]) -> bytes:
         canvas = Figure(figsize=(4.2 * len(benches), 3.6), layout="constrained", dpi=150)
         for panel, bench in zip(canvas.subplots(1, len(benches), squeeze=False)[0], benches, strict=True):
             measure, by_run = next(iter(bench.quality.means.items()))
-            for mark, measured in zip(_MARKS, bench.measured, strict=False):
+            for mark, measured in zip(cycle(_MARKS), bench.measured, strict=False):
                 value, latency = by_run[measured.retriever], measured.timings.latencies[0].p50
                 bars = [[max(0.0, value.mean - value.low)], [max(0.0, value.high - value.mean)]]
                 panel.errorbar([latency], [value.mean], yerr=bars, fmt=mark, capsize=3, label=measured.retriever)

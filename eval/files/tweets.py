@@ -57,10 +57,11 @@ def read_tweets(path: Path) -> list[Tweet]:
                 raise SourceError(f"has no tweet_id{advice}", place=f"{path}:{line}")
             tweets.append(tweet_of(path, line, fields))
     elif numbered := table_lines(path, faults):
-        delimiter = _delimiter(numbered[0][1], numbered)
-        header = columns(numbered[0][1], delimiter)
+        line, text = numbered[0]
+        delimiter = _delimiter(text, numbered)
+        header = columns(text, delimiter)
         if not has_id(header):
-            faults.error(1, f"the header has no tweet_id: it begins with {quote_value(numbered[0][1])}")
+            faults.error(line, f"the header has no tweet_id: it begins with {quote_value(text)}")
         for line, cells in rows_below(path, numbered, delimiter):
             tweets.append(tweet_of(path, line, dict(zip(header, cells, strict=True))))
     if not tweets:

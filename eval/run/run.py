@@ -33,7 +33,7 @@ from ...retrieval.records.runs import column
 from ...retrieval.search.index import Index
 from ...retrieval.search.options import DEFAULT_SEARCH, Search
 from ...retrieval.store import manifest as manifests
-from ..tasks import RANKING, identity, is_description
+from ..tasks import RANKING, descriptions, identity
 from .batch import CHUNK, SearchedQuery, SearchQuery, chunks, columns, filtered_queries, search_of
 from .ir_metadata import as_comments, describe
 
@@ -189,8 +189,7 @@ def _complete(request: RunRequest, index: Index) -> RunRequest:
         raise QueryError(f"--run-id {error}") from None
     rereadable(request.queries)
     described = [request.described_in] if request.described_in not in (None, IN_RUN) else []
-    read = [request.queries, *request.also_read, *([request.about] if request.about else [])]
-    read += [Path(request.task)] if is_description(request.task) else []
+    read = [request.queries, *request.also_read, *filter(None, [request.about]), *descriptions(request.task)]
     written = [request.output, _meta_path(request.output), *described]
     for path in written:
         writable(path, read)

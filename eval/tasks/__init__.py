@@ -98,6 +98,11 @@ def is_description(name: str) -> bool:
     return name.endswith((".yaml", ".yml"))
 
 
+def descriptions(name: str) -> list[Path]:
+    """Return the file that describes a task: one if the task's name is its path, else none."""
+    return [Path(name)] if is_description(name) else []
+
+
 def identity(name: str) -> str:
     """Return the name of a task, followed by the file's checksum if the name is the path of a description."""
     return f"{name} {sha256(Path(name))}" if is_description(name) else name

@@ -241,10 +241,10 @@ class DescribedTask:
     def _judge(self, row: Predictions, faults: Faults) -> None:
         docids = row.docids
         if len(docids) > (k := self._description.submission.k):
-            last = _ORDINALS[k - 1] if k <= len(_ORDINALS) else f"{k}th"
+            last = f"the {_ORDINALS[k - 1]}" if k <= len(_ORDINALS) else f"prediction {k}"
             cutoff = _CUTOFF.search(self.OFFICIAL)
             ignores = cutoff is not None and int(cutoff[1]) <= k
-            rest = f"what follows the {last} is ignored" if ignores else f"the task asks for {k}"
+            rest = f"what follows {last} is ignored" if ignores else f"the task asks for {k}"
             faults.warning(row.line, f"has {len(docids)} predictions; {rest}")
         if not docids:
             faults.warning(row.line, "has no prediction")
