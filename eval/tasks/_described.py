@@ -21,7 +21,6 @@ from ...retrieval.languages import language_code
 from ...retrieval.records.lines import Faults, Strict, quote_value
 from ...retrieval.records.qrels import GRADES, LARGEST_GRADE
 from ...retrieval.records.table_shape import shape_of
-from ...retrieval.records.trec import write_text
 from ...retrieval.terminal import format_count, plural
 from ...retrieval.text import ProfileName
 from ..files.answers import (
@@ -32,7 +31,6 @@ from ..files.answers import (
     Scores,
     TaskDefaults,
     TaskQuery,
-    answers_of,
     docids_in,
     ignore,
     prediction_line,
@@ -170,9 +168,6 @@ class DescribedTask:
 
     def read_scores(self, path: Path) -> RunScores:
         return RunScores(_slot_scores(read_or_refuse(path, self._read)[0]))
-
-    def write(self, records: Run, path: Path, run_id: str) -> None:
-        write_text(path, [self.HEADER, *self.lines(answers_of(records), run_id)])
 
     def lines(self, answers: Sequence[Answer], run_id: str) -> list[str]:
         return [prediction_line(qid, documents.docids[: self._description.submission.k]) for qid, documents in answers]

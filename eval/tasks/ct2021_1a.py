@@ -17,7 +17,7 @@ from ...retrieval.errors import QueryError, SourceError
 from ...retrieval.records.lines import Faults, Strict, quote_value
 from ...retrieval.records.runs import column
 from ...retrieval.records.trec import write_text
-from ..files.answers import ScoreOptions, Scores, TaskQuery
+from ..files.answers import ScoreOptions, Scores
 from ..files.report import CheckReport, check_ids, only, read_or_refuse
 from ..files.tables import is_header, rows
 from ..files.tweets import (
@@ -63,11 +63,6 @@ class Gold(NamedTuple):
 
     tweets: list[Tweet]
     labels: dict[str, int]
-
-
-def read_queries(path: Path) -> list[TaskQuery]:
-    """Return the tweets of a TSV file with a header, or of JSON lines; ids may repeat, as in the Turkish files."""
-    return [TaskQuery(tweet.tweet_id, tweet.text, tweet.topic, tweet.date) for tweet in read_tweets(path)]
 
 
 def read_gold(paths: Sequence[Path]) -> Gold:

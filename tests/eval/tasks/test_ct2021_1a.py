@@ -171,8 +171,8 @@ READABLE = {
 def test_every_variant_of_the_input_is_read(name, data_dir):
     path = data_dir / "ct2021-task1" / name
     count, positives = READABLE[name]
-    queries = TASK.read_queries(path)
-    assert len(queries) == count
-    assert all(query.qid.isdigit() and query.text for query in queries)
+    statements = TASK.read_statements(path, labelled=False)
+    assert len(statements) == count
+    assert all(statement.qid.isdigit() and statement.text for statement in statements)
     if positives is not None:
         assert sum(TASK.read_gold([path]).labels.values()) == positives
