@@ -14,14 +14,11 @@ if TYPE_CHECKING:
 def _load_command() -> "Callable[[], int]":
     from ..retrieval.terminal import program
     from ..settings import Config
-    from .bench import cli as bench_cli
+    from .bench import bench
     from .learn import cli as learn_cli
-    from .run import cli as run_cli
-    from .run import judge
+    from .run import judge, run
 
-    return program(
-        "eval", __doc__, Config, [run_cli.register, judge.register, learn_cli.register_tune, bench_cli.register]
-    )
+    return program("eval", __doc__, Config, [run.register, judge.register, learn_cli.register_tune, bench.register])
 
 
 if __name__ == "__main__":
