@@ -17,7 +17,7 @@ from ...retrieval.domain import Statement
 from ...retrieval.encoders.runtime import OnnxEncoder, open_encoder
 from ...retrieval.encoders.sources import ENGLISH, MULTILINGUAL, MissingModelError, choose_model, find_model, languages
 from ...retrieval.errors import MachineError
-from ...retrieval.records.model_file import State, array, number
+from ...retrieval.records.model_file import State, array, number, restore_trees
 from ..learning import models
 from ..learning.models import Floats, Labels
 from ..settings import JOINT, Config
@@ -86,14 +86,6 @@ def applies(name: str, statements: Sequence[Statement], config: Config) -> bool:
     """Return whether a member can read statements: joint members read several languages, the others one."""
     several = len({statement.language for statement in statements}) > 1
     return several == name.startswith(JOINT) and kind(name).reads(statements, config)
-
-
-def restore_member(name: str, member: State, model: State, config: Config) -> MemberReader:
-    """Return the member and its model, restored from their states.
-
-    Raises ValueError, KeyError or TypeError if there is no member of that name, or the states do not fit.
-    """
-    return kind(name).restore(member, model, config)
 
 
 def _name_speakers(statements: Sequence[Statement]) -> list[str]:
@@ -211,7 +203,7 @@ class _Signs(Member):
 
     @classmethod
     def restore(cls, member: State, model: State, config: Config) -> MemberReader:
-        return MemberReader(cls(), models.restore_forest(model, len(NAMES)))
+        return MemberReader(cls(), models.Forest(restore_trees(model, len(NAMES))))
 
     def features(self, statements: Sequence[Statement]) -> Floats:
         return surface_features(statements)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...retrieval.errors import QueryError, SourceError
-from ...retrieval.records.model_file import State, Trees, array, load, number, restore_trees
+from ...retrieval.records.model_file import State, Trees, array, load, number
 from ..text.words import Analyze, NgramVocabulary
 
 Floats = NDArray[np.float64]
@@ -130,11 +130,6 @@ def grow_forest(features: Floats, labels: Labels, weights: Floats, *, trees: int
         roots=starts.astype(np.int32),
     )
     return Forest(grown)
-
-
-def restore_forest(state: State, width: int) -> Forest:
-    """Return the forest of its state; raise ValueError if its arrays do not fit each other."""
-    return Forest(restore_trees(state, width))
 
 
 class Logistic:
