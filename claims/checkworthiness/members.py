@@ -22,7 +22,7 @@ from ..learning import models
 from ..learning.models import Floats, Labels
 from ..settings import JOINT, Config
 from ..text.surface import NAMES, decode_time, surface_features
-from ..text.words import Analyze, NgramVocabulary, characters, learn_ngrams, words
+from ..text.words import NgramVocabulary, Tokenizer, characters, learn_ngrams, words
 
 _AT_ONCE = 512
 
@@ -94,7 +94,7 @@ def _name_speakers(statements: Sequence[Statement]) -> list[str]:
     return [f"speaker_{name} {one.text}" if name else one.text for one, name in zip(statements, names, strict=True)]
 
 
-_TERMS: Mapping[str, tuple[Analyze, int]] = {"words": (words, 1), "characters": (characters, 2)}
+_TERMS: Mapping[str, tuple[Tokenizer, int]] = {"words": (words, 1), "characters": (characters, 2)}
 """For each vocabulary: how to find the terms of a text, and the minimum number of statements that hold a term."""
 
 
@@ -109,15 +109,16 @@ class _Lexical(Member):
     def make(cls, statements: Sequence[Statement], config: Config) -> Self:
         texts = _name_speakers(statements)
         learned = {
-            name: learn_ngrams(texts, analyze, sublinear=True, least=least) for name, (analyze, least) in _TERMS.items()
+            name: learn_ngrams(texts, tokenize, sublinear=True, least=least)
+            for name, (tokenize, least) in _TERMS.items()
         }
         return cls(learned, config.claims.best.strengths)
 
     @classmethod
     def restore(cls, member: State, model: State, config: Config) -> MemberReader:
         vocabularies = {
-            name: models.restore_vocabulary(member, member.settings["terms"][name], name, analyze, sublinear=True)
-            for name, (analyze, _) in _TERMS.items()
+            name: models.restore_vocabulary(member, member.settings["terms"][name], name, tokenize, sublinear=True)
+            for name, (tokenize, _) in _TERMS.items()
         }
         width = sum(len(vocabulary.terms) for vocabulary in vocabularies.values())
         return MemberReader(cls(vocabularies), models.restore_linear(model, width))

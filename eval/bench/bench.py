@@ -29,7 +29,7 @@ from ...retrieval.search.index import Index, open_index
 from ...retrieval.store import manifest as manifests
 from ...retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, format_count, say, write
 from ..learn.cli import add_judged, add_option, judged_files
-from ..run.batch import DEPTH, Judged, chunks, columns, depth_of, read_judged
+from ..run.batch import DEPTH, Judged, chunks, depth_of, read_judged, search_docids
 from ..run.compare import Comparison, compare, pair_row
 from ..scoring.machine import Machine, this_machine
 from ..scoring.measures import parse_measures
@@ -116,7 +116,7 @@ class Measured(NamedTuple):
     build_seconds: float
 
 
-Table = tuple[Sequence[str], list[Sequence[str]], int]
+ShownTable = tuple[Sequence[str], list[Sequence[str]], int]
 """A header, the rows below it, and the number of left-aligned columns."""
 
 
@@ -184,7 +184,8 @@ def bench(
         search = judged.search._replace(retriever=staged.retriever, stages=staged.stages, k=depth, group=True)
         with closing(progress(retriever, "query", len(judged.queries))) as meter:
             for chunk in chunks(judged.queries):
-                run.update({done.qid: dict(zip(*done.ranking, strict=True)) for done in columns(index, chunk, search)})
+                found = search_docids(index, chunk, search)
+                run.update({done.qid: dict(zip(*done.ranking, strict=True)) for done in found})
                 meter.update(len(chunk))
     own = dict.fromkeys(qid for table in runs.values() for qid in own_first(table, judged.qrels))
     quality = compare(judged.qrels, runs, measures, seed=seed)
@@ -267,7 +268,7 @@ def method(bench: Bench) -> str:
     )
 
 
-def tables(bench: Bench) -> dict[str, Table]:
+def tables(bench: Bench) -> dict[str, ShownTable]:
     """Return the tables by title: quality; speed and size; and differences, if the benchmark has pairs."""
     quality: list[Sequence[str]] = []
     speed: list[Sequence[str]] = []
@@ -283,7 +284,7 @@ def tables(bench: Bench) -> dict[str, Table]:
         row += [f"{timings.peak_megabytes:,.0f}", f"{megabytes:,.1f}", f"{seconds:,.1f}" if seconds else "-"]
         speed.append(row)
     header = ("retriever", *chain.from_iterable((measure, "95 % interval") for measure in bench.quality.means))
-    found: dict[str, Table] = {"Quality": (header, quality, 1), "Speed and size": (_SPEED, speed, 1)}
+    found: dict[str, ShownTable] = {"Quality": (header, quality, 1), "Speed and size": (_SPEED, speed, 1)}
     if bench.quality.pairs:
         rows = ((pair_row(pair), figure(pair.holm_randomisation)) for pair in bench.quality.pairs)
         found["Differences"] = (_PAIRS, [[*row[:5], chance, *row[-3:]] for row, chance in rows], 3)

@@ -59,7 +59,7 @@ def read_tweets(path: Path) -> list[Tweet]:
     elif numbered := table_lines(path, faults):
         line, text = numbered[0]
         delimiter = _delimiter(text, numbered)
-        header = columns(text, delimiter)
+        header = header_names(text, delimiter)
         if not has_id(header):
             faults.error(line, f"the header has no tweet_id: it begins with {quote_value(text)}")
         for line, cells in rows_below(path, numbered, delimiter):
@@ -73,7 +73,7 @@ def _delimiter(header: str, numbered: Numbered) -> str:
     return "\t" if "\t" in header else shape_of_lines(numbered).delimiter or "\t"
 
 
-def columns(header: str, delimiter: str = "\t") -> list[str]:
+def header_names(header: str, delimiter: str = "\t") -> list[str]:
     """Return the names of a header's columns, in the normal form that look-ups use."""
     return [column_name(name) for name in header.split(delimiter)]
 

@@ -123,7 +123,7 @@ def chunks(queries: Sequence[SearchQuery], most: int = CHUNK) -> Iterator[list[S
             yield chunk
 
 
-def columns(index: Index, chunk: Sequence[SearchQuery], search: Search) -> list[SearchedQuery[ScoredDocids]]:
+def search_docids(index: Index, chunk: Sequence[SearchQuery], search: Search) -> list[SearchedQuery[ScoredDocids]]:
     """Return the documents found for queries that have the same filter."""
     return _answer_chunk(index, index.columns, chunk, search, ScoredDocids([], []))
 

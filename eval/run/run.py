@@ -39,7 +39,7 @@ from ...retrieval.store import manifest as manifests
 from ...retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, format_count, report, say
 from ..scoring.ranking import identical_notes
 from ..tasks import RANKING, descriptions, identity
-from .batch import CHUNK, SearchedQuery, SearchQuery, chunks, columns, filtered_queries, search_of
+from .batch import CHUNK, SearchedQuery, SearchQuery, chunks, filtered_queries, search_docids, search_of
 from .ir_metadata import as_comments, describe
 
 _EPILOG = """\
@@ -254,7 +254,7 @@ def _answer_queries(request: RunRequest, index: Index, filtered: Sequence[Search
     with ThreadPoolExecutor(1) as writer:
         waiting: deque[Future[_Lines]] = deque()
         for chunk in chunks(filtered, size):
-            waiting.append(writer.submit(format_lines, columns(index, chunk, request.search)))
+            waiting.append(writer.submit(format_lines, search_docids(index, chunk, request.search)))
             if len(waiting) > _WAITING:
                 yield waiting.popleft().result()
         while waiting:

@@ -23,9 +23,9 @@ from ..files.tables import is_header, rows
 from ..files.tweets import (
     LABELS,
     Tweet,
-    columns,
     columns_of,
     has_id,
+    header_names,
     no_labels,
     read_label,
     read_tweets,
@@ -93,7 +93,7 @@ def stream_statements(lines: Iterable[bytes], source: str) -> Iterator[Statement
         nonlocal quoted
         place = f"{path}:{line}"
         if not header:
-            header.extend(columns(text))
+            header.extend(header_names(text))
             quoted = all(len(name) > 1 and name[0] == name[-1] == '"' for name in text.split("\t"))
             if not has_id(header):
                 raise SourceError(f"the header has no tweet_id: it begins with {quote_value(text)}", place=place)

@@ -61,11 +61,6 @@ FAULTS = {
         "1\tQ0\t3\t1\t1e-5\tt\n",
         "1: error: score '1e-5' is refused by the official checker: write it without an exponent",
     ),
-    "blanks": (
-        "1 Q0 3 1 1.0 t\n",
-        "1: error: has 1 columns between tabs, but 6 are expected (tweet_id Q0 vclaim_id rank score tag); this line "
-        "separates them by white space",
-    ),
     "again": ("1\tQ0\t3\t1\t1.0\tt\n1\tQ0\t3\t1\t0.5\tt\n", "2: error: claim '3' of tweet '1' is already on line 1"),
     "too many": (
         "".join(f"1\tQ0\t{n}\t1\t1.0\tt\n" for n in range(1_001)),
