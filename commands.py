@@ -16,14 +16,14 @@ _COMMANDS = {
     "index delete info compact verify-index snapshot restore export alias watch": "indexer.cli",
     "search": "retrieval.search.cli",
     "serve mcp key": "server.cli",
-    "run": "eval.run.cli",
+    "run": "eval.run.run",
     "check score compare": "eval.run.judge",
     "tune train": "eval.learn.cli",
-    "bench": "eval.bench.cli",
+    "bench": "eval.bench.bench",
     "shard reshard unshard cluster": "cluster.cli",
     "rank tune-encoder": "claims.checkworthiness.cli",
     "verdict": "claims.verdicts.cli",
-    "pipeline": "claims.pipeline.cli",
+    "pipeline": "claims.pipeline.steps",
 }
 """The commands that each module declares, in the order of the help; a command imports only its own module."""
 _EXTENDED = dict.fromkeys(("index", "delete", "info", "compact", "verify-index"), "cluster.cli")

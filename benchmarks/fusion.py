@@ -27,7 +27,7 @@ from benchmarks.quality import WORK, BenchCollection, example, indexed, public
 from factseek import Config, Filter, FusionSettings, Hit, Qrels, Search, open_index, read_qrels, read_queries
 from factseek.eval.learn.grid import Setting, fusions
 from factseek.eval.learn.tune import FusedEvaluator
-from factseek.eval.run.batch import SearchQuery, chunks, columns
+from factseek.eval.run.batch import SearchQuery, chunks, search_docids
 from factseek.eval.scoring.measures import values_of
 from factseek.eval.scoring.statistics import Interval, Values, compare_pairs, intervals
 from factseek.eval.scoring.tables import markdown_table
@@ -138,7 +138,7 @@ def rankings(case: Case, names: Sequence[str] = PAIR) -> dict[str, Ranking]:
                 made[name] = {
                     done.qid: list(zip(*done.ranking, strict=True))
                     for chunk in chunks(case.queries)
-                    for done in columns(index, chunk, search._replace(retriever=name))
+                    for done in search_docids(index, chunk, search._replace(retriever=name))
                 }
             path.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(path, msgspec.json.encode(made))

@@ -175,10 +175,10 @@ def section(collection: Collection) -> str:
             )
             for seed in range(SEEDS)
         ]
-        macro = [run.macro_f1 for run in runs]
+        macro = [run["macro_f1"] for run in runs]
         away = max(abs(value - float(np.mean(macro))) for value in macro)
-        values = [[run.accuracy, *(run.labels[label].f1 for label in collection.labels)] for run in runs]
-        means = np.mean([[*of_run, run.calibration_error] for of_run, run in zip(values, runs, strict=True)], axis=0)
+        values = [[run["accuracy"], *(run["labels"][label]["f1"] for label in collection.labels)] for run in runs]
+        means = np.mean([[*of_run, run["calibration_error"]] for of_run, run in zip(values, runs, strict=True)], axis=0)
         rows.append([shown, evidence, f"{np.mean(macro):.3f} ± {away:.3f}", *(f"{mean:.3f}" for mean in means)])
     counts = ", ".join(f"{int((collection.classes == n).sum()):,} {label}" for n, label in enumerate(collection.labels))
     each = [f"F1 {label}" for label in collection.labels]

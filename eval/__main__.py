@@ -6,8 +6,8 @@ if __name__ == "__main__":
     enter_package(
         "eval",
         __doc__,
-        "eval.run.cli:register",
+        "eval.run.run:register",
         "eval.run.judge:register",
         "eval.learn.cli:register_tune",
-        "eval.bench.cli:register",
+        "eval.bench.bench:register",
     )

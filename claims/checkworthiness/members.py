@@ -17,12 +17,12 @@ from ...retrieval.domain import Statement
 from ...retrieval.encoders.runtime import OnnxEncoder, open_encoder
 from ...retrieval.encoders.sources import ENGLISH, MULTILINGUAL, MissingModelError, choose_model, find_model, languages
 from ...retrieval.errors import MachineError
-from ...retrieval.records.model_file import State, array, number
+from ...retrieval.records.model_file import State, array, number, restore_trees
 from ..learning import models
 from ..learning.models import Floats, Labels
 from ..settings import JOINT, Config
 from ..text.surface import NAMES, decode_time, surface_features
-from ..text.words import Analyze, NgramVocabulary, characters, learn_ngrams, words
+from ..text.words import NgramVocabulary, Tokenizer, characters, learn_ngrams, words
 
 _AT_ONCE = 512
 
@@ -88,21 +88,13 @@ def applies(name: str, statements: Sequence[Statement], config: Config) -> bool:
     return several == name.startswith(JOINT) and kind(name).reads(statements, config)
 
 
-def restore_member(name: str, member: State, model: State, config: Config) -> MemberReader:
-    """Return the member and its model, restored from their states.
-
-    Raises ValueError, KeyError or TypeError if there is no member of that name, or the states do not fit.
-    """
-    return kind(name).restore(member, model, config)
-
-
 def _name_speakers(statements: Sequence[Statement]) -> list[str]:
     """Return the text of each statement; if it has a speaker, a word that names the speaker comes first."""
     names = ("".join(char if char.isalnum() else "_" for char in one.speaker.lower()) for one in statements)
     return [f"speaker_{name} {one.text}" if name else one.text for one, name in zip(statements, names, strict=True)]
 
 
-_TERMS: Mapping[str, tuple[Analyze, int]] = {"words": (words, 1), "characters": (characters, 2)}
+_TERMS: Mapping[str, tuple[Tokenizer, int]] = {"words": (words, 1), "characters": (characters, 2)}
 """For each vocabulary: how to find the terms of a text, and the minimum number of statements that hold a term."""
 
 
@@ -117,15 +109,16 @@ class _Lexical(Member):
     def make(cls, statements: Sequence[Statement], config: Config) -> Self:
         texts = _name_speakers(statements)
         learned = {
-            name: learn_ngrams(texts, analyze, sublinear=True, least=least) for name, (analyze, least) in _TERMS.items()
+            name: learn_ngrams(texts, tokenize, sublinear=True, least=least)
+            for name, (tokenize, least) in _TERMS.items()
         }
         return cls(learned, config.claims.best.strengths)
 
     @classmethod
     def restore(cls, member: State, model: State, config: Config) -> MemberReader:
         vocabularies = {
-            name: models.restore_vocabulary(member, member.settings["terms"][name], name, analyze, sublinear=True)
-            for name, (analyze, _) in _TERMS.items()
+            name: models.restore_vocabulary(member, member.settings["terms"][name], name, tokenize, sublinear=True)
+            for name, (tokenize, _) in _TERMS.items()
         }
         width = sum(len(vocabulary.terms) for vocabulary in vocabularies.values())
         return MemberReader(cls(vocabularies), models.restore_linear(model, width))
@@ -211,7 +204,7 @@ class _Signs(Member):
 
     @classmethod
     def restore(cls, member: State, model: State, config: Config) -> MemberReader:
-        return MemberReader(cls(), models.restore_forest(model, len(NAMES)))
+        return MemberReader(cls(), models.Forest(restore_trees(model, len(NAMES))))
 
     def features(self, statements: Sequence[Statement]) -> Floats:
         return surface_features(statements)

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...retrieval.caching import cache_method
-from ...retrieval.config import AUTO, CrossEncoderSettings, EncoderSettings
+from ...retrieval.config import AUTO, EncoderSettings
 from ...retrieval.encoders.cross_encoder import EntailmentInfo, OnnxEntailment, open_entailment, revision_of
 from ...retrieval.encoders.runtime import OnnxEncoder, open_encoder
 from ...retrieval.encoders.sources import MULTILINGUAL, MissingModelError, choose_model, find_model, of_index
@@ -225,14 +225,6 @@ def open_contrast(config: Config, language: str) -> ContrastExtractor | None:
         name = MULTILINGUAL
     encoder = _encoder(choose_model(config.encoder, name))
     return ContrastExtractor(encoder, language, EncoderInfo.of(encoder))
-
-
-def open_entailment_of(settings: CrossEncoderSettings) -> EntailmentExtractor | None:
-    """Open the configured entailment model, if any; raise MachineError if it cannot be used."""
-    if not settings.model:
-        return None
-    model = open_entailment(settings)
-    return EntailmentExtractor(model, model.info)
 
 
 def reopen(

@@ -3,52 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 _BINS = 10
 
 
-class ClassFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """The figures of one label: the number of its claims, and precision, recall and F1 of its prediction."""
+def figures(truth: NDArray[np.int64], probabilities: NDArray[np.float64], labels: Sequence[str]) -> dict[str, Any]:
+    """Return the figures of predicting the most probable class; a class that is never predicted has precision 0.
 
-    claims: int
-    precision: float
-    recall: float
-    f1: float
-
-
-class VerdictFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """The figures of all claims; ``calibration_error`` is the mean gap between probability and accuracy in ten bins."""
-
-    macro_f1: float
-    accuracy: float
-    calibration_error: float
-    labels: dict[str, ClassFigures]
-
-
-def figures(truth: NDArray[np.int64], probabilities: NDArray[np.float64], labels: Sequence[str]) -> VerdictFigures:
-    """Return the figures of predicting the most probable class; a class that is never predicted has precision 0."""
+    They are ``macro_f1``, ``accuracy``, ``calibration_error``, which is the mean gap between probability and accuracy
+    in ten bins, and under ``labels``, for each label, the number of its claims, precision, recall and F1.
+    """
     from sklearn.metrics import precision_recall_fscore_support
 
     predicted, highest = probabilities.argmax(axis=1), probabilities.max(axis=1)
     right, tenth = truth == predicted, np.minimum((highest * _BINS).astype(np.int64), _BINS - 1)
     parts = precision_recall_fscore_support(truth, predicted, labels=range(len(labels)), zero_division=0)
     each = {
-        label: ClassFigures(claims=int(claims), precision=float(precision), recall=float(recall), f1=float(f1))
+        label: {"claims": int(claims), "precision": float(precision), "recall": float(recall), "f1": float(f1)}
         for label, precision, recall, f1, claims in zip(labels, *parts, strict=True)
     }
     inside = [tenth == number for number in sorted(set(tenth.tolist()))]
     gaps = [int(rows.sum()) * abs(float(highest[rows].mean()) - float(right[rows].mean())) for rows in inside]
-    return VerdictFigures(
-        macro_f1=float(np.mean([label.f1 for label in each.values()])),
-        accuracy=float(np.mean(right)),
-        calibration_error=sum(gaps) / max(len(truth), 1),
-        labels=each,
-    )
+    return {
+        "macro_f1": float(np.mean([of_label["f1"] for of_label in each.values()])),
+        "accuracy": float(np.mean(right)),
+        "calibration_error": sum(gaps) / max(len(truth), 1),
+        "labels": each,
+    }
 
 
 STEPS = 50  # the number of points of a curve: one for each fiftieth of the claims, the surest verdicts first

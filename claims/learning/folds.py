@@ -149,28 +149,28 @@ def _standardise(columns: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDA
     return (columns - columns.mean(axis=0)) / scale, scale
 
 
-def stacked_precision(scores: Scores, labels: NDArray[np.int64], folds: NDArray[np.int64]) -> float:
+def stacked_precision(scores: Scores, labels: NDArray[np.int64], of_folds: NDArray[np.int64]) -> float:
     """Return the average precision of a stack whose weights for each fold were learned from the other folds."""
     stacked = np.zeros(len(labels))
-    for fold in sorted(set(folds.tolist())):
-        tested = folds == fold
+    for fold in sorted(set(of_folds.tolist())):
+        tested = of_folds == fold
         stack = learn_stack({name: values[~tested] for name, values in scores.items()}, labels[~tested])
         stacked[tested] = stack.score({name: values[tested] for name, values in scores.items()})
     return average_precision(labels, stacked)
 
 
-def _without_each(scores: Scores, labels: NDArray[np.int64], folds: NDArray[np.int64]) -> dict[str, float]:
+def _without_each(scores: Scores, labels: NDArray[np.int64], of_folds: NDArray[np.int64]) -> dict[str, float]:
     return {
-        left: stacked_precision({name: scores[name] for name in scores if name != left}, labels, folds)
+        left: stacked_precision({name: scores[name] for name in scores if name != left}, labels, of_folds)
         for left in scores
     }
 
 
-def chosen_members(scores: Scores, labels: NDArray[np.int64], folds: NDArray[np.int64]) -> list[str]:
+def chosen_members(scores: Scores, labels: NDArray[np.int64], of_folds: NDArray[np.int64]) -> list[str]:
     """Return the members that help: remove one at a time as long as the cross-validated AP does not fall."""
-    kept, best = dict(scores), stacked_precision(scores, labels, folds)
+    kept, best = dict(scores), stacked_precision(scores, labels, of_folds)
     while len(kept) > 1:
-        without = _without_each(kept, labels, folds)
+        without = _without_each(kept, labels, of_folds)
         worst = max(without, key=lambda name: without[name])
         if without[worst] < best:
             break
@@ -180,13 +180,13 @@ def chosen_members(scores: Scores, labels: NDArray[np.int64], folds: NDArray[np.
 
 
 def ablation(
-    scores: Scores, kept: Sequence[str], labels: NDArray[np.int64], folds: NDArray[np.int64]
+    scores: Scores, kept: Sequence[str], labels: NDArray[np.int64], of_folds: NDArray[np.int64]
 ) -> dict[str, Any]:
     """Return the cross-validated average precision of each member alone, of the kept ones, and without each of them."""
     together = {name: scores[name] for name in kept}
     return {
-        "AP": stacked_precision(together, labels, folds),
+        "AP": stacked_precision(together, labels, of_folds),
         "members": list(kept),
         "alone": {name: average_precision(labels, values) for name, values in scores.items()},
-        "without": _without_each(together, labels, folds) if len(kept) > 1 else {},
+        "without": _without_each(together, labels, of_folds) if len(kept) > 1 else {},
     }

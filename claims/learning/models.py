@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...retrieval.errors import QueryError, SourceError
-from ...retrieval.records.model_file import State, Trees, array, load, number, restore_trees
-from ..text.words import Analyze, NgramVocabulary
+from ...retrieval.records.model_file import State, Trees, array, load, number
+from ..text.words import NgramVocabulary, Tokenizer
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.int64]  # labels of statements, 0 and 1
@@ -132,11 +132,6 @@ def grow_forest(features: Floats, labels: Labels, weights: Floats, *, trees: int
     return Forest(grown)
 
 
-def restore_forest(state: State, width: int) -> Forest:
-    """Return the forest of its state; raise ValueError if its arrays do not fit each other."""
-    return Forest(restore_trees(state, width))
-
-
 class Logistic:
     """Multinomial logistic regression with a weight for every feature and class; features may be standardised."""
 
@@ -218,7 +213,9 @@ def load_for(path: Path, kind: type[M], task: str | None, models: Sequence[str])
     return manifest, state
 
 
-def restore_vocabulary(state: State, names: Any, weights: str, analyze: Analyze, *, sublinear: bool) -> NgramVocabulary:
+def restore_vocabulary(
+    state: State, names: Any, weights: str, tokenize: Tokenizer, *, sublinear: bool
+) -> NgramVocabulary:
     """Return a saved vocabulary; ``names`` are its terms, ``weights`` is the name of the array of their weights.
 
     Raises TypeError if ``names`` is not a list of strings, ValueError if a term is repeated or the weights do not fit.
@@ -227,7 +224,7 @@ def restore_vocabulary(state: State, names: Any, weights: str, analyze: Analyze,
         raise TypeError("terms are not a list of strings")
     if len(set(names)) != len(names):
         raise ValueError("a term is repeated")
-    return NgramVocabulary(names, array(state, weights, np.float64, len(names)), analyze, sublinear=sublinear)
+    return NgramVocabulary(names, array(state, weights, np.float64, len(names)), tokenize, sublinear=sublinear)
 
 
 def restore_labels(state: State, name: str, count: int | None) -> Labels:

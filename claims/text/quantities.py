@@ -11,7 +11,9 @@ _QUANTITY = re.compile(
     r"(?<![\w.,٫])(?<![^\W\d]-)(\d+(?:[.,٫٬]\d+)*)(?:\s?(%|٪|[^\W\d_]+(?!\w)))?(?:\s([^\W\d_]+(?!\w)))?"
 )
 _NO_UNIT = frozenset("and or to of in out the a an per than was were is are و أو من في إلى على عن".split())
-_THOUSANDS = re.compile(r"[,٬](?=\d{3}(?!\d))")
+# No thousands follow a lone 0: "0,125" has a decimal comma. Of several dots, none is a decimal point.
+_THOUSANDS = re.compile(r"(?<!^[0٠۰])[,٬](?=\d{3}(?!\d))")
+_DOTTED_THOUSANDS = re.compile(r"\d{1,3}(?:\.\d{3}){2,}(?:[,٫]\d+)?")
 _PERCENT = frozenset("% ٪ percent per pct بالمئة المئة بالمائة".split())
 _SCALES = {
     "hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12, "m": 1e6, "bn": 1e9,
@@ -76,7 +78,8 @@ def find_unstated(claim: Sequence[Quantity], evidence: Sequence[Quantity]) -> li
 
 
 def _quantity(digits: str, word: str, after: str) -> Quantity:
-    whole, _, rest = _THOUSANDS.sub("", digits).replace(",", ".").replace("٫", ".").replace("٬", ".").partition(".")
+    plain = digits.replace(".", "") if _DOTTED_THOUSANDS.fullmatch(digits) else _THOUSANDS.sub("", digits)
+    whole, _, rest = plain.replace(",", ".").replace("٫", ".").replace("٬", ".").partition(".")
     value = float(f"{whole}.{rest.replace('.', '')}" if rest else whole)
     word, after = word.lower(), after.lower()
     if word in _SCALES:

@@ -63,7 +63,7 @@ def coverage(wanted: Iterable[Hashable], there: Iterable[Hashable]) -> float:
     return len(distinct.intersection(there)) / len(distinct) if distinct else 0.0
 
 
-Analyze = Callable[[str], Iterable[str]]  # a function that returns the terms of a text, as often as they occur
+Tokenizer = Callable[[str], Iterable[str]]  # a function from a text to its terms, as often as they occur
 
 
 def _weigh_terms(counted: Iterable[Counter[int]], weights: NDArray[np.float64], *, sublinear: bool) -> Any:
@@ -89,32 +89,32 @@ class NgramVocabulary:
     """Terms with their weights, which turn texts into vectors of unit length."""
 
     def __init__(
-        self, terms: Sequence[str], weights: NDArray[np.float64], analyze: Analyze, *, sublinear: bool
+        self, terms: Sequence[str], weights: NDArray[np.float64], tokenize: Tokenizer, *, sublinear: bool
     ) -> None:
         self.terms = terms
         self.weights = weights
         self._sublinear = sublinear
-        self._analyze = analyze
+        self._tokenize = tokenize
         self._rows = {term: row for row, term in enumerate(terms)}
 
     def vectors(self, texts: Sequence[str]) -> Any:
         """Return a scipy CSR matrix, float64, shape (len(texts), len(terms)), with ascending columns in each row."""
-        rows = (map(self._rows.get, self._analyze(text)) for text in texts)
+        rows = (map(self._rows.get, self._tokenize(text)) for text in texts)
         counted = (Counter(row for row in of_text if row is not None) for of_text in rows)
         return _weigh_terms(counted, self.weights, sublinear=self._sublinear)
 
 
-def learn_ngrams(texts: Sequence[str], analyze: Analyze, *, sublinear: bool, least: int = 1) -> NgramVocabulary:
+def learn_ngrams(texts: Sequence[str], tokenize: Tokenizer, *, sublinear: bool, least: int = 1) -> NgramVocabulary:
     """Return the vocabulary of the terms in at least ``least`` texts, sorted, with their inverse document frequency.
 
     The weight is scikit-learn's: ln((1 + texts) / (1 + texts with the term)) + 1.
     """
     counts: Counter[str] = Counter()
     for text in texts:
-        counts.update(set(analyze(text)))
-    terms = sorted(term for term, number in counts.items() if number >= least)
-    frequencies = np.array([counts[term] for term in terms], dtype=np.float64)
-    return NgramVocabulary(terms, np.log((1 + len(texts)) / (1 + frequencies)) + 1, analyze, sublinear=sublinear)
+        counts.update(set(tokenize(text)))
+    frequent = sorted(term for term, number in counts.items() if number >= least)
+    frequencies = np.array([counts[term] for term in frequent], dtype=np.float64)
+    return NgramVocabulary(frequent, np.log((1 + len(texts)) / (1 + frequencies)) + 1, tokenize, sublinear=sublinear)
 
 
 _SIZES = (3, 4, 5)

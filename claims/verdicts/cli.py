@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from ...retrieval.encoders.cross_encoder import open_entailment
 from ...retrieval.errors import QueryError
 from ...retrieval.files import EVIDENCE, check_distinct, writable, write_atomically
 from ...retrieval.filters import parse_filter
@@ -30,7 +31,7 @@ from ...retrieval.terminal import (
     require_text,
     say,
 )  # fmt: skip
-from ..evidence.features import open_contrast, open_entailment_of
+from ..evidence.features import EntailmentExtractor, open_contrast
 from ..evidence.sentences import Finder
 from ..formats import add_learning, check_model
 from ..settings import Config
@@ -124,7 +125,9 @@ def _load_or_train(args: argparse.Namespace, formats: VerdictTasks, finder: Find
         settings = config.verdict.entailment
         of_model = msgspec.structs.replace(settings, model=args.entailment) if args.entailment else settings
         contrast = open_contrast(config, finder.index.info.language)
-        entailment = open_entailment_of(of_model)
+        if of_model.model:
+            opened = open_entailment(of_model)
+            entailment = EntailmentExtractor(opened, opened.info)
     learned = training.train(name, lesson, finder, config.verdict, bar, contrast=contrast, entailment=entailment)
     figures = learned.manifest.figures
     each = [name for name in (*names(), training.WITHOUT_ENTAILMENT) if name in figures]

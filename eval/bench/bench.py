@@ -1,4 +1,4 @@
-"""Bench: compare sparse, dense and hybrid retrieval on one collection by quality, speed, memory and size.
+"""The command ``bench``: it compares retrievers on one collection by quality, speed, memory and size.
 
 A measured configuration is named after its retriever (``hybrid``), or after its retriever and stages
 (``hybrid+rerank``).
@@ -6,12 +6,15 @@ A measured configuration is named after its retriever (``hybrid``), or after its
 
 from __future__ import annotations
 
+import argparse
 import io
+import json
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from html import escape
-from itertools import chain, islice
+from itertools import chain, cycle, islice
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
@@ -19,19 +22,25 @@ import msgspec
 from ...retrieval import retrievers as retriever_kinds
 from ...retrieval.config import Config, to_mapping, view
 from ...retrieval.errors import QueryError
-from ...retrieval.progress import Progress, silent
+from ...retrieval.files import os_errors_reported, write_atomically
+from ...retrieval.progress import Progress, bar, silent
 from ...retrieval.records.runs import ScoreTable
-from ...retrieval.search.index import Index
+from ...retrieval.search.index import Index, open_index
 from ...retrieval.store import manifest as manifests
-from ...retrieval.terminal import format_count
-from ..run.batch import DEPTH, Judged, chunks, columns, depth_of
+from ...retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, format_count, say, write
+from ..learn.cli import add_judged, add_option, judged_files
+from ..run.batch import DEPTH, Judged, chunks, depth_of, read_judged, search_docids
 from ..run.compare import Comparison, compare, pair_row
 from ..scoring.machine import Machine, this_machine
+from ..scoring.measures import parse_measures
 from ..scoring.ranking import identical_notes, own_first
 from ..scoring.statistics import RESAMPLES
 from ..scoring.tables import figure, html_image, html_table, markdown_table, page
 from .load import Load, Timings, measure, retriever_of, search_of
 
+_MEASURES = "nDCG@10,R@100,AP,RR@10"
+_SUFFIXES = (".json", ".md", ".png", ".html")
+"""The suffixes of the reports; ``--output`` names a folder, so a name with one of them is an error."""
 CALLERS = (1, 8)
 _SPEED = (
     "retriever", "p50 ms", "p95", "p99", "queries/s", "8 callers: p50 ms", "p95", "p99", "queries/s", "encoding",
@@ -39,6 +48,63 @@ _SPEED = (
 )  # fmt: skip
 _PAIRS = ("measure", "first", "second", "difference", "95 % interval", "p (Holm)", "wins", "ties", "losses")
 _MARKS = ("o", "s", "^", "D", "v", "P")
+
+
+def register(commands: Subparsers) -> None:
+    """Add ``bench`` to the command line."""
+    parser = commands.add_parser(
+        "bench",
+        help="measure quality against speed: sparse, dense, hybrid",
+        description="Measure quality, latency, memory and size of the retrievers on one index; the first measure is "
+        "plotted. The folder of --output gets bench.json, bench.md, bench.png and bench.html.",
+    )
+    add_index(parser)
+    add_judged(parser)
+    parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="the folder that gets the reports")
+    retrievers = "retrievers, each with its stages: bm25,hybrid+rerank (default: all of the index)"
+    parser.add_argument("--retrievers", metavar="LIST", help=retrievers)
+    measures = f"measures by their names in ir-measures or trec_eval (default: {_MEASURES})"
+    parser.add_argument("--measures", default=_MEASURES, metavar="LIST", help=measures)
+    add_option(parser, "timed", int, 500, "the number of searches to time, with one caller and with eight")
+    parser.add_argument("--name", metavar="NAME", help="the name of the collection (default: the index's folder)")
+    add_option(parser, "seed", int, 0, "the seed of the bootstrap intervals")
+    add_json(parser)
+    parser.set_defaults(command=bench_command)
+
+
+def bench_command(args: argparse.Namespace) -> int:
+    """Measure the retrievers, print the tables, and write the reports."""
+    if args.timed < 1:
+        raise QueryError(f"--timed {args.timed}: give a number of searches, 1 or more")
+    if args.seed < 0:
+        raise QueryError(f"--seed {args.seed}: give 0 or more")
+    if not args.output.is_dir() and (args.output.is_file() or args.output.suffix in _SUFFIXES):
+        raise QueryError("is not a folder", place=args.output, remedy="--output names the folder that gets the reports")
+    with os_errors_reported(args.output):
+        args.output.mkdir(parents=True, exist_ok=True)
+    config = config_of(args, Config)
+    with open_index(args.index, config) as index:
+        result = bench(
+            index,
+            retrievers=choose_retrievers(args.retrievers, index),
+            measures=parse_measures(args.measures),
+            judged=read_judged(judged_files(args), index),
+            name=args.name or index.info.name,
+            timed=args.timed,
+            seed=args.seed,
+            progress=bar,
+        )
+    for note in result.notes:
+        say(f"note: {note}")
+    drawn, tables = plot([result]), as_markdown(result)
+    as_json = json.dumps(result.as_json(), ensure_ascii=False, indent=2) + "\n"
+    reports = {"bench.json": as_json.encode(), "bench.md": tables.encode(), "bench.png": drawn}
+    reports["bench.html"] = as_html(result, drawn).encode()
+    for name, content in reports.items():
+        write_atomically(args.output / name, content)
+    write(as_json if args.json else tables)
+    say(f"{args.output}: {', '.join(reports)}")
+    return DONE
 
 
 class Measured(NamedTuple):
@@ -50,7 +116,7 @@ class Measured(NamedTuple):
     build_seconds: float
 
 
-Table = tuple[Sequence[str], list[Sequence[str]], int]
+ShownTable = tuple[Sequence[str], list[Sequence[str]], int]
 """A header, the rows below it, and the number of left-aligned columns."""
 
 
@@ -116,10 +182,11 @@ def bench(
     for retriever, run in runs.items():
         staged = search_of(retriever)
         search = judged.search._replace(retriever=staged.retriever, stages=staged.stages, k=depth, group=True)
-        with closing(progress(retriever, "query", len(judged.queries))) as bar:
+        with closing(progress(retriever, "query", len(judged.queries))) as meter:
             for chunk in chunks(judged.queries):
-                run.update({done.qid: dict(zip(*done.ranking, strict=True)) for done in columns(index, chunk, search)})
-                bar.update(len(chunk))
+                found = search_docids(index, chunk, search)
+                run.update({done.qid: dict(zip(*done.ranking, strict=True)) for done in found})
+                meter.update(len(chunk))
     own = dict.fromkeys(qid for table in runs.values() for qid in own_first(table, judged.qrels))
     quality = compare(judged.qrels, runs, measures, seed=seed)
     resolved = index.resolve(judged.search)
@@ -127,7 +194,7 @@ def bench(
     if not wordy:
         raise QueryError("no judged query contains words to search for")
     measured = []
-    with closing(progress("timing", "retriever", len(retrievers))) as bar:
+    with closing(progress("timing", "retriever", len(retrievers))) as meter:
         for retriever in retrievers:
             load = Load(
                 index=str(index.info.place),
@@ -141,7 +208,7 @@ def bench(
             )
             timings, needed = measure(load), index.footprint(retriever_of(retriever))
             measured.append(Measured(retriever, timings, needed.bytes / 1e6, needed.seconds))
-            bar.update()
+            meter.update()
     encoder = index.info.encoder
     return Bench(
         name=name,
@@ -201,7 +268,7 @@ def method(bench: Bench) -> str:
     )
 
 
-def tables(bench: Bench) -> dict[str, Table]:
+def tables(bench: Bench) -> dict[str, ShownTable]:
     """Return the tables by title: quality; speed and size; and differences, if the benchmark has pairs."""
     quality: list[Sequence[str]] = []
     speed: list[Sequence[str]] = []
@@ -217,7 +284,7 @@ def tables(bench: Bench) -> dict[str, Table]:
         row += [f"{timings.peak_megabytes:,.0f}", f"{megabytes:,.1f}", f"{seconds:,.1f}" if seconds else "-"]
         speed.append(row)
     header = ("retriever", *chain.from_iterable((measure, "95 % interval") for measure in bench.quality.means))
-    found: dict[str, Table] = {"Quality": (header, quality, 1), "Speed and size": (_SPEED, speed, 1)}
+    found: dict[str, ShownTable] = {"Quality": (header, quality, 1), "Speed and size": (_SPEED, speed, 1)}
     if bench.quality.pairs:
         rows = ((pair_row(pair), figure(pair.holm_randomisation)) for pair in bench.quality.pairs)
         found["Differences"] = (_PAIRS, [[*row[:5], chance, *row[-3:]] for row, chance in rows], 3)
@@ -234,7 +301,7 @@ def plot(benches: Sequence[Bench]) -> bytes:
         canvas = Figure(figsize=(4.2 * len(benches), 3.6), layout="constrained", dpi=150)
         for panel, bench in zip(canvas.subplots(1, len(benches), squeeze=False)[0], benches, strict=True):
             measure, by_run = next(iter(bench.quality.means.items()))
-            for mark, measured in zip(_MARKS, bench.measured, strict=False):
+            for mark, measured in zip(cycle(_MARKS), bench.measured, strict=False):
                 value, latency = by_run[measured.retriever], measured.timings.latencies[0].p50
                 bars = [[max(0.0, value.mean - value.low)], [max(0.0, value.high - value.mean)]]
                 panel.errorbar([latency], [value.mean], yerr=bars, fmt=mark, capsize=3, label=measured.retriever)

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...retrieval.domain import Hit, Run, ScoredDocids
+from ...retrieval.domain import Hit, ScoredDocids
 from ...retrieval.errors import QueryError
 from ...retrieval.records.lines import quote_value
-from ...retrieval.records.runs import ScoreTable, best_documents, encodable
+from ...retrieval.records.runs import ScoreTable, encodable
 from ...retrieval.text import ProfileName
 from .report import CheckReport, read_or_refuse
 
@@ -54,11 +54,6 @@ class TaskDefaults(NamedTuple):
         topic = f", only from the {self.unit}'s own topic" if self.own_topic else ""
         profile = f"; profile {self.profile}" if self.profile else ""
         return f"{self.k} hits a {self.unit}{most}{topic}{profile}"
-
-
-def answers_of(run: Run) -> list[Answer]:
-    """Return the documents of each query with the scores of their best hits. Raises QueryError if one is not finite."""
-    return [(qid, best_documents(hits)) for qid, hits in run.items()]
 
 
 class RunScores(NamedTuple):

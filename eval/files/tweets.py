@@ -57,10 +57,11 @@ def read_tweets(path: Path) -> list[Tweet]:
                 raise SourceError(f"has no tweet_id{advice}", place=f"{path}:{line}")
             tweets.append(tweet_of(path, line, fields))
     elif numbered := table_lines(path, faults):
-        delimiter = _delimiter(numbered[0][1], numbered)
-        header = columns(numbered[0][1], delimiter)
+        line, text = numbered[0]
+        delimiter = _delimiter(text, numbered)
+        header = header_names(text, delimiter)
         if not has_id(header):
-            faults.error(1, f"the header has no tweet_id: it begins with {quote_value(numbered[0][1])}")
+            faults.error(line, f"the header has no tweet_id: it begins with {quote_value(text)}")
         for line, cells in rows_below(path, numbered, delimiter):
             tweets.append(tweet_of(path, line, dict(zip(header, cells, strict=True))))
     if not tweets:
@@ -72,7 +73,7 @@ def _delimiter(header: str, numbered: Numbered) -> str:
     return "\t" if "\t" in header else shape_of_lines(numbered).delimiter or "\t"
 
 
-def columns(header: str, delimiter: str = "\t") -> list[str]:
+def header_names(header: str, delimiter: str = "\t") -> list[str]:
     """Return the names of a header's columns, in the normal form that look-ups use."""
     return [column_name(name) for name in header.split(delimiter)]
 

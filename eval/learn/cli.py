@@ -22,7 +22,7 @@ from ...retrieval.terminal import DONE, Subparsers, add_index, add_json, config_
 from ...retrieval.text import PROFILES
 from ..run.batch import Judged, JudgedFiles, read_judged
 from ..scoring.measures import parse_measures
-from ..tasks import RANKING
+from ..tasks import RANKING, descriptions
 from .combiner import CombinerRequest
 from .combiner import train as learn_combination
 from .everything import CONFIG, INDEX, train_all
@@ -202,6 +202,7 @@ def tune(args: argparse.Namespace) -> int:
 def train_combiner(args: argparse.Namespace) -> int:
     """Train a combination, write the model, and print its cross-validated figures."""
     measure = _checked_measure(args)
+    writable(args.output, filter(None, [args.config]))
     request = CombinerRequest(
         files=(args.queries, args.qrels), measure=measure, folds=args.folds, seed=args.seed, remembers=args.remember
     )
@@ -220,7 +221,7 @@ def _checked_measure(args: argparse.Namespace) -> str:
         raise QueryError(f"--seed {args.seed}: give 0 or more")
     if args.sample < 2:
         raise QueryError(f"--sample {args.sample}: give a number of queries, 2 or more")
-    writable(args.output, [args.queries, args.qrels])
+    writable(args.output, [args.queries, args.qrels, *descriptions(args.task)])
     return _one_measure(args.measure)
 
 

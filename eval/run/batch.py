@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from itertools import compress, groupby, islice
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
@@ -16,6 +15,7 @@ from ...retrieval.domain import Filter, Hit, Qrels, ScoredDocids
 from ...retrieval.errors import QueryError
 from ...retrieval.filters import bound
 from ...retrieval.progress import Progress
+from ...retrieval.records.dates import clean_date
 from ...retrieval.records.lines import quote_value
 from ...retrieval.search.evidence import Evidence
 from ...retrieval.search.index import Index
@@ -26,7 +26,6 @@ from ..files.report import near_miss
 from ..tasks import RANKING
 
 CHUNK = 64  # the maximum number of queries searched together
-_TWITTER = "%a %b %d %H:%M:%S %z %Y"
 
 
 class SearchQuery(NamedTuple):
@@ -124,7 +123,7 @@ def chunks(queries: Sequence[SearchQuery], most: int = CHUNK) -> Iterator[list[S
             yield chunk
 
 
-def columns(index: Index, chunk: Sequence[SearchQuery], search: Search) -> list[SearchedQuery[ScoredDocids]]:
+def search_docids(index: Index, chunk: Sequence[SearchQuery], search: Search) -> list[SearchedQuery[ScoredDocids]]:
     """Return the documents found for queries that have the same filter."""
     return _answer_chunk(index, index.columns, chunk, search, ScoredDocids([], []))
 
@@ -151,17 +150,10 @@ def _answer_chunk(
 
 
 def _day(query: TaskQuery) -> str:
-    """Return the day of a query in UTC; its date is an ISO date, a time, or a tweet's ``created_at``."""
+    """Return the day of a query in UTC; its date has any form that a document's date may have."""
     if not query.date:
         raise QueryError(f"query {quote_value(query.qid)} has no date", remedy="add a date, or leave out --as-of-query")
-    day = query.date
-    if len(day) > 10:
-        for parse in (datetime.fromisoformat, lambda tweeted: datetime.strptime(tweeted, _TWITTER)):  # noqa: DTZ007
-            with suppress(ValueError):
-                moment = parse(query.date)
-                day = (moment if moment.tzinfo is None else moment.astimezone(UTC)).date().isoformat()
-                break
-    return bound(day, f"the date of query {quote_value(query.qid)}")
+    return bound(clean_date(query.date) or query.date, f"the date of query {quote_value(query.qid)}")
 
 
 DEPTH = 1000  # the number of hits that a measure without a cutoff uses

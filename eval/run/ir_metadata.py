@@ -41,7 +41,8 @@ def describe(
     The components of the file ``own`` replace the generated ones, field by field. Files are named without their
     folders. Raises ConfigError if that file cannot be read, QueryError if it holds anything but components.
     """
-    added = read_yaml(own) if own else {}
+    added = read_yaml(own) if own else None
+    added = {} if added is None else added
     if not isinstance(added, dict) or not added.keys() <= set(COMPONENTS):
         remedy = f"the components are {', '.join(COMPONENTS)}"
         raise QueryError("contains other keys than the components of ir_metadata", place=own, remedy=remedy)

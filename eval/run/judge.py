@@ -20,7 +20,7 @@ from ..files.report import pair_files
 from ..files.tables import note_unended
 from ..scoring.measures import parse_measures
 from ..scoring.tables import figure, table
-from ..tasks import RANKING, Task, is_description, names, task
+from ..tasks import RANKING, Task, descriptions, is_description, names, task
 from .compare import as_html, as_text, compared_task, read_runs
 from .compare import compare as compare_runs
 
@@ -146,7 +146,7 @@ def compare(args: argparse.Namespace) -> int:
         raise QueryError(f"--seed {args.seed}: give 0 or more")
     measures = parse_measures(args.measures)
     if args.html:
-        writable(args.html, [*args.runs, *args.qrels])
+        writable(args.html, [*args.runs, *args.qrels, *descriptions(args.task)])
     chosen = compared_task(args.task)
     notes: list[str] = []
     with hinting(chosen, args.qrels, [[run] for run in args.runs], "--qrels and a run"):
@@ -176,7 +176,7 @@ def score_files(name: str, gold: Sequence[Path], runs: Sequence[Path], options: 
     chosen = task(name)
     with hinting(chosen, gold, [runs], "--gold and --run"):
         scores = chosen.score(gold, runs, options)
-    return replace(scores, notes=(*scores.notes, *note_unended([*gold, *runs])))
+    return replace(scores, notes=(*scores.notes, *note_unended(files_in([*gold, *runs]))))
 
 
 @contextmanager

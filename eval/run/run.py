@@ -1,21 +1,23 @@
-"""Turn a file of queries into a submission; write the whole file or nothing."""
+"""The command ``run``: it turns a file of queries into a submission, and writes the whole file or nothing."""
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from time import perf_counter
 
 import msgspec
 
 from ...retrieval import retrievers
-from ...retrieval.config import AUTO, to_mapping
+from ...retrieval.config import AUTO, Config, to_mapping
 from ...retrieval.domain import ScoredDocids
-from ...retrieval.errors import QueryError
+from ...retrieval.errors import QueryError, UsageError
 from ...retrieval.files import (
     DESCRIPTION,
     check_distinct,
@@ -26,21 +28,102 @@ from ...retrieval.files import (
     writable,
     write_atomically,
 )
-from ...retrieval.progress import Progress, silent
+from ...retrieval.progress import Progress, bar, silent
 from ...retrieval.records.gzip_files import is_packed, packing
 from ...retrieval.records.lines import quote_value
 from ...retrieval.records.runs import column
-from ...retrieval.search.index import Index
+from ...retrieval.search.cli import add_search_options, search_from
+from ...retrieval.search.index import Index, open_index
 from ...retrieval.search.options import DEFAULT_SEARCH, Search
 from ...retrieval.store import manifest as manifests
-from ..tasks import RANKING, identity, is_description
-from .batch import CHUNK, SearchedQuery, SearchQuery, chunks, columns, filtered_queries, search_of
+from ...retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, format_count, report, say
+from ..scoring.ranking import identical_notes
+from ..tasks import RANKING, descriptions, identity
+from .batch import CHUNK, SearchedQuery, SearchQuery, chunks, filtered_queries, search_docids, search_of
 from .ir_metadata import as_comments, describe
 
+_EPILOG = """\
+defaults of the tasks that differ from those of factseek search:
+{habits}
+FILE.meta.json, next to the FILE of --output, records how the run was made."""
+_SHOWN = 5
 _HITS_TOGETHER = 1_000
 _WAITING = 2  # the number of chunks that may wait to be written
 IN_RUN = Path("-")  # the value of ``described_in`` that writes the description into the run itself, as comments
 _NOTED = 50  # the number of queries whose language the note checks
+
+
+def register(commands: Subparsers) -> None:
+    """Add ``run`` to the command line."""
+    habits = "\n".join(f"  {name:15}  {RANKING.load(name).DEFAULTS}" for name in RANKING.names())
+    parser = commands.add_parser(
+        "run",
+        help="turn a file of queries into a submission",
+        description="Search for every query of a task's input file, and write the submission in the same order.",
+        epilog=_EPILOG.format(habits=habits),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("task", metavar="TASK", help=f"one of {', '.join(RANKING.names())}, or a .yaml file of a task")
+    parser.add_argument("--queries", type=Path, required=True, metavar="FILE", help="the task's input")
+    add_index(parser)
+    output = "the submission file; compressed if its name ends in .gz"
+    parser.add_argument("--output", type=Path, required=True, metavar="FILE", help=output)
+    described = (
+        "describe in FILE how the run was made, in the format of ir-metadata.org (TIRA expects the name "
+        "ir-metadata.yml); if FILE is -, the description goes into the run itself"
+    )
+    parser.add_argument("--ir-metadata", type=Path, metavar="FILE", help=described)
+    about = "a YAML file with further components for --ir-metadata: actor, research goal, data"
+    parser.add_argument("--about", type=Path, metavar="FILE", help=about)
+    parser.add_argument("--run-id", default="", metavar="ID", help="the run id (default: factseek-RETRIEVER)")
+    as_of = "for each query, only documents up to the query's own date"
+    parser.add_argument("--as-of-query", action="store_true", help=as_of)
+    identical = "leave out the document that has the query's own id, as BEIR does"
+    parser.add_argument("--ignore-identical-ids", action="store_true", help=identical)
+    add_search_options(parser, hits="that of the task, listed below")
+    add_json(parser)
+    parser.set_defaults(command=run_command)
+
+
+def run_command(args: argparse.Namespace) -> int:
+    """Write the submission and report its contents."""
+    if str(args.output) == "-":
+        remedy = "give the path of a file: its description is written beside it"
+        raise UsageError("--output -: run writes no submission to standard output", remedy=remedy)
+    config = config_of(args, Config)
+    began = perf_counter()
+    with open_index(args.index, config) as index:
+        request = RunRequest(
+            task=args.task,
+            queries=args.queries,
+            output=args.output,
+            run_id=args.run_id,
+            search=search_from(args, config.search.fusion, index.info.filter_fields),
+            as_of_query=args.as_of_query,
+            ignore_identical_ids=args.ignore_identical_ids,
+            described_in=args.ir_metadata,
+            about=args.about,
+            arguments=tuple(args.arguments),
+            also_read=(args.config,) if args.config else (),
+        )
+        done = run(request, index, bar)
+    seconds = perf_counter() - began
+    if done.note:
+        say(f"note: {done.note}")
+    if done.without_words:
+        say(f"note: queries without words to search for, and so without hits: {_list_qids(done.without_words)}")
+    if done.without_hits:
+        say(f"note: queries without hits: {_list_qids(done.without_hits)}")
+    for note in identical_notes("query", done.identical_ids):
+        say(f"note: {note}")
+    line = f"{format_count(done.hits, 'hit')} for {format_count(done.queries, 'query')} in {seconds:.1f} s"
+    facts = {"output": str(args.output), **asdict(done), "seconds": round(seconds, 3)}
+    report(args, facts, f"{args.output}: {line}\n")
+    return DONE
+
+
+def _list_qids(qids: Sequence[str]) -> str:
+    return f"{len(qids):,} ({', '.join(qids[:_SHOWN])}{', …' if len(qids) > _SHOWN else ''})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,12 +203,12 @@ def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunRe
         packing(file) if is_packed(request.output) else nullcontext(file) as run_file,
     ):
         run_file.write(head.encode("utf-8"))
-        with closing(progress("searching", "query", len(filtered))) as bar:
+        with closing(progress("searching", "query", len(filtered))) as meter:
             for lines, chunk in _answer_queries(request, index, filtered):
                 run_file.write(lines)
                 digest.update(lines)
                 report.add(chunk)
-                bar.update(len(chunk))
+                meter.update(len(chunk))
         if not report.hits:
             hint = "check that it is the right index" + ", and that documents match the filter" * bool(search.where)
             if of_task.DEFAULTS.own_topic:
@@ -171,7 +254,7 @@ def _answer_queries(request: RunRequest, index: Index, filtered: Sequence[Search
     with ThreadPoolExecutor(1) as writer:
         waiting: deque[Future[_Lines]] = deque()
         for chunk in chunks(filtered, size):
-            waiting.append(writer.submit(format_lines, columns(index, chunk, request.search)))
+            waiting.append(writer.submit(format_lines, search_docids(index, chunk, request.search)))
             if len(waiting) > _WAITING:
                 yield waiting.popleft().result()
         while waiting:
@@ -189,8 +272,7 @@ def _complete(request: RunRequest, index: Index) -> RunRequest:
         raise QueryError(f"--run-id {error}") from None
     rereadable(request.queries)
     described = [request.described_in] if request.described_in not in (None, IN_RUN) else []
-    read = [request.queries, *request.also_read, *([request.about] if request.about else [])]
-    read += [Path(request.task)] if is_description(request.task) else []
+    read = [request.queries, *request.also_read, *filter(None, [request.about]), *descriptions(request.task)]
     written = [request.output, _meta_path(request.output), *described]
     for path in written:
         writable(path, read)

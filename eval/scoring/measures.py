@@ -88,7 +88,7 @@ def evaluate(qrels: Qrels, run: Mapping[str, Mapping[str, float]], names: Sequen
     for start in range(0, len(qids), _BATCH):
         batch = qids[start : start + _BATCH]
         row = {qid: start + at for at, qid in enumerate(batch) if run.get(qid)}
-        answered = {qid: _told_apart(run[qid]) for qid in row}
+        answered = {qid: _separate_scores(run[qid]) for qid in row}
         # If all grades of a query are negative, trec_eval's nDCG may never end. Every figure is 0, as for grades of 0.
         judged = {
             qid: grades if max(grades.values(), default=0) >= 0 else dict.fromkeys(grades, 0)
@@ -114,7 +114,7 @@ def values_of(qrels: Qrels, run: Mapping[str, Mapping[str, float]], measure: str
     return evaluate(qrels, run, [measure]).values[:, 0]
 
 
-def _told_apart(ranking: Mapping[str, float]) -> Mapping[str, float]:
+def _separate_scores(ranking: Mapping[str, float]) -> Mapping[str, float]:
     """Return a ranking with distinct scores if float32, which trec_eval 9 uses, would merge scores that differ."""
     scores = np.fromiter(ranking.values(), np.float64, len(ranking))
     exact = np.sort(scores)

@@ -21,7 +21,10 @@ from ..files.answers import Note, RunScores, Scores
 from ..files.report import near_miss, only
 from .measures import Figures, evaluate, follows_relevance
 
+Table = Mapping[str, Mapping[str, float]]  # the score of each document of each query
 RULE = "trec_eval's order (docid descending)"
+_SLACK = 1e-12  # smaller differences of a mean are rounding errors
+_AT_ONCE = 200  # the number of rankings evaluated together; it bounds the memory that long rankings take
 
 
 def score_files(
@@ -51,7 +54,7 @@ def score_files(
     return score(qrels, table, measures, unit=unit, official=official, notes=notes)
 
 
-def own_first(table: Mapping[str, Mapping[str, float]], qrels: Qrels) -> list[str]:
+def own_first(table: Table, qrels: Qrels) -> list[str]:
     """Return the queries whose first document has the query's id and has no judgement."""
     own = [qid for qid, docs in table.items() if qid in docs and qid not in qrels.get(qid, {})]
     return [qid for qid in own if max(table[qid], key=lambda docid: (table[qid][docid], docid)) == qid]
@@ -68,7 +71,7 @@ def identical_notes(unit: str, qids: Sequence[str]) -> tuple[str, ...]:
 
 def score(
     qrels: Qrels,
-    run: Mapping[str, Mapping[str, float]],
+    run: Table,
     measures: Sequence[str],
     *,
     unit: str,
@@ -94,7 +97,7 @@ def score(
     )
 
 
-def compare_queries(path: Path, qrels: Qrels, run: Mapping[str, Mapping[str, float]], unit: str) -> tuple[str, ...]:
+def compare_queries(path: Path, qrels: Qrels, run: Table, unit: str) -> tuple[str, ...]:
     """Return notes on queries of a run that have no judgements, and on a run without any judged docid.
 
     Raises CheckFailed, with an id of each side, if the run and the judgements have no query in common.
@@ -106,7 +109,7 @@ def compare_queries(path: Path, qrels: Qrels, run: Mapping[str, Mapping[str, flo
     return (*left_out, *note_unjudged(qrels, run))
 
 
-def common(place: object, qrels: Qrels, run: Mapping[str, Mapping[str, float]], unit: str) -> list[str]:
+def common(place: object, qrels: Qrels, run: Table, unit: str) -> list[str]:
     """Return the queries of a run that have no judgements; ``place`` identifies the run in errors.
 
     Raises CheckFailed, with an id of each side, if the run and the judgements have no query in common.
@@ -129,12 +132,6 @@ def note_unjudged(
         return ()
     examples = f"the judgements have {quote_value(next(iter(judged)))}, the run {quote_value(docids[0])}"
     return (f"no {name} of the run is in the judgements: {examples}{near_miss(docids, judged)}",)
-
-
-Table = Mapping[str, Mapping[str, float]]
-
-_SLACK = 1e-12  # smaller differences of a mean are rounding errors
-_AT_ONCE = 200  # the number of rankings evaluated together; it bounds the memory that long rankings take
 
 
 class Bounds(NamedTuple):

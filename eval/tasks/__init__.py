@@ -34,17 +34,11 @@ class Task(Protocol):
     LANGUAGES: tuple[str, ...]  # the languages of its texts, ISO 639-1; empty if any language is possible
     OPTIONS: tuple[str, ...]  # the options of ``score`` that it accepts, as fields of ``ScoreOptions``
 
-    def read_queries(self, path: Path) -> list[TaskQuery]:
-        """Return the inputs of a file, such as queries or tweets, in their order."""
-
     def read_gold(self, paths: Sequence[Path]) -> Any:
         """Return the judgements of one or more files, in the form that the task's ``score`` uses."""
 
     def read_submission(self, path: Path) -> Any:
         """Return a submission of any system. Raises SourceError at its first error."""
-
-    def write(self, records: Any, path: Path, run_id: str) -> None:
-        """Write a submission; write the whole file or nothing."""
 
     def check(self, path: Path, input_path: Path | None = None) -> CheckReport:
         """Report every fault of a submission; if the input is given, also missing and unknown ids."""
@@ -58,6 +52,9 @@ class RankingTask(Task, Protocol):
 
     DEFAULTS: TaskDefaults  # how to search for the queries
     HEADER: str  # the text before the first query of a submission
+
+    def read_queries(self, path: Path) -> list[TaskQuery]:
+        """Return the queries of a file, such as claims or tweets, in their order."""
 
     def read_gold(self, paths: Sequence[Path], note: Note = ignore) -> Qrels:
         """Return the judgements; ``note`` receives each remark that a reader of the figures needs."""
@@ -78,6 +75,9 @@ class StatementTask(Task, Protocol):
     def stream_statements(self, lines: Iterable[bytes], source: str) -> Iterator[Statement]:
         """Yield statements as their lines arrive; raise SourceError, naming ``source`` and the line, at a bad one."""
 
+    def write(self, records: Iterable[tuple[str, str, float]], path: Path, run_id: str) -> None:
+        """Write the topic, qid and score of each statement; write the whole file or nothing."""
+
 
 class VerdictTask(Task, Protocol):
     """The interface of a task that submits verdicts; ``LABELS`` are the allowed labels."""
@@ -90,12 +90,17 @@ class VerdictTask(Task, Protocol):
     def write_verdicts(
         self, verdicts: Iterable[tuple[Claim, str, Sequence[tuple[str, int]]]], path: Path, run_id: str
     ) -> None:
-        """Write the claim, label and sentences (document and number) of each verdict; raise QueryError if it cannot."""
+        """Write claim, label and sentences (document and number) of each verdict; raise QueryError if it cannot."""
 
 
 def is_description(name: str) -> bool:
     """Return whether a task's name is the path of a file that describes it."""
     return name.endswith((".yaml", ".yml"))
+
+
+def descriptions(name: str) -> list[Path]:
+    """Return the file that describes a task: one if the task's name is its path, else none."""
+    return [Path(name)] if is_description(name) else []
 
 
 def identity(name: str) -> str:

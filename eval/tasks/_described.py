@@ -20,7 +20,6 @@ from ...retrieval.errors import ConfigError, QueryError, UserError
 from ...retrieval.languages import language_code
 from ...retrieval.records.lines import Faults, Strict, quote_value
 from ...retrieval.records.qrels import GRADES, LARGEST_GRADE
-from ...retrieval.records.runs import write_text
 from ...retrieval.records.table_shape import shape_of
 from ...retrieval.terminal import format_count, plural
 from ...retrieval.text import ProfileName
@@ -32,7 +31,6 @@ from ..files.answers import (
     Scores,
     TaskDefaults,
     TaskQuery,
-    answers_of,
     docids_in,
     ignore,
     prediction_line,
@@ -171,9 +169,6 @@ class DescribedTask:
     def read_scores(self, path: Path) -> RunScores:
         return RunScores(_slot_scores(read_or_refuse(path, self._read)[0]))
 
-    def write(self, records: Run, path: Path, run_id: str) -> None:
-        write_text(path, [self.HEADER, *self.lines(answers_of(records), run_id)])
-
     def lines(self, answers: Sequence[Answer], run_id: str) -> list[str]:
         return [prediction_line(qid, documents.docids[: self._description.submission.k]) for qid, documents in answers]
 
@@ -241,10 +236,10 @@ class DescribedTask:
     def _judge(self, row: Predictions, faults: Faults) -> None:
         docids = row.docids
         if len(docids) > (k := self._description.submission.k):
-            last = _ORDINALS[k - 1] if k <= len(_ORDINALS) else f"{k}th"
+            last = f"the {_ORDINALS[k - 1]}" if k <= len(_ORDINALS) else f"prediction {k}"
             cutoff = _CUTOFF.search(self.OFFICIAL)
             ignores = cutoff is not None and int(cutoff[1]) <= k
-            rest = f"what follows the {last} is ignored" if ignores else f"the task asks for {k}"
+            rest = f"what follows {last} is ignored" if ignores else f"the task asks for {k}"
             faults.warning(row.line, f"has {len(docids)} predictions; {rest}")
         if not docids:
             faults.warning(row.line, "has no prediction")

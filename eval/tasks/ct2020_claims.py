@@ -16,19 +16,8 @@ from ...retrieval.domain import Qrels, Run
 from ...retrieval.errors import QueryError
 from ...retrieval.records.lines import Faults, Strict, quote_value
 from ...retrieval.records.qrels import read_qrels
-from ...retrieval.records.runs import LARGEST, ScoreTable, columns, rank_docs, write_text
-from ..files.answers import (
-    Answer,
-    Note,
-    RunScores,
-    ScoreOptions,
-    Scores,
-    TaskDefaults,
-    TaskQuery,
-    answers_of,
-    ignore,
-    scores_of,
-)  # fmt: skip
+from ...retrieval.records.runs import LARGEST, ScoreTable, columns, rank_docs
+from ..files.answers import Answer, Note, RunScores, ScoreOptions, Scores, TaskDefaults, TaskQuery, ignore, scores_of
 from ..files.report import CheckReport, check_ids, only
 from ..files.tables import finite, is_header, rows
 from ..files.topics import read_queries as read_topics
@@ -69,10 +58,6 @@ def read_submission(path: Path) -> Run:
 
 def read_scores(path: Path) -> RunScores:
     return scores_of(path, _read)
-
-
-def write(records: Run, path: Path, run_id: str) -> None:
-    write_text(path, lines(answers_of(records), run_id))
 
 
 def lines(answers: Sequence[Answer], run_id: str) -> list[str]:

@@ -14,9 +14,9 @@ from ...retrieval.domain import Qrels, Run
 from ...retrieval.errors import QueryError
 from ...retrieval.records.lines import Faults, Strict, quote_value
 from ...retrieval.records.qrels import GRADES, LARGEST_GRADE, RELEVANCE_NAMES, repeats_note
-from ...retrieval.records.runs import LARGEST, ScoreTable, columns, rank_docs, score_texts, write_text
+from ...retrieval.records.runs import LARGEST, ScoreTable, columns, rank_docs, score_texts
 from ...retrieval.records.table_shape import column_at, column_name
-from ..files.answers import Answer, Note, RunScores, ScoreOptions, Scores, TaskDefaults, answers_of, ignore
+from ..files.answers import Answer, Note, RunScores, ScoreOptions, Scores, TaskDefaults, ignore
 from ..files.report import CheckReport, check_ids, read_or_refuse
 from ..files.tables import finite, is_header, rows, text_lines, whole
 from ..files.tweets import claim_key, read_claim_queries
@@ -110,10 +110,6 @@ def read_submission(path: Path) -> Run:
 def read_scores(path: Path) -> RunScores:
     (scores, _), _ = read_or_refuse(path, _read)
     return RunScores(scores)
-
-
-def write(records: Run, path: Path, run_id: str) -> None:
-    write_text(path, lines(answers_of(records), run_id))
 
 
 def lines(answers: Sequence[Answer], run_id: str) -> list[str]:

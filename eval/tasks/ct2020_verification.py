@@ -49,17 +49,6 @@ def read_submission(path: Path) -> dict[str, LabelledClaim]:
     return _read(path, Strict(path))
 
 
-def write(records: Iterable[tuple[str, str, str]], path: Path, run_id: str) -> None:
-    column(run_id)
-    lines = []
-    for topic, tweet, label in records:
-        if label not in LABELS:
-            problem = f"label {quote_value(label)} is neither TRUE nor FALSE"
-            raise QueryError(f"claim {quote_value(claim_key(topic, tweet))}: {problem}")
-        lines.append(f"{column(topic)}\t{column(tweet)}\t{label}\t{run_id}\n")
-    write_text(path, lines)
-
-
 def read_claims(path: Path, *, labelled: bool) -> list[Claim]:
     """Return the claims of a file in their order; a label may be in lower case."""
     tweets = read_tweets(path)
@@ -79,8 +68,15 @@ def read_claims(path: Path, *, labelled: bool) -> list[Claim]:
 
 
 def write_verdicts(verdicts: Iterable[tuple[Claim, str, Sequence[tuple[str, int]]]], path: Path, run_id: str) -> None:
-    records = ((claim.topic, claim.qid.removeprefix(claim_key(claim.topic, "")), label) for claim, label, _ in verdicts)
-    write(records, path, run_id)
+    column(run_id)
+    lines = []
+    for claim, label, _ in verdicts:
+        if label not in LABELS:
+            problem = f"label {quote_value(label)} is neither TRUE nor FALSE"
+            raise QueryError(f"claim {quote_value(claim.qid)}: {problem}")
+        tweet = claim.qid.removeprefix(claim_key(claim.topic, ""))
+        lines.append(f"{column(claim.topic)}\t{column(tweet)}\t{label}\t{run_id}\n")
+    write_text(path, lines)
 
 
 def check(path: Path, input_path: Path | None = None) -> CheckReport:

@@ -16,15 +16,15 @@ from ...retrieval.domain import Statement
 from ...retrieval.errors import QueryError, SourceError
 from ...retrieval.records.lines import Faults, Strict, quote_value
 from ...retrieval.records.runs import column, write_text
-from ..files.answers import ScoreOptions, Scores, TaskQuery
+from ..files.answers import ScoreOptions, Scores
 from ..files.report import CheckReport, check_ids, only, read_or_refuse
 from ..files.tables import is_header, rows
 from ..files.tweets import (
     LABELS,
     Tweet,
-    columns,
     columns_of,
     has_id,
+    header_names,
     no_labels,
     read_label,
     read_tweets,
@@ -64,11 +64,6 @@ class Gold(NamedTuple):
     labels: dict[str, int]
 
 
-def read_queries(path: Path) -> list[TaskQuery]:
-    """Return the tweets of a TSV file with a header, or of JSON lines; ids may repeat, as in the Turkish files."""
-    return [TaskQuery(tweet.tweet_id, tweet.text, tweet.topic, tweet.date) for tweet in read_tweets(path)]
-
-
 def read_gold(paths: Sequence[Path]) -> Gold:
     path = only(paths, "--gold")
     tweets = read_tweets(path)
@@ -97,7 +92,7 @@ def stream_statements(lines: Iterable[bytes], source: str) -> Iterator[Statement
         nonlocal quoted
         place = f"{path}:{line}"
         if not header:
-            header.extend(columns(text))
+            header.extend(header_names(text))
             quoted = all(len(name) > 1 and name[0] == name[-1] == '"' for name in text.split("\t"))
             if not has_id(header):
                 raise SourceError(f"the header has no tweet_id: it begins with {quote_value(text)}", place=place)

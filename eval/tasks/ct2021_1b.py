@@ -15,7 +15,7 @@ from ...retrieval.records.lines import Faults, Strict, quote_value
 from ...retrieval.records.runs import write_text
 from ...retrieval.records.table_shape import unlike_columns
 from ...retrieval.terminal import format_count
-from ..files.answers import ScoreOptions, Scores, TaskQuery
+from ..files.answers import ScoreOptions, Scores
 from ..files.report import CheckReport, pair_files, read_or_refuse
 from ..files.tables import is_header, rows, text_lines, whole
 from ..files.tweets import no_labels, read_label, stream, with_labels
@@ -50,11 +50,6 @@ class DebateLine(NamedTuple):
     speaker: str
     text: str
     label: str
-
-
-def read_queries(path: Path) -> list[TaskQuery]:
-    """Return the sentences of a debate; a qid is the line number, and the topic is the file's name."""
-    return [TaskQuery(str(sentence.line), sentence.text, path.stem) for sentence in read_sentences(path)]
 
 
 def read_gold(paths: Sequence[Path]) -> list[list[int]]:

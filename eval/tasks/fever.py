@@ -81,14 +81,14 @@ def read_submission(path: Path) -> list[Prediction]:
     return _read(path, Strict(path))
 
 
-def write(records: Iterable[tuple[str, str, Sequence[tuple[str, int]]]], path: Path, run_id: str) -> None:
+def write_verdicts(verdicts: Iterable[tuple[Claim, str, Sequence[tuple[str, int]]]], path: Path, run_id: str) -> None:
     lines = []
-    for claim, label, evidence in records:
+    for claim, label, evidence in verdicts:
         if label.upper() not in LABELS:
             problem = f"label {quote_value(label)} is not one of {', '.join(LABELS)}"
-            raise QueryError(f"claim {quote_value(claim)}: {problem}")
-        number = whole(claim)
-        own = claim if number is None or str(number) != claim else number
+            raise QueryError(f"claim {quote_value(claim.qid)}: {problem}")
+        number = whole(claim.qid)
+        own = claim.qid if number is None or str(number) != claim.qid else number
         pairs = [[page, line] for page, line in evidence]
         row = {"id": own, "predicted_label": label.upper(), "predicted_evidence": pairs}
         lines.append(msgspec.json.encode(row).decode("utf-8") + "\n")
@@ -112,10 +112,6 @@ def read_claims(path: Path, *, labelled: bool) -> list[Claim]:
         groups = tuple(tuple(group) for group in named if group)
         labelled_claims.append(claim._replace(label=truth.label, groups=groups))
     return labelled_claims
-
-
-def write_verdicts(verdicts: Iterable[tuple[Claim, str, Sequence[tuple[str, int]]]], path: Path, run_id: str) -> None:
-    write(((claim.qid, label, evidence) for claim, label, evidence in verdicts), path, run_id)
 
 
 def check(path: Path, input_path: Path | None = None) -> CheckReport:

@@ -13,7 +13,7 @@ from ...retrieval.domain import Qrels
 from ...retrieval.errors import SourceError
 from ...retrieval.records.lines import quote_value
 from ...retrieval.records.qrels import read_qrels
-from ...retrieval.records.runs import read_run, runs_lines, write_run
+from ...retrieval.records.runs import read_run, runs_lines
 from ...retrieval.records.runs import read_scores as read_run_scores
 from ..files.answers import Note, RunScores, ScoreOptions, Scores, TaskDefaults, ignore, scores_of
 from ..files.report import CheckReport, check_ids
@@ -31,7 +31,7 @@ DEFAULTS = TaskDefaults(1000)
 HEADER = ""
 COMMENTS = True
 
-read_queries, read_submission, write, lines = read_topics, read_run, write_run, runs_lines
+read_queries, read_submission, lines = read_topics, read_run, runs_lines
 
 
 def read_gold(paths: Sequence[Path], note: Note = ignore) -> Qrels:

@@ -19,8 +19,8 @@ import numpy as np
 from msgspec.structs import astuple
 from numpy.typing import NDArray
 
-from ..config import BM25Settings
 from ..caching import cache_method
+from ..config import BM25Settings
 from ..domain import Filter
 from ..errors import IndexStateError, MachineError, QueryError
 from ..filters import FIELDS, METADATA, days_of, title_tokens, token

@@ -13,7 +13,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from factseek.claims.checkworthiness import ranking as training
-from factseek.claims.evidence.features import open_entailment_of
+from factseek.claims.evidence.features import EntailmentExtractor
 from factseek.claims.evidence.sentences import Finder
 from factseek.claims.settings import BestSettings, ClaimsSettings, VerdictSettings
 from factseek.claims.verdicts import training as verdicts
@@ -22,6 +22,7 @@ from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.writer import Writer
 from factseek.retrieval.config import CrossEncoderSettings, SearchSettings
 from factseek.retrieval.domain import Claim
+from factseek.retrieval.encoders.cross_encoder import open_entailment
 from factseek.retrieval.lucene.jvm import java_thread
 from factseek.retrieval.progress import silent
 from factseek.retrieval.records import model_file
@@ -137,7 +138,8 @@ def models(indexes: dict[str, Index], config: Config) -> dict[str, ServedVerdict
     claims = [Claim(str(number), text, label=label) for number, (label, text) in enumerate(texts)]
     lesson = verdicts.Lesson("fever", ("SUPPORTS", "REFUTES", "NOT ENOUGH INFO"), [(Path(__file__), claims)])
     finder = Finder(indexes["english"], config.verdict, None)
-    entailment = open_entailment_of(CrossEncoderSettings(model=str(small_entailment())))
+    model = open_entailment(CrossEncoderSettings(model=str(small_entailment())))
+    entailment = EntailmentExtractor(model, model.info)
     learned = verdicts.train("evidence", lesson, finder, config.verdict, silent, entailment=entailment)
     return {"few": ServedVerdicts("few", learned)}
 

@@ -33,7 +33,7 @@ from ...learning.folds import (
 )
 from ...learning.models import within
 from ...settings import JOINT, Config
-from ..members import Member, MemberReader, applies, restore_member
+from ..members import Member, MemberReader, applies
 from ..members import kind as member_kind
 from . import Trained
 
@@ -105,7 +105,7 @@ def restore(state: State, config: Config) -> BestRanker:
     readers, stacks = {}, {}
     for key, parts in state.settings["readers"].items():
         member, model = (State(parts[part], within(state.tensors, f"{key}/{part}/")) for part in ("member", "model"))
-        readers[key] = restore_member(key.partition("/")[2], member, model, config)
+        readers[key] = member_kind(key.partition("/")[2]).restore(member, model, config)
     for language, saved in state.settings["stacks"].items():
         numbers = State({**saved["weights"], "": saved["bias"]}, {})
         weights = {name: number(numbers, name) for name in saved["weights"]}

@@ -130,25 +130,16 @@ def test_features_are_finite_and_highest_and_mean_know_no_order(claim: str, text
     assert np.allclose(rows[0, later], rows[1, later])
 
 
-def of(*texts: str) -> ClaimEvidence:
-    return ClaimEvidence(
-        tuple(
-            EvidenceSentence(text, 0, text, 1.0, 0.5, 0, len(text), title="", url="", date="", source="")
-            for text in texts
-        )
-    )
-
-
 @pytest.mark.real
 def test_the_multilingual_encoder_tells_a_claim_from_its_opposite() -> None:
     try:
         find_model(MULTILINGUAL)
     except MachineError as error:
         pytest.skip(error.line)
-    coffee = of(
+    coffee = evidence(
         "A review of 50 studies concluded that coffee does not cause cancer.", "Coffee does not cause any cancer."
     )
-    sales = of("Sales rose by a third in 2019.", "In 2019 the firm's sales grew.")
+    sales = evidence("Sales rose by a third in 2019.", "In 2019 the firm's sales grew.")
     claims = {
         "Coffee does not cause cancer.": coffee,
         "Sales increased in 2019.": sales,

@@ -12,8 +12,9 @@ from sklearn.svm import SVC
 
 from factseek.claims.learning.figures import figures
 from factseek.claims.learning.folds import folds
-from factseek.claims.learning.models import fit_kernel, fit_logistic, grow_forest, restore_forest, restore_kernel
+from factseek.claims.learning.models import Forest, fit_kernel, fit_logistic, grow_forest, restore_kernel
 from factseek.retrieval.domain import Statement
+from factseek.retrieval.records.model_file import restore_trees
 
 
 @pytest.mark.parametrize("number", [2, 3])
@@ -52,7 +53,7 @@ def test_log_odds_of_trees_are_those_of_scikit_learn() -> None:
     asked = np.vstack([rows, rows + 0.1, np.zeros((1, 6))])
     expected = np.clip(theirs.predict_proba(asked)[:, 1], 1e-4, 1 - 1e-4)
     assert grown.score(asked) == pytest.approx(np.log(expected / (1 - expected)), abs=1e-9)
-    assert (restore_forest(grown.state(), 6).score(asked) == grown.score(asked)).all()
+    assert (Forest(restore_trees(grown.state(), 6)).score(asked) == grown.score(asked)).all()
     assert grown.score(np.empty((0, 6))).shape == (0,)
 
 
@@ -86,10 +87,11 @@ def test_as_scikit_learn_has_them(pairs: list[tuple[int, int]]) -> None:
     probabilities = np.where(np.arange(3) == predicted[:, None], 0.6, 0.2)
     found = figures(truth, probabilities, LABELS)
     oracle = precision_recall_fscore_support(truth, predicted, labels=[0, 1, 2], zero_division=0)
-    got = [(one.precision, one.recall, one.f1, one.claims) for one in found.labels.values()]
+    names = ("precision", "recall", "f1", "claims")
+    got = [[of_label[name] for name in names] for of_label in found["labels"].values()]
     assert np.allclose(np.array(got).T, oracle)
-    assert found.macro_f1 == pytest.approx(
+    assert found["macro_f1"] == pytest.approx(
         f1_score(truth, predicted, labels=[0, 1, 2], average="macro", zero_division=0)
     )
-    assert found.accuracy == pytest.approx(np.mean(truth == predicted))
-    assert found.calibration_error == pytest.approx(abs(found.accuracy - 0.6))
+    assert found["accuracy"] == pytest.approx(np.mean(truth == predicted))
+    assert found["calibration_error"] == pytest.approx(abs(found["accuracy"] - 0.6))

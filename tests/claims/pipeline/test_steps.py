@@ -26,35 +26,12 @@ Command = Callable[..., Ran]
 def models(examples: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pipeline")
     found = {name: folder / name for name in ("pages", "index", "ranker", "verdicts")}
-    build(
-        BuildRequest(kind="fever", sources=(examples / "fever-pages.jsonl",), folder=found["pages"], dense=False),
-        Config(),
-    )
-    build(
-        BuildRequest(kind="snippets", sources=(examples / "snippets-en.tsv",), folder=found["index"], dense=False),
-        Config(),
-    )
+    for kind, source, name in (("fever", "fever-pages.jsonl", "pages"), ("snippets", "snippets-en.tsv", "index")):
+        build(BuildRequest(kind=kind, sources=(examples / source,), folder=found[name], dense=False), Config())
+    tweets, claims = examples / "checkworthy-en-train.tsv", examples / "fever-train.jsonl"
     for arguments in (
-        [
-            "rank",
-            "ct2021-1a",
-            "--model",
-            "ngram",
-            "--train",
-            examples / "checkworthy-en-train.tsv",
-            "--save",
-            found["ranker"],
-        ],
-        [
-            "verdict",
-            "fever",
-            "--train",
-            examples / "fever-train.jsonl",
-            "--index",
-            found["pages"],
-            "--save",
-            found["verdicts"],
-        ],
+        ["rank", "ct2021-1a", "--model", "ngram", "--train", tweets, "--save", found["ranker"]],
+        ["verdict", "fever", "--train", claims, "--index", found["pages"], "--save", found["verdicts"]],
     ):
         assert commands.main([str(argument) for argument in arguments]) == 0
     return found

@@ -22,6 +22,7 @@ from factseek.claims.text.words import learn_ngrams, normalise, words
         ("٥٥٫٥ مليار متر", [Quantity(55.5e9, "متر")]),
         ("IL-6, p53 and CO2 are no quantities", []),
         ("12,345,678 and 3,5", [Quantity(12_345_678, ""), Quantity(3.5, "")]),
+        ("0,125 or 1.234.567 mg", [Quantity(0.125, ""), Quantity(1_234_567, "mg")]),
         ("", []),
     ],
 )

@@ -126,6 +126,7 @@ def test_the_command_writes_the_same_file_twice_and_search_takes_it(example, usu
 BAD = [
     (["--folds", "1"], "--folds 1: give a number from 2 to 22, the number of judged queries"),
     (["--output", "{root}/examples/qrels-en.txt"], "{root}/examples/qrels-en.txt: is an input of this command and would be overwritten; give another file"),
+    (["--task", "{folder}/mine.yaml", "--output", "{folder}/mine.yaml"], "{folder}/mine.yaml: is an input of this command and would be overwritten; give another file"),
     (["--measure", "beauty"], "unknown measure 'beauty'; for example AP, AP@5, P@1, P@3, P@5, P@10, nDCG@10, R@100"),
     (["--output", "{folder}/mine.yaml"], "{folder}/mine.yaml: was not written by tune and is left as it is; give another file"),
     (["--queries", "{folder}/other.tsv"], "{folder}/other.tsv: no query in common with {root}/examples/qrels-en.txt: the file has 'q1', the judgements '1000000000000000101'"),

@@ -38,6 +38,7 @@ def files(tmp_path):
         "odd": "q1 Q0 d1 0 2 t\n",
         "other": "Q1 Q0 d1 1 2 t\n",
         "queries": "q1\tone\nq2\ttwo\n",
+        "task.yaml": "",
     }
     for name, content in contents.items():
         (tmp_path / name).write_text(content)
@@ -120,6 +121,7 @@ def test_score_says_by_how_much_ties_change_each_figure(files, command):
         (["compare", "--qrels", "qrels", "run", "run"], 2, "compare: a run is given twice"),
         (["compare", "--qrels", "qrels", "run", "other"], 1, "{f}/other: no query in common with the judgements: the judgements have 'q1', the run 'Q1'; 'q1' and 'Q1' differ by case alone: ids are compared letter by letter"),
         (["compare", "--qrels", "qrels", "run", "run2", "--html", "run2"], 2, "{f}/run2: is an input of this command and would be overwritten; give another file"),
+        (["compare", "--qrels", "qrels", "run", "run2", "--task", "task.yaml", "--html", "task.yaml"], 2, "{f}/task.yaml: is an input of this command and would be overwritten; give another file"),
     ],
 )  # fmt: skip
 def test_an_error_is_one_line_and_an_exit_code(arguments, code, message, files, command):

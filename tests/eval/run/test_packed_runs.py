@@ -86,3 +86,5 @@ def test_a_run_is_described_beside_it(example: Path, command: Command, tmp_path:
     output.unlink()
     run(command, example, output, "--ir-metadata", described, "--about", own, "--run-id", "ours-bm25")
     assert described.read_bytes() == first
+    own.write_text("# nothing\n")
+    run(command, example, tmp_path / "other.txt", "--ir-metadata", described, "--about", own)

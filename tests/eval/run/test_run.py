@@ -16,6 +16,7 @@ from factseek.eval.run.run import RunRequest
 from factseek.eval.run.run import run as run_queries
 from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.domain import Filter
+from factseek.retrieval.errors import QueryError
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
 from factseek.settings import Config
@@ -91,6 +92,9 @@ def test_two_runs_write_the_same_bytes_and_the_sidecar_names_them(example, root,
 def test_a_query_of_its_own_date_sees_nothing_newer(date, day) -> None:
     (asked,) = filtered_queries("trec", [TaskQuery("q", "text", date=date)], Search(), 100, as_of_query=True)
     assert asked.where == Filter(as_of=day)
+    with pytest.raises(QueryError, match="the date of query 'q'"):
+        before = TaskQuery("q", "text", date="0001-01-01T00:00:00+05:00")
+        filtered_queries("trec", [before], Search(), 100, as_of_query=True)
 
 
 BAD = [

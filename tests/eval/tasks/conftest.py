@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from factseek.eval.tasks import names
-from factseek.retrieval.domain import Hit
+from factseek.eval.tasks import Task, names
+from factseek.retrieval.domain import Claim, Hit
+from factseek.retrieval.records.runs import best_documents, write_text
 
 
 class Sample(NamedTuple):
@@ -44,7 +45,10 @@ SAMPLES = {
         "ct2020-verification",
         _CLAIMS,
         "T-1\t1\tTRUE\nT-1\t2\tFALSE\nT-2\t1\tFALSE\n",
-        [("T-1", "1", "TRUE"), ("T-1", "2", "TRUE"), ("T-2", "1", "FALSE")],
+        [
+            (Claim(f"{topic}/{tweet}", "", topic=topic), label, [])
+            for topic, tweet, label in (("T-1", "1", "TRUE"), ("T-1", "2", "TRUE"), ("T-2", "1", "FALSE"))
+        ],
         2 / 3,
     ),
     "ct2021-1a": Sample(
@@ -75,7 +79,7 @@ SAMPLES = {
         '{"id": 1, "claim": "one"}\n{"id": 2, "claim": "two"}\n',
         '{"id": 2, "label": "NOT ENOUGH INFO", "evidence": [[[7, null, null, null]]]}\n'
         '{"id": 1, "label": "SUPPORTS", "evidence": [[[7, 8, "Page", 3]]]}\n',
-        [("1", "SUPPORTS", [("Page", 3)]), ("2", "REFUTES", [])],
+        [(Claim("1", ""), "SUPPORTS", [("Page", 3)]), (Claim("2", ""), "REFUTES", [])],
         0.5,
     ),
     "source-retrieval": Sample(
@@ -86,6 +90,16 @@ SAMPLES = {
         0.75,
     ),
 }
+
+
+def write_submission(of_task: Task, records: Any, path: Path, run_id: str = "team-run1") -> None:
+    """Write a submission as the commands do."""
+    if of_task.SUBMITS == "documents":
+        answers = [(qid, best_documents(hits)) for qid, hits in records.items()]
+        write_text(path, [of_task.HEADER, *of_task.lines(answers, run_id)])
+    else:
+        write = of_task.write if of_task.SUBMITS == "statements" else of_task.write_verdicts
+        write(records, path, run_id)
 
 
 @pytest.fixture(params=names())

@@ -9,6 +9,7 @@ from factseek.eval.files.answers import ScoreOptions
 from factseek.eval.tasks import task
 from factseek.retrieval.domain import Hit
 from factseek.retrieval.errors import SourceError
+from tests.eval.tasks.conftest import write_submission
 
 TASK = task("ct2020-evidence")
 S1, S2, S3 = (f"T-05-0003-00{n}" for n in (1, 2, 3))
@@ -144,7 +145,7 @@ def test_a_header_says_the_order_of_the_columns(put):
 
 def test_writes_a_hundred_without_exponents(tmp_path):
     hits = [Hit(f"T-05-0001-{n:03}", 1e-7 * n) for n in range(150)]
-    TASK.write({"T-05/11": hits}, tmp_path / "run", "team")
+    write_submission(TASK, {"T-05/11": hits}, tmp_path / "run", "team")
     lines = (tmp_path / "run").read_text().splitlines()
     assert len(lines) == 100
     assert lines[0] == "T-05\t11\t1\tT-05-0001-149\t0.0000149\tteam"

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from factseek.eval.files.answers import ScoreOptions
 from factseek.eval.tasks import task
+from factseek.retrieval.domain import Claim
 from factseek.retrieval.errors import CheckFailed
 
 TASK = task("ct2020-verification")
@@ -21,7 +22,8 @@ def test_figures_are_those_of_scikit_learn(put, pairs):
     from sklearn.metrics import accuracy_score, precision_recall_fscore_support
 
     gold = put("gold", "".join(f"T\t{n}\t{right}\n" for n, (right, _) in enumerate(pairs)))
-    TASK.write([("T", str(n), found) for n, (_, found) in enumerate(pairs)], gold.with_name("run"), "r")
+    verdicts = ((Claim(f"T/{n}", "", topic="T"), found, []) for n, (_, found) in enumerate(pairs))
+    TASK.write_verdicts(verdicts, gold.with_name("run"), "r")
     values = TASK.score([gold], [gold.with_name("run")], ScoreOptions()).values
     right, found = [a for a, _ in pairs], [b for _, b in pairs]
     figures = precision_recall_fscore_support(right, found, labels=["TRUE", "FALSE"], zero_division=0.0)

@@ -146,6 +146,7 @@ def test_labels_may_be_written_as_fractions(put):
 BAD_GOLD = {
     "label": (gold_of([(IDS[0], 2)]), "gold:2: label '2' is neither 0 nor 1"),
     "no header": (f"t\t{IDS[0]}\tu\ttext\t0\t1\n", "gold:1: the header has no tweet_id: it begins with 't\\t" + IDS[0] + "\\tu\\ttext\\t0\\t1'"),
+    "separator": ("sep=;\nfoo;bar\n1;2\n", "gold:2: the header has no tweet_id: it begins with 'foo;bar'"),
     "columns": (gold_of([(IDS[0], 1)]) + "t\t1\n", "gold:3: has 2 columns, but the header has 6"),
     "no text": (HEADER + f"t\t{IDS[0]}\tu\t\t0\t1\n", f"gold:2: tweet '{IDS[0]}' has no text"),
 }  # fmt: skip
@@ -170,8 +171,8 @@ READABLE = {
 def test_every_variant_of_the_input_is_read(name, data_dir):
     path = data_dir / "ct2021-task1" / name
     count, positives = READABLE[name]
-    queries = TASK.read_queries(path)
-    assert len(queries) == count
-    assert all(query.qid.isdigit() and query.text for query in queries)
+    statements = TASK.read_statements(path, labelled=False)
+    assert len(statements) == count
+    assert all(statement.qid.isdigit() and statement.text for statement in statements)
     if positives is not None:
         assert sum(TASK.read_gold([path]).labels.values()) == positives

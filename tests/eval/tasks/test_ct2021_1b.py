@@ -122,6 +122,9 @@ def test_two_folders_are_paired_by_name(tmp_path):
     assert {name: figures["AP"] for name, figures in scores.per_query.items()} == {"a": 1.0, "b": 0.5}
     files = TASK.score([gold / "a.tsv", gold / "b.tsv"], [runs], ScoreOptions())
     assert files.values == scores.values
+    (runs / "b.txt").write_text("1\t0.5\n2\t0.4")
+    (note,) = score("ct2021-1b", [gold], [runs], ScoreOptions()).notes
+    assert note.startswith(f"{runs / 'b.txt'}: the last line has no line end")
 
 
 def test_folders_that_do_not_pair_are_refused(tmp_path):

@@ -13,6 +13,7 @@ from factseek.eval.scoring.measures import evaluate
 from factseek.eval.tasks import task
 from factseek.retrieval.domain import Hit
 from factseek.retrieval.errors import QueryError, SourceError
+from tests.eval.tasks.conftest import write_submission
 
 DESCRIBED = Path(__file__).parents[3] / "examples" / "tasks" / "ct2025-4b.yaml"
 A, B, C = "aaaaaaa1", "bbbbbbb2", "ccccccc3"
@@ -116,17 +117,17 @@ def test_bad_gold_is_said_exactly(of_task, case, put):
 
 def test_writes_five_in_the_total_order(of_task, tmp_path):
     hits = [Hit(f"xxxxxxx{n}", 1.0) for n in range(7)]
-    of_task.write({"1": hits, "2": []}, tmp_path / "run", "ignored")
+    write_submission(of_task, {"1": hits, "2": []}, tmp_path / "run")
     assert (tmp_path / "run").read_text() == (
         "post_id\tpreds\n1\t['xxxxxxx6', 'xxxxxxx5', 'xxxxxxx4', 'xxxxxxx3', 'xxxxxxx2']\n2\t[]\n"
     )
     with pytest.raises(QueryError, match=r"it cannot be submitted$"):
-        of_task.write({"1": [Hit("a\nb", 1.0)]}, tmp_path / "run", "ignored")
+        write_submission(of_task, {"1": [Hit("a\nb", 1.0)]}, tmp_path / "run")
 
 
 def test_quotes_and_escapes_in_docids_are_read_as_json_and_python_write_them(of_task, tmp_path, put):
     docids = ["l'avion", 'a "b"', "a\\b", "caf\u00e9"]
-    of_task.write({"1": [Hit(docid, -rank) for rank, docid in enumerate(docids)]}, tmp_path / "run", "ignored")
+    write_submission(of_task, {"1": [Hit(docid, -rank) for rank, docid in enumerate(docids)]}, tmp_path / "run")
     json_run = put("json", f"post_id\tpreds\n1\t{json.dumps(docids)}\n")
     for path in (tmp_path / "run", json_run):
         assert [hit.docid for hit in of_task.read_submission(path)["1"]] == docids

@@ -43,6 +43,8 @@ def test_any_columns_grades_and_cutoffs(put: Callable[[str, str], Path]) -> None
     assert scores.notes == ("no query has more than 2 predictions, so nDCG@20 looks no deeper",)
     longest = put("long", f"id\tsources\n1\t{[str(n) for n in range(13)]}\n")
     assert of_task.check(longest).messages == [f"{longest}:2: warning: has 13 predictions; the task asks for 12"]
+    more = RANKING.load(str(put("more.yaml", DESCRIPTION.replace("@20", "@5"))))
+    assert more.check(longest).messages[0].endswith(": has 13 predictions; what follows prediction 12 is ignored")
     with pytest.raises(SourceError, match=r"gold:2: grade 'high' is not a whole number$"):
         of_task.read_gold([put("gold", "id\tsource\tgrade\n1\ta\thigh\n")])
     with pytest.raises(SourceError, match=r"gold:3: 'a' of '1' has two grades$"):

@@ -12,12 +12,13 @@ from factseek.eval.run.judge import score_files as score
 from factseek.eval.tasks import RANKING, STATEMENTS, VERDICTS, task
 from factseek.retrieval.domain import Claim, Statement
 from factseek.retrieval.errors import CheckFailed, FactseekError, QueryError, SourceError
+from tests.eval.tasks.conftest import write_submission
 
 
 def test_what_it_writes_passes_its_check_reads_back_and_scores(sample, put, tmp_path):
     of_task = task(sample.task)
     for name in ("run", "again"):
-        of_task.write(sample.records, tmp_path / name, "team-run1")
+        write_submission(of_task, sample.records, tmp_path / name)
     content = (tmp_path / "run").read_bytes()
     assert content == (tmp_path / "again").read_bytes()
     assert b"\r" not in content and content.endswith(b"\n")
@@ -41,8 +42,9 @@ def test_failed_write_leaves_what_was_there(sample, put, tmp_path):
     path = put("run", "old")
     bad = {"no slash ": []} if sample.task not in ("ct2025-4b", "source-retrieval") else {"a\tb": []}
     records = bad if sample.task in RANKING.names() else [("a b", "c d", "neither")]
+    records = [(Claim("a b", "c d"), "neither", [])] if sample.task in VERDICTS.names() else records
     with pytest.raises(QueryError):
-        task(sample.task).write(records, path, "team run")
+        write_submission(task(sample.task), records, path, "team run")
     assert path.read_text() == "old"
     assert [p.name for p in tmp_path.iterdir()] == ["run"]
 
@@ -50,7 +52,7 @@ def test_failed_write_leaves_what_was_there(sample, put, tmp_path):
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
 def test_a_byte_order_mark_is_read_and_warned_of(sample, put, tmp_path, encoding):
     of_task = task(sample.task)
-    of_task.write(sample.records, tmp_path / "run", "team-run1")
+    write_submission(of_task, sample.records, tmp_path / "run")
     marked = put("marked", (tmp_path / "run").read_text("utf-8").encode(encoding))
     report = of_task.check(marked, put("input", sample.input.encode(encoding)))
     assert (report.errors, report.warnings) == (0, 1)
@@ -59,7 +61,7 @@ def test_a_byte_order_mark_is_read_and_warned_of(sample, put, tmp_path, encoding
 
 
 def test_swapped_files_are_recognised(sample, put, tmp_path):
-    task(sample.task).write(sample.records, tmp_path / "run", "team-run1")
+    write_submission(task(sample.task), sample.records, tmp_path / "run")
     gold = put("gold", sample.gold)
     with pytest.raises((CheckFailed, SourceError), match=r"; --gold and --run seem to be swapped$"):
         score(sample.task, [tmp_path / "run"], [gold], ScoreOptions())
@@ -100,7 +102,7 @@ def test_nonsense_is_refused_in_words_and_never_scored(sample, put, content):
     with pytest.raises((CheckFailed, SourceError)) as caught:
         of_task.score([put("gold", sample.gold)], [path], ScoreOptions())
     assert caught.value.line.startswith(str(path))
-    for read in (of_task.read_queries, lambda path: of_task.read_gold([path]), of_task.read_submission):
+    for read in (lambda path: of_task.read_gold([path]), of_task.read_submission):
         with pytest.raises(SourceError, match="run"):
             read(path)
 
@@ -118,7 +120,7 @@ edits = st.lists(st.tuples(st.integers(0, 500), st.integers(0, 8), st.sampled_fr
 @given(st.sampled_from(["run", "gold", "input"]), edits)
 def test_a_damaged_file_is_scored_or_refused_in_words(sample, put, tmp_path, damaged, made):
     of_task = task(sample.task)
-    of_task.write(sample.records, tmp_path / "run", "team-run1")
+    write_submission(of_task, sample.records, tmp_path / "run")
     contents = {"run": (tmp_path / "run").read_bytes(), "gold": sample.gold.encode(), "input": sample.input.encode()}
     for at, length, piece in made:
         content = contents[damaged]
@@ -134,7 +136,7 @@ def test_a_damaged_file_is_scored_or_refused_in_words(sample, put, tmp_path, dam
 
 def test_half_a_file_has_no_figure(sample, put, tmp_path):
     of_task = task(sample.task)
-    of_task.write(sample.records, tmp_path / "run", "team-run1")
+    write_submission(of_task, sample.records, tmp_path / "run")
     content = (tmp_path / "run").read_bytes()
     half = put("half", content[: len(content) - len(content.splitlines()[-1]) // 2])
     report = of_task.check(half, put("input", sample.input))

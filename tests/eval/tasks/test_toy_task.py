@@ -33,7 +33,7 @@ OPTIONS = ("measures",)
 DEFAULTS = TaskDefaults(3, most=3, unit="line")
 HEADER = ""
 
-read_submission, read_scores, write, lines = trec.read_submission, trec.read_scores, trec.write, trec.lines
+read_submission, read_scores, lines = trec.read_submission, trec.read_scores, trec.lines
 
 
 def read_queries(path):

@@ -27,19 +27,11 @@ def scored(put, run, gold=GOLD):
     return TASK.score([put("gold", gold)], [put("run", run)], ScoreOptions())
 
 
-@pytest.mark.parametrize(
-    ("qid", "hint"),
-    [
-        ("q7", ""),
-        ("Q1", "; 'q1' and 'Q1' differ by case alone: ids are compared letter by letter"),
-        ("2", "; '02' and '2' differ by a leading zero alone: ids are compared letter by letter"),
-    ],
-)
-def test_a_run_for_other_queries_shows_an_id_of_each(qid, hint, put):
+def test_a_run_for_other_queries_shows_an_id_of_each(put):
     with pytest.raises(CheckFailed) as caught:
-        scored(put, f"{qid} Q0 d1 1 2 t\n")
-    said = "run: no query in common with the judgements: the judgements have 'q1', the run '" + qid + "'" + hint
-    assert caught.value.line.endswith("/" + said)
+        scored(put, "q7 Q0 d1 1 2 t\n")
+    said = "/run: no query in common with the judgements: the judgements have 'q1', the run 'q7'"
+    assert caught.value.line.endswith(said)
 
 
 def test_what_does_not_fit_the_judgements_is_noted(put):

@@ -13,7 +13,8 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
-from factseek.claims.checkworthiness.members import Moments, restore_member
+from factseek.claims.checkworthiness.members import Moments
+from factseek.claims.checkworthiness.members import kind as member_kind
 from factseek.claims.checkworthiness.rankers import kind, names
 from factseek.claims.checkworthiness.ranking import TrainedRanker, explain, load, without
 from factseek.claims.checkworthiness.ranking import train as learn
@@ -106,5 +107,5 @@ def test_scores_are_finite_and_those_of_each_tweet_alone(moments: list[float]) -
     together = LEARNED.score(np.array(moments))
     assert np.isfinite(together).all()
     assert together.tolist() == [float(LEARNED.score(np.array([one]))[0]) for one in moments]
-    again = restore_member("days", State({}, {}), LEARNED.state(), Config()).model
+    again = member_kind("days").restore(State({}, {}), LEARNED.state(), Config()).model
     assert again.score(np.array(moments)).tolist() == together.tolist()
