@@ -7,9 +7,9 @@ import re
 import zlib
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from io import BufferedIOBase
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, cast
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 from ...retrieval.records.dates import clean_date
 from . import ReadOptions
@@ -71,7 +71,7 @@ def captures(path: Path, options: ReadOptions) -> Iterator[Capture]:
     number = 0
     try:
         with open_bytes(path) as stream:
-            records = ArchiveIterator(_Source(stream, path))
+            records = ArchiveIterator(SimpleNamespace(read=stream.read1))  # an error comes after all earlier bytes
             records.INC_RECORD = ""  # warcio would write this text to standard error
             record = None
             for following in records:
@@ -96,24 +96,6 @@ def _check_end(records: Any, record: Any, place: str) -> None:
         raise BadFileError(place, f"the record lacks its last {missing:,} bytes; fetch the archive again")
     if records.err_count:
         raise BadFileError(place, "the length of the record is wrong; the rest of the archive cannot be read")
-
-
-class _Source:
-    """A stream that raises an error if its gzip data end early; warcio would take this for the archive's end."""
-
-    def __init__(self, stream: BinaryIO, path: Path) -> None:
-        self._stream = cast(BufferedIOBase, stream)
-        self._path = path
-
-    def read(self, size: int = -1) -> bytes:
-        """Return up to ``size`` bytes; raise an error for an early end only after returning all earlier bytes."""
-        try:
-            return self._stream.read1(size)
-        except EOFError:
-            raise BadFileError(self._path, "is a truncated gzip file: the end of its data is missing") from None
-
-    def tell(self) -> int:
-        return self._stream.tell()
 
 
 def _capture(record: Any, place: str, options: ReadOptions) -> Capture | None:

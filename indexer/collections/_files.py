@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import os
 import stat
 import subprocess
-import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -17,6 +15,7 @@ from typing import TypeVar, cast
 import msgspec
 
 from ...retrieval.errors import SourceError
+from ...retrieval.files import open_regular
 from ...retrieval.records.gzip_files import MAGIC, Unpacked
 from ...retrieval.records.table_shape import SAVE_TEXT, shape_of_start
 from ...retrieval.subprocesses import command, environment
@@ -144,10 +143,7 @@ def _folder_files(folder: Path, suffixes: tuple[str, ...], options: ReadOptions)
 def open_bytes(path: Path) -> Iterator[io.BufferedReader]:
     """Open a file for reading. Decompress it if it begins like gzip. For a workbook, yield its first table as text."""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # refuses a pipe instead of waiting for it
-        with os.fdopen(handle, "rb") as raw:
-            if not stat.S_ISREG(os.fstat(handle).st_mode):
-                raise BadFileError(path, "is not a regular file; save its content to a file first")
+        with open_regular(path) as raw:
             head = raw.peek(1)
             if head.startswith(b"PK") and shape_of_start(head).content.endswith(("(.xlsx)", "(.ods)")):
                 from ._office import first_table
@@ -155,16 +151,13 @@ def open_bytes(path: Path) -> Iterator[io.BufferedReader]:
                 yield io.BufferedReader(cast(io.RawIOBase, io.BytesIO(first_table(path))))
                 return
             if head.startswith(MAGIC):
-                content: io.BufferedReader = io.BufferedReader(Unpacked(raw, "collection", partial(BadFileError, path)))
+                unpacked = Unpacked(raw, "collection", partial(BadFileError, path), "; fetch it again")
+                content: io.BufferedReader = io.BufferedReader(unpacked)
                 with content:
                     yield content
                 return
             _refuse_packed(path, head)
             yield raw
-    except EOFError:
-        raise BadFileError(path, "is a truncated gzip file: the end of its data is missing; fetch it again") from None
-    except (gzip.BadGzipFile, zlib.error) as error:
-        raise BadFileError(path, f"is a damaged gzip file ({error}); fetch it again") from None
     except IsADirectoryError:
         raise BadFileError(path, "is a folder; give a file") from None
     except FileNotFoundError:

@@ -332,15 +332,11 @@ def test_an_archive_cut_anywhere_is_read_up_to_there_and_reported(tmp_path: Path
 @pytest.mark.parametrize(
     ("name", "content", "report"),
     [
-        (
-            "a.warc",
-            b"junk\n",
-            "#1: is not a record of a WARC or ARC file: it does not begin like one",
-        ),
+        ("a.warc", b"junk\n", "#1: is not a record of a WARC or ARC file: it does not begin like one"),
         (
             "a.warc.gz",
             archive(Fetched("http://x.org/"))[:-40],
-            ": is a truncated gzip file: the end of its data is missing",
+            ": is a truncated gzip file: the end of its data is missing; fetch it again",
         ),
         (
             "a.warc",
