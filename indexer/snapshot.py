@@ -104,7 +104,7 @@ def _place_for(folder: Path, target: Path) -> Iterator[Path]:
     """Create a folder next to ``target`` for an unfinished snapshot, and remove it if the snapshot fails."""
     if target.resolve().is_relative_to(folder.resolve()):
         raise IndexStateError(f"lies in the index {folder}", place=target, remedy="put the snapshot somewhere else")
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+    if target == Path() or (target.exists() and (not target.is_dir() or any(target.iterdir()))):
         raise IndexStateError("already exists", place=target, remedy="give a new folder for the snapshot")
     if not target.absolute().parent.is_dir():
         raise IndexStateError(f"there is no folder {target.parent}", place=target, remedy="create it first")

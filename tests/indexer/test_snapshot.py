@@ -126,19 +126,19 @@ def refused(index: Path, target: Path) -> str:
     return str(error.value)
 
 
-def test_where_a_snapshot_cannot_be(index: Path, tmp_path: Path) -> None:
+def test_where_a_snapshot_cannot_be(index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "full").mkdir()
+    (tmp_path / "empty").mkdir()
     (tmp_path / "full" / "file").touch()
     said = "already exists; give a new folder for the snapshot"
+    with monkeypatch.context() as patched:
+        patched.chdir(tmp_path / "empty")
+        assert refused(index, Path()) == f".: {said}"
     assert refused(index, tmp_path / "full") == f"{tmp_path / 'full'}: {said}"
     assert refused(index, tmp_path / "full/file") == f"{tmp_path / 'full/file'}: {said}"
-    assert refused(index, index / "snap") == (
-        f"{index / 'snap'}: lies in the index {index}; put the snapshot somewhere else"
-    )
-    assert (
-        refused(index, tmp_path / "no/snap")
-        == f"{tmp_path / 'no/snap'}: there is no folder {tmp_path / 'no'}; create it first"
-    )
+    inside, nowhere = index / "snap", tmp_path / "no/snap"
+    assert refused(index, inside) == f"{inside}: lies in the index {index}; put the snapshot somewhere else"
+    assert refused(index, nowhere) == f"{nowhere}: there is no folder {tmp_path / 'no'}; create it first"
     with pytest.raises(IndexStateError, match="there is no index"):
         snapshot(tmp_path / "nothing", tmp_path / "snap")
     with pytest.raises(IndexStateError, match="there is no index"):
