@@ -6,7 +6,9 @@ import logging
 import re
 import zlib
 from collections.abc import Iterator
+from contextlib import redirect_stderr
 from datetime import UTC, datetime
+from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -136,10 +138,14 @@ def _content(record: Any, place: str, options: ReadOptions) -> bytes | None:
     unread = packing in _PACKINGS and packing not in BufferedReader.get_supported_decompressors()
     if unread or packing == "x-gzip":
         answer.replace_header("Content-Encoding", "identity" if unread else "gzip")
-    content: bytes = record.content_stream().read(options.max_file_bytes + 1)
+    with redirect_stderr(StringIO()) as damage:  # warcio only prints the errors of unpacking
+        content: bytes = record.content_stream().read(options.max_file_bytes + 1)
     while record.raw_stream.read(1 << 16):
         pass
     if record.raw_stream.limit:  # the archive was cut here; _check_end reports it after the record
+        return None
+    if damage.getvalue():
+        options.leave_out(place, f"page whose {packing} data are damaged")
         return None
     if len(content) > options.max_file_bytes:
         options.bad_lines.report(place, f"is longer than {options.max_file_bytes:,} bytes (build.max_file_bytes)")
