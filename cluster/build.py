@@ -33,7 +33,6 @@ from ..retrieval.errors import IndexStateError, UsageError
 from ..retrieval.files import os_errors_reported, read_regular, sync_folder
 from ..retrieval.search.opening import leased
 from ..retrieval.store import manifest as manifests
-from ..retrieval.store.index_folder import IndexFolder
 from ..retrieval.store.integrity import Fault, check_files
 from ..retrieval.store.manifest import DOCUMENTS, PART, SEGMENTS, SHARDS, Manifest, SegmentInfo
 from ..retrieval.views import Tools, views
@@ -104,7 +103,7 @@ def build_shards(request: BuildRequest, shards: int, config: Config, run: Run = 
             fresh = replace(request, verb="")
             # If an interrupted build of the same sources finished a shard, an update skips the documents in it.
             requests = [
-                replace(each, verb="update") if IndexFolder(each.folder).manifest.is_file() else each
+                replace(each, verb="update") if (each.folder / manifests.NAME).is_file() else each
                 for each in _requests(fresh, parts)
             ]
             reports.extend(run(requests, config))
@@ -222,7 +221,7 @@ def _check_sharded(folder: Path) -> None:
 
 def _check_request(request: BuildRequest, shards: int) -> None:
     folder, sharded = request.folder, layout.is_sharded(request.folder)
-    whole = not sharded and IndexFolder(folder).manifest.is_file()
+    whole = not sharded and (folder / manifests.NAME).is_file()
     if (sharded or whole) and not request.verb:
         raise already_there(folder)
     old = _readable(folder)
@@ -325,7 +324,7 @@ def _replace_shards(
         try:
             fill(parts)
         except BaseException:
-            goes_on = bool(note) and any(journals.read(part) or IndexFolder(part).manifest.is_file() for part in parts)
+            goes_on = bool(note) and any(journals.read(part) or (part / manifests.NAME).is_file() for part in parts)
             for part in () if goes_on else parts:
                 journals.remove_part(part)
             raise
@@ -360,7 +359,7 @@ def _copy_share(
         groups.setdefault((segment.kind, segment.split), []).append((place, segment))
     made: list[SegmentInfo] = []
     with closing(Encoders(config, language=shape.language)) as encoders:
-        tools = Tools(IndexFolder(folder), msgspec.structs.replace(shape, segments=()), config, encoders)
+        tools = Tools(folder, msgspec.structs.replace(shape, segments=()), config, encoders)
         for group in groups.values():
             made += Merge(group, tools, mend=True, wanted=share).segments(journals.first_segment(folder))
     return with_segments(tools.manifest, tuple(made), folder)

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from ..retrieval.errors import IndexStateError
 from ..retrieval.files import os_errors_reported, sync_file, sync_folder, sync_tree
 from ..retrieval.store import manifest as manifests
-from ..retrieval.store.index_folder import IndexFolder, open_leased
+from ..retrieval.store.index_folder import open_leased
 from ..retrieval.store.integrity import REMEDY, check_files, file_faults
 from ..retrieval.store.manifest import BUILD, LOCK, SEGMENTS, Manifest, SegmentInfo
 from ..retrieval.views import Tools
@@ -132,7 +132,7 @@ def restore(source: Path, folder: Path, config: Config, *, overwrite: bool = Fal
         for segment in wanted.segments:
             check_files(source / SEGMENTS / segment.name, segment)
         with locked(folder, wait), os_errors_reported(folder):
-            if IndexFolder(folder).manifest.is_file() and not overwrite:
+            if (folder / manifests.NAME).is_file() and not overwrite:
                 remedy = "use --overwrite to replace it with the snapshot"
                 raise IndexStateError("there is an index already", place=folder, remedy=remedy)
             manifests.check_whole(folder)
@@ -146,7 +146,7 @@ def restore(source: Path, folder: Path, config: Config, *, overwrite: bool = Fal
             manifest = wanted
             if renamed:  # the index has other segments with these names
                 with closing(Encoders(config)) as encoders:
-                    tools = Tools(IndexFolder(folder), wanted, config, encoders)
+                    tools = Tools(folder, wanted, config, encoders)
                     merges = [Merge([(source, segment)], tools) for segment in renamed]
                     manifest = with_segments(wanted, merged_segments(wanted.segments, merges, folder), folder)
             manifests.publish(folder, manifest)

@@ -17,9 +17,9 @@ from ..retrieval.files import os_errors_reported
 from ..retrieval.progress import bar
 from ..retrieval.store import manifest as manifests
 from ..retrieval.store.documents import StoredDocument, checksum
-from ..retrieval.store.index_folder import IndexFolder, open_leased
+from ..retrieval.store.index_folder import open_documents, open_leased
 from ..retrieval.store.integrity import Fault, file_faults
-from ..retrieval.store.manifest import DOCUMENTS, Manifest, SegmentInfo
+from ..retrieval.store.manifest import DOCUMENTS, SEGMENTS, Manifest, SegmentInfo
 from ..retrieval.views import SegmentPlace, Tools, views
 from . import journal as journals
 from .deletion import with_segments
@@ -71,14 +71,14 @@ def verify(folder: Path, config: Config) -> Verified:
 
 def verified_state(folder: Path, manifest: Manifest, config: Config) -> Verified:
     """Verify one state of an index. The caller makes sure that nobody removes a segment."""
-    tools = Tools(IndexFolder(folder), manifest, config, Encoders(config))
+    tools = Tools(folder, manifest, config, Encoders(config))
     seen: Counter[str] = Counter()
     faults: dict[str, list[Fault]] = {}
     intact = set()
     with closing(bar("verifying", "passage", sum(segment.passages for segment in manifest.segments))) as progress:
         for segment in manifest.segments:
             name = segment.name
-            place = SegmentPlace(tools.folder.segment(name), name, segment.kind, segment.passages)
+            place = SegmentPlace(folder / SEGMENTS / name, name, segment.kind, segment.passages)
             document_faults = _faults(place.folder / DOCUMENTS, name, partial(_check_documents, tools, segment, seen))
             if not document_faults:
                 intact.add(name)
@@ -129,7 +129,7 @@ def repair(folder: Path, config: Config, *, wait: float = 0.0) -> Repaired:
 def _made_again(folder: Path, verified: Verified, intact: list[SegmentInfo], config: Config) -> tuple[SegmentInfo, ...]:
     base = verified.manifest
     with closing(Encoders(config)) as encoders:
-        tools = Tools(IndexFolder(folder), base, config, encoders)
+        tools = Tools(folder, base, config, encoders)
         merges = []
         for segment in intact:  # a view with a damaged file cannot be copied
             damaged = {fault.path.name for fault in verified.faults[segment.name]}
@@ -157,7 +157,7 @@ def _faults(path: Path, segment: str, check: Callable[[], Iterator[str]]) -> lis
 
 def _check_documents(tools: Tools, segment: SegmentInfo, seen: Counter[str]) -> Iterator[str]:
     """Yield the faults of a segment's documents; count each undamaged document in ``seen``."""
-    with closing(tools.folder.documents(segment, check=False)) as documents:
+    with closing(open_documents(tools.folder, segment, check=False)) as documents:
         yield from _differs("documents", documents.counts()[0], segment.documents)
         yield from _differs("passages", documents.counts()[1], segment.passages)
         if outside := [row for row in segment.deleted if not 0 <= row < segment.documents]:

@@ -19,7 +19,7 @@ from ..retrieval.errors import IndexBusyError, UserError
 from ..retrieval.files import os_errors_reported
 from ..retrieval.store import manifest as manifests
 from ..retrieval.store.documents import checksum, state_of
-from ..retrieval.store.index_folder import IndexFolder
+from ..retrieval.store.index_folder import all_documents
 from ..retrieval.store.manifest import SourceInfo
 from . import journal as journals
 from .build import BuildRequest, build_locked
@@ -78,7 +78,7 @@ StateOfDocument = Callable[[str], DocumentState | None]
 @contextmanager
 def published_documents(folder: Path) -> Iterator[StateOfDocument]:
     """Yield a function that looks up published documents of an index. The caller holds the index's lock."""
-    with IndexFolder(folder).open_documents(manifests.read(folder).segments) as segments:
+    with all_documents(folder, manifests.read(folder).segments) as segments:
 
         def state_of_document(docid: str) -> DocumentState | None:
             for documents in segments:

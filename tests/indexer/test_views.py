@@ -12,8 +12,7 @@ from factseek.indexer.deletion import delete
 from factseek.indexer.verification import repair, verify
 from factseek.retrieval import views
 from factseek.retrieval.store import manifest as manifests
-from factseek.retrieval.store.index_folder import IndexFolder
-from factseek.retrieval.store.manifest import Manifest
+from factseek.retrieval.store.index_folder import open_documents
 from factseek.retrieval.views import OpenSegment
 from factseek.settings import convert
 
@@ -123,9 +122,9 @@ def index(tmp_path: Path, toy: None) -> Path:
 
 
 def opened(folder: Path) -> list[tuple[str, int]]:
-    place = IndexFolder(folder)
-    manifest: Manifest = place.read()
-    segments = [OpenSegment(place.segment(info.name), info, place.documents(info)) for info in manifest.segments]
+    manifest = manifests.read(folder)
+    places = [(folder / "segments" / info.name, info) for info in manifest.segments]
+    segments = [OpenSegment(place, info, open_documents(folder, info)) for place, info in places]
     pairs: list[tuple[str, int]] = views.view("initials", manifest).open(segments, manifest, CONFIG)
     return pairs
 
