@@ -47,13 +47,7 @@ class BadFileError(SourceError):
         super().__init__(reason, place=place)
 
 
-class ChildAnswer(msgspec.Struct, kw_only=True):
-    """What a child process writes; ``refusal`` is the reason why a file cannot be read."""
-
-    refusal: str = ""
-
-
-Answer = TypeVar("Answer", bound=ChildAnswer)
+Answer = TypeVar("Answer")
 
 
 def ask_child(
@@ -61,13 +55,14 @@ def ask_child(
 ) -> Answer:
     """Ask a module of this package, in a separate process that a bad file may crash, about a file.
 
+    The process writes a value of ``kind``, or the reason why the file cannot be read.
     Raises BadFileError if the module refuses the file or, for the reason ``damaged``, if the process crashes.
     """
     line = command(f"indexer.collections.{module}", *arguments)
     child = subprocess.run(line, input=content, capture_output=True, env=environment(), check=False)  # noqa: S603
-    answer = msgspec.msgpack.decode(child.stdout, type=kind) if child.returncode == 0 else None
-    if answer is None or answer.refusal:
-        raise BadFileError(path, answer.refusal if answer else damaged)
+    answer = msgspec.msgpack.decode(child.stdout, type=kind | str) if child.returncode == 0 else damaged
+    if isinstance(answer, str):
+        raise BadFileError(path, answer)
     return answer
 
 
