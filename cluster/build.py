@@ -151,7 +151,7 @@ def repair(folder: Path, config: Config, *, wait: float = 0.0) -> Repaired:
         for shard in before.shards:
             done = verification.repair(shard.folder(folder), config)
             made += [f"{shard.path}/{name}" for name in done.segments]
-    return Repaired(verified, tuple(made), verify(folder, config).all_faults)
+    return Repaired(verified, tuple(made), verify(folder, config).faults)
 
 
 def shard(folder: Path, shards: int, config: Config, *, wait: float = 0.0) -> Resharded:
@@ -368,14 +368,12 @@ def _copy_share(
 def _verify_shards(folder: Path, shards: Shards, config: Config) -> Verified:
     """Verify a state of all shards; the caller must prevent the removal of its segments."""
     parts = [verification.verified_state(shard.folder(folder), shard.manifest, config) for shard in shards.shards]
-    faults: dict[str, list[Fault]] = {}
+    faults: list[Fault] = []
     intact: set[str] = set()
     docids: Counter[str] = Counter()
     routed = []
     for number, (shard, part) in enumerate(zip(shards.shards, parts, strict=True)):
-        for name, of_segment in part.faults.items():  # each fault names its segment too
-            named = f"{shard.path}/{name}".rstrip("/")
-            faults[named] = [fault._replace(segment=named) for fault in of_segment]
+        faults += [fault._replace(segment=f"{shard.path}/{fault.segment}".rstrip("/")) for fault in part.faults]
         intact |= {f"{shard.path}/{name}" for name in part.intact}
         docids += part.docids
         for docid in part.docids:
@@ -384,7 +382,7 @@ def _verify_shards(folder: Path, shards: Shards, config: Config) -> Verified:
                 there = "also" if docid in parts[its].docids else "missing"
                 what = f"document {docid!r} is {there} in shard {shards.shards[its].path}, where it belongs"
                 routed.append(Fault(shard.folder(folder), what, ""))
-    if routed:
-        more = [Fault(folder, f"and {len(routed) - verification.MOST} more", "")]
-        faults[""] = routed[: verification.MOST] + (more if len(routed) > verification.MOST else [])
+    faults += routed[: verification.MOST]
+    if len(routed) > verification.MOST:
+        faults.append(Fault(folder, f"and {len(routed) - verification.MOST} more", ""))
     return Verified(shards.merged, faults, docids, frozenset(intact))

@@ -442,8 +442,8 @@ def verify_index(
         done = (repair or verification.repair)(args.index, config, wait=args.wait)
     else:
         verified = (verify or verification.verify)(args.index, config)
-        done = verification.Repaired(verified, (), verified.all_faults)
-    faults = done.verified.all_faults
+        done = verification.Repaired(verified, (), verified.faults)
+    faults = done.verified.faults
     if args.json:
         answer = {
             "index": str(args.index),
@@ -462,7 +462,7 @@ def verify_index(
     if done.left:
         left = format_count(len(done.left), "fault")
         denied = os.strerror(errno.EACCES)
-        repairable = done.verified.faults.keys() & {"", *done.verified.intact}
+        repairable = {fault.segment for fault in faults} & {"", *done.verified.intact}
         what = f"is damaged ({left}); {'repair it with --repair, or ' if repairable else ''}restore a snapshot"
         if all(fault.what.endswith(denied) for fault in done.left):
             what = f"cannot be checked ({left}): {denied}; let this user read the files"

@@ -135,7 +135,7 @@ def test_it_is_written_and_opened(index: Path) -> None:
     assert manifest.views == {"initials": {"letters": 1}, **own}
     assert {"letters.json", "lengths.json"} < manifest.segments[0].files.keys()
     assert opened(index) == [("a", 5), ("b", 4), ("g", 9), ("d", 5), ("e", 7)]
-    assert verify(index, CONFIG).faults == {}
+    assert verify(index, CONFIG).faults == []
 
 
 def test_it_is_copied_when_segments_are_merged(index: Path) -> None:
@@ -144,14 +144,14 @@ def test_it_is_copied_when_segments_are_merged(index: Path) -> None:
 
     assert initials.COPIED == ["000000", "000001"]
     assert opened(index) == [("a", 5), ("g", 9), ("d", 5), ("e", 7)]
-    assert verify(index, CONFIG).faults == {}
+    assert verify(index, CONFIG).faults == []
 
 
 @pytest.mark.parametrize(("content", "what"), [("[5]", "contains 1 lengths, expected 2"), ("?", "is no list")])
 def test_it_is_verified_and_repaired(index: Path, content: str, what: str) -> None:
     damaged = index / "segments" / "000001" / "lengths.json"
     damaged.write_text(content)
-    assert str(verify(index, CONFIG).faults["000001"][1]) == f"{damaged}: {what}"
+    assert str(verify(index, CONFIG).faults[1]) == f"{damaged}: {what}"
     done = repair(index, CONFIG)
     assert (done.segments, done.left) == (("000001",), [])
     assert opened(index) == [("a", 5), ("b", 4), ("g", 9), ("d", 5), ("e", 7)]
