@@ -530,22 +530,21 @@ def _export_documents(args: argparse.Namespace) -> int:
 
 def _watch_folder(args: argparse.Namespace) -> int:
     from .build import BuildRequest
-    from .watching import Watched, check, watch
+    from .watching import check, watch
 
     request = BuildRequest(
         kind=args.kind or _kind_of(args.index),
-        sources=(),
+        sources=(args.folder,),
         folder=args.index,
         language=args.language,
         dense=not args.no_dense,
         wait=PATIENCE,
     )
-    watched = Watched(folder=args.folder, request=request, pattern=args.pattern)
     config = config_of(args, Config)
-    check(watched, config)
+    check(request, config)
     with _stopped_by_signals() as stop:
         say(f"watching {args.folder}; press Ctrl-C to stop")
-        for files, report, error in watch(watched, config, stop):
+        for files, report, error in watch(request, config, stop, args.pattern):
             if report is None:
                 say(f"factseek: {error}")
                 continue
