@@ -30,7 +30,7 @@ from .compaction import merge_surplus
 from .deletion import live_documents, with_segments, without
 from .encoders import Encoders, further_views
 from .lock import locked
-from .queue import overtake
+from .queue import record_command
 from .settings import Config
 from .work import SourcesChangedError, Work
 
@@ -101,7 +101,7 @@ def build(request: BuildRequest, config: Config, encoders: Encoders | None = Non
     check_apart(folder, request.sources)
     sources = describe(request.sources)
     with locked(folder, request.wait), os_errors_reported(folder):
-        report = build_locked(request, config, sources, encoders, partial(overtake, folder))
+        report = build_locked(request, config, sources, encoders, partial(record_command, folder))
         try:
             compacted = merge_surplus(folder, config)
         except UserError as error:  # the new documents are already published

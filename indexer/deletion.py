@@ -16,7 +16,7 @@ from ..retrieval.store.index_folder import all_documents
 from ..retrieval.store.manifest import Manifest, SegmentInfo
 from . import journal as journals
 from .lock import locked
-from .queue import overtake
+from .queue import record_command
 
 
 class Deleted(NamedTuple):
@@ -41,7 +41,7 @@ def delete(folder: Path, docids: Sequence[str], *, where: Filter | None = None, 
                 passing = (each for each in documents.each() if where and matches(where, each, segment.kind))
                 going += [document.docid for document in passing]
         gone = publish_without(folder, before, going)
-        overtake(folder, dict.fromkeys([*docids, *going]))  # a waiting bulk must add none of these documents
+        record_command(folder, dict.fromkeys([*docids, *going]))  # a waiting bulk must add none of these documents
     return Deleted(gone, tuple(docid for docid in dict.fromkeys(docids) if docid not in there))
 
 

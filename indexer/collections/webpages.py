@@ -139,7 +139,7 @@ def _read_archive(path: Path, docids: Docids, options: ReadOptions) -> Iterator[
         if page is None:
             continue
         url = _readable(capture.url)
-        if docids.repeat(url, page.text):
+        if docids.is_repeat(url, page.text):
             options.skipped["pages captured again without a change"] += 1
             continue
         docid = f"{url}@{re.sub(r'[^0-9]', '', capture.moment)}" if docids.has(url) else url
