@@ -33,7 +33,6 @@ from ..retrieval.errors import IndexStateError, UsageError
 from ..retrieval.files import os_errors_reported, read_regular, sync_folder
 from ..retrieval.search.opening import leased
 from ..retrieval.store import manifest as manifests
-from ..retrieval.store.index_folder import IndexFolder
 from ..retrieval.store.integrity import Fault, check_files
 from ..retrieval.store.manifest import DOCUMENTS, PART, SEGMENTS, SHARDS, Manifest, SegmentInfo
 from ..retrieval.views import Tools, views
@@ -104,7 +103,7 @@ def build_shards(request: BuildRequest, shards: int, config: Config, run: Run = 
             fresh = replace(request, verb="")
             # If an interrupted build of the same sources finished a shard, an update skips the documents in it.
             requests = [
-                replace(each, verb="update") if IndexFolder(each.folder).manifest.is_file() else each
+                replace(each, verb="update") if (each.folder / manifests.NAME).is_file() else each
                 for each in _requests(fresh, parts)
             ]
             reports.extend(run(requests, config))
@@ -152,7 +151,7 @@ def repair(folder: Path, config: Config, *, wait: float = 0.0) -> Repaired:
         for shard in before.shards:
             done = verification.repair(shard.folder(folder), config)
             made += [f"{shard.path}/{name}" for name in done.segments]
-    return Repaired(verified, tuple(made), verify(folder, config).all_faults)
+    return Repaired(verified, tuple(made), verify(folder, config).faults)
 
 
 def divide(folder: Path, shards: int, config: Config, *, sharded: bool, wait: float = 0.0) -> Resharded:
@@ -202,7 +201,7 @@ def _check_form(folder: Path, *, sharded: bool) -> None:
 
 def _check_request(request: BuildRequest, shards: int) -> None:
     folder, sharded = request.folder, layout.is_sharded(request.folder)
-    whole = not sharded and IndexFolder(folder).manifest.is_file()
+    whole = not sharded and (folder / manifests.NAME).is_file()
     if (sharded or whole) and not request.verb:
         raise already_there(folder)
     old = _readable(folder)
@@ -305,7 +304,7 @@ def _replace_shards(
         try:
             fill(parts)
         except BaseException:
-            goes_on = bool(note) and any(journals.read(part) or IndexFolder(part).manifest.is_file() for part in parts)
+            goes_on = bool(note) and any(journals.read(part) or (part / manifests.NAME).is_file() for part in parts)
             for part in () if goes_on else parts:
                 journals.remove_part(part)
             raise
@@ -340,7 +339,7 @@ def _copy_share(
         groups.setdefault((segment.kind, segment.split), []).append((place, segment))
     made: list[SegmentInfo] = []
     with closing(Encoders(config, language=shape.language)) as encoders:
-        tools = Tools(IndexFolder(folder), msgspec.structs.replace(shape, segments=()), config, encoders)
+        tools = Tools(folder, msgspec.structs.replace(shape, segments=()), config, encoders)
         for group in groups.values():
             made += Merge(group, tools, mend=True, wanted=share).segments(journals.first_segment(folder))
     return with_segments(tools.manifest, tuple(made), folder)
@@ -349,14 +348,12 @@ def _copy_share(
 def _verify_shards(folder: Path, shards: Shards, config: Config) -> Verified:
     """Verify a state of all shards; the caller must prevent the removal of its segments."""
     parts = [verification.verified_state(shard.folder(folder), shard.manifest, config) for shard in shards.shards]
-    faults: dict[str, list[Fault]] = {}
+    faults: list[Fault] = []
     intact: set[str] = set()
     docids: Counter[str] = Counter()
     routed = []
     for number, (shard, part) in enumerate(zip(shards.shards, parts, strict=True)):
-        for name, of_segment in part.faults.items():  # each fault names its segment too
-            named = f"{shard.path}/{name}".rstrip("/")
-            faults[named] = [fault._replace(segment=named) for fault in of_segment]
+        faults += [fault._replace(segment=f"{shard.path}/{fault.segment}".rstrip("/")) for fault in part.faults]
         intact |= {f"{shard.path}/{name}" for name in part.intact}
         docids += part.docids
         for docid in part.docids:
@@ -365,7 +362,7 @@ def _verify_shards(folder: Path, shards: Shards, config: Config) -> Verified:
                 there = "also" if docid in parts[its].docids else "missing"
                 what = f"document {docid!r} is {there} in shard {shards.shards[its].path}, where it belongs"
                 routed.append(Fault(shard.folder(folder), what, ""))
-    if routed:
-        more = [Fault(folder, f"and {len(routed) - verification.MOST} more", "")]
-        faults[""] = routed[: verification.MOST] + (more if len(routed) > verification.MOST else [])
+    faults += routed[: verification.MOST]
+    if len(routed) > verification.MOST:
+        faults.append(Fault(folder, f"and {len(routed) - verification.MOST} more", ""))
     return Verified(shards.merged, faults, docids, frozenset(intact))

@@ -20,7 +20,6 @@ from ..retrieval.filters import field_names
 from ..retrieval.lucene.analysis import analyzer_name, language_code
 from ..retrieval.progress import bar
 from ..retrieval.store import manifest as manifests
-from ..retrieval.store.index_folder import IndexFolder
 from ..retrieval.store.manifest import LAYOUT, VECTORS, BM25Info, Manifest, SegmentInfo, SourceInfo
 from ..retrieval.terminal import join_words
 from ..retrieval.views import Tools, descriptions, views
@@ -31,7 +30,7 @@ from .compaction import merge_surplus
 from .deletion import live_documents, with_segments, without
 from .encoders import Encoders, further_views
 from .lock import locked
-from .queue import overtake
+from .queue import record_command
 from .settings import Config
 from .work import SourcesChangedError, Work
 
@@ -102,7 +101,7 @@ def build(request: BuildRequest, config: Config, encoders: Encoders | None = Non
     check_apart(folder, request.sources)
     sources = describe(request.sources)
     with locked(folder, request.wait), os_errors_reported(folder):
-        report = build_locked(request, config, sources, encoders, partial(overtake, folder))
+        report = build_locked(request, config, sources, encoders, partial(record_command, folder))
         try:
             compacted = merge_surplus(folder, config)
         except UserError as error:  # the new documents are already published
@@ -128,14 +127,14 @@ def build_locked(
         users = join_words([kind for kind in kinds() if getattr(reader(kind), "COLUMNS", False)])
         raise SourceError(f"--column: {request.kind} has fixed names", remedy=f"leave it out; {users} use it")
     manifests.check_whole(request.folder)
-    if IndexFolder(request.folder).manifest.is_file() and request.verb != "overwrite":
+    if (request.folder / manifests.NAME).is_file() and request.verb != "overwrite":
         if not request.verb:
             raise already_there(request.folder)
         base = manifests.read(request.folder)
     with ExitStack() as opened:
         encoders = encoders or opened.enter_context(closing(encoders_of(request, config)))
         shape = _shape(request, config, base, encoders)
-        tools = Tools(IndexFolder(request.folder), shape, config, encoders)
+        tools = Tools(request.folder, shape, config, encoders)
         for view in views(shape):
             view.prepare(tools)
         limits = (config.passages, config.index.segment_passages, config.build.skip_bad_lines)

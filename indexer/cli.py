@@ -442,8 +442,8 @@ def verify_index(
         done = (repair or verification.repair)(args.index, config, wait=args.wait)
     else:
         verified = (verify or verification.verify)(args.index, config)
-        done = verification.Repaired(verified, (), verified.all_faults)
-    faults = done.verified.all_faults
+        done = verification.Repaired(verified, (), verified.faults)
+    faults = done.verified.faults
     if args.json:
         answer = {
             "index": str(args.index),
@@ -462,7 +462,7 @@ def verify_index(
     if done.left:
         left = format_count(len(done.left), "fault")
         denied = os.strerror(errno.EACCES)
-        repairable = done.verified.faults.keys() & {"", *done.verified.intact}
+        repairable = {fault.segment for fault in faults} & {"", *done.verified.intact}
         what = f"is damaged ({left}); {'repair it with --repair, or ' if repairable else ''}restore a snapshot"
         if all(fault.what.endswith(denied) for fault in done.left):
             what = f"cannot be checked ({left}): {denied}; let this user read the files"
@@ -530,22 +530,21 @@ def _export_documents(args: argparse.Namespace) -> int:
 
 def _watch_folder(args: argparse.Namespace) -> int:
     from .build import BuildRequest
-    from .watching import Watched, check, watch
+    from .watching import check, watch
 
     request = BuildRequest(
         kind=args.kind or _kind_of(args.index),
-        sources=(),
+        sources=(args.folder,),
         folder=args.index,
         language=args.language,
         dense=not args.no_dense,
         wait=PATIENCE,
     )
-    watched = Watched(folder=args.folder, request=request, pattern=args.pattern)
     config = config_of(args, Config)
-    check(watched, config)
+    check(request, config)
     with _stopped_by_signals() as stop:
         say(f"watching {args.folder}; press Ctrl-C to stop")
-        for files, report, error in watch(watched, config, stop):
+        for files, report, error in watch(request, config, stop, args.pattern):
             if report is None:
                 say(f"factseek: {error}")
                 continue

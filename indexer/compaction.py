@@ -17,7 +17,6 @@ from ..retrieval.config import IndexSettings
 from ..retrieval.errors import UsageError
 from ..retrieval.files import os_errors_reported
 from ..retrieval.store import manifest as manifests
-from ..retrieval.store.index_folder import IndexFolder
 from ..retrieval.store.manifest import VECTORS, Manifest, SegmentInfo
 from ..retrieval.views import Tools, descriptions, kinds
 from . import journal as journals
@@ -142,7 +141,7 @@ def _merge_and_publish(
         for name in set(lacking) - described.keys():
             raise UsageError(f"--add {name}: the configuration disables this view", remedy=f"set index.{name} to true")
         shape = msgspec.structs.replace(base, views={**base.views, **described})
-        tools = Tools(IndexFolder(folder), shape, config, encoders)
+        tools = Tools(folder, shape, config, encoders)
         merges = [Merge([(folder, each) for each in group], tools, rebuild=frozenset(lacking)) for group in groups]
         manifest = with_segments(shape, merged_segments(base.segments, merges, folder), folder)
     manifests.publish(folder, manifest)

@@ -12,11 +12,11 @@ from ..retrieval.domain import Filter
 from ..retrieval.files import os_errors_reported
 from ..retrieval.filters import matches
 from ..retrieval.store import manifest as manifests
-from ..retrieval.store.index_folder import IndexFolder
+from ..retrieval.store.index_folder import all_documents
 from ..retrieval.store.manifest import Manifest, SegmentInfo
 from . import journal as journals
 from .lock import locked
-from .queue import overtake
+from .queue import record_command
 
 
 class Deleted(NamedTuple):
@@ -34,14 +34,14 @@ def delete(folder: Path, docids: Sequence[str], *, where: Filter | None = None, 
     manifests.read(folder)
     with locked(folder, wait), os_errors_reported(folder):
         before = manifests.read(folder)
-        with IndexFolder(folder).open_documents(before.segments) as opened:
+        with all_documents(folder, before.segments) as opened:
             there = {docid for docid in docids if any(documents.row(docid) is not None for documents in opened)}
             going = [*there]
             for segment, documents in zip(before.segments, opened, strict=True):
                 passing = (each for each in documents.each() if where and matches(where, each, segment.kind))
                 going += [document.docid for document in passing]
         gone = publish_without(folder, before, going)
-        overtake(folder, dict.fromkeys([*docids, *going]))  # a waiting bulk must add none of these documents
+        record_command(folder, dict.fromkeys([*docids, *going]))  # a waiting bulk must add none of these documents
     return Deleted(gone, tuple(docid for docid in dict.fromkeys(docids) if docid not in there))
 
 
@@ -60,7 +60,7 @@ def publish_without(folder: Path, before: Manifest, docids: Iterable[str]) -> in
 def without(folder: Path, segments: Sequence[SegmentInfo], docids: Iterable[str]) -> tuple[SegmentInfo, ...]:
     """Return the segments with these documents marked as deleted."""
     rows: list[set[int]] = [set(segment.deleted) for segment in segments]
-    with IndexFolder(folder).open_documents(segments) as opened:
+    with all_documents(folder, segments) as opened:
         for docid in docids:
             for documents, deleted in zip(opened, rows, strict=True):
                 if (row := documents.row(docid)) is not None:
@@ -73,7 +73,7 @@ def without(folder: Path, segments: Sequence[SegmentInfo], docids: Iterable[str]
 
 def with_segments(shape: Manifest, segments: tuple[SegmentInfo, ...], folder: Path) -> Manifest:
     """Return the manifest ``shape`` with these segments, their numbers of documents and passages, and the time."""
-    with IndexFolder(folder).open_documents([segment for segment in segments if segment.deleted]) as opened:
+    with all_documents(folder, [segment for segment in segments if segment.deleted]) as opened:
         gone = sum(len(documents.deleted_rows()) for documents in opened)
     return msgspec.structs.replace(
         shape,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..retrieval.encoders.runtime import open_encoder
@@ -19,22 +19,12 @@ if TYPE_CHECKING:
 class Encoders:
     """Opens the encoder of a view on first use, and keeps it open until ``close``."""
 
-    def __init__(
-        self,
-        config: Config,
-        opened: Mapping[str, Encoder] | None = None,
-        *,
-        language: str = "en",
-        models: Sequence[str] = (),
-    ) -> None:
-        """``opened`` maps names of views to open encoders, which ``close`` does not close.
-
-        New vectors come from ``models``: the first makes the view ``vectors``, the others those that
+    def __init__(self, config: Config, *, language: str = "en", models: Sequence[str] = ()) -> None:
+        """New vectors come from ``models``: the first makes the view ``vectors``, the others those that
         :func:`further_views` names. Without models, they come from the encoder that is configured for ``language``.
         """
         self._config = config
-        self._opened = dict(opened or {})
-        self._own: list[str] = []
+        self._opened: dict[str, Encoder] = {}
         settings = [choose_model(config.encoder, model) for model in models] or [config.encoder]
         views = (VECTORS, *further_views(models))
         self._new = {view: for_language(each, language) for view, each in zip(views, settings, strict=True)}
@@ -54,13 +44,12 @@ class Encoders:
                 except MissingModelError as error:
                     remedy = f"{error.remedy}, or use --no-dense to build no vectors" if error.remedy else ""
                     raise MissingModelError(error.what, place=error.place, remedy=remedy) from None
-            self._own.append(view)
         return self._opened[view]
 
     def close(self) -> None:
         """Close the encoders that this object opened."""
-        while self._own:
-            self._opened.pop(self._own.pop()).close()
+        while self._opened:
+            self._opened.popitem()[1].close()
 
 
 def further_views(models: Sequence[str]) -> list[str]:

@@ -20,7 +20,7 @@ from ..retrieval.records.claim_review import review_of, script_safe
 from ..retrieval.records.gzip_files import is_packed, packing
 from ..retrieval.search.opening import leased
 from ..retrieval.store.documents import StoredDocument
-from ..retrieval.store.index_folder import IndexFolder
+from ..retrieval.store.index_folder import open_documents
 from .collections.jsonl import export_document
 
 _HEAD = b'{"@context":"https://schema.org","@type":"DataFeed","dataFeedElement":[\n'
@@ -32,7 +32,7 @@ def documents_of(folder: Path, where: Filter | None = None) -> Iterator[StoredDo
     """Yield the documents that match ``where``, segment by segment, from the state that is published at the start."""
     with leased(folder) as parts:
         for part, segment in ((part, segment) for part, manifest in parts for segment in manifest.segments):
-            with closing(IndexFolder(part).documents(segment)) as documents:
+            with closing(open_documents(part, segment)) as documents:
                 for stored in documents.each_stored():
                     if where is None or matches(where, stored.document, segment.kind):
                         yield stored

@@ -251,17 +251,17 @@ class Queue:
         statement = "UPDATE bulk SET record = ?, documents = NULL, ended = ? WHERE id = ?"
         self._change(statement, msgspec.json.encode(job), time.time(), job.id, durable=True)
 
-    def note(self, singles: Iterable[tuple[int, str]]) -> None:
+    def record_writes(self, writes: Iterable[tuple[int, str]]) -> None:
         """If bulks wait, record the changes (number, docid) that are about to be published."""
-        rows = list(singles)
+        rows = list(writes)
         if rows and self.bulks():
             with self._transaction(durable=True):
                 self._database.executemany("INSERT OR IGNORE INTO single VALUES (?, ?)", rows)
 
-    def unnote(self, singles: Iterable[tuple[int, str]]) -> None:
+    def forget_writes(self, writes: Iterable[tuple[int, str]]) -> None:
         """Remove the records of changes that were not published."""
         with self._transaction():
-            self._database.executemany("DELETE FROM single WHERE number = ? AND docid = ?", list(singles))
+            self._database.executemany("DELETE FROM single WHERE number = ? AND docid = ?", list(writes))
 
     def newer_writes(self, id_: str) -> set[str]:
         """Return the docids of the documents that were changed after a job was accepted."""
@@ -284,12 +284,12 @@ class Queue:
             )
             self._database.execute("DELETE FROM single WHERE NOT EXISTS (SELECT 1 FROM bulk WHERE ended IS NULL)")
 
-    def overtake(self, docids: Iterable[str]) -> None:
+    def record_command(self, docids: Iterable[str]) -> None:
         """If bulks wait, record the documents that a command has just changed."""
         if self.bulks():
             with self._transaction():
                 number = self._next()
-            self.note((number, docid) for docid in docids)
+            self.record_writes((number, docid) for docid in docids)
 
     def _next(self) -> int:
         number = self._database.execute("INSERT INTO accepted DEFAULT VALUES").lastrowid or 0
@@ -345,11 +345,11 @@ def bulks_waiting(folder: Path) -> int:
         return len(queue.bulks())
 
 
-def overtake(folder: Path, docids: Iterable[str]) -> None:
+def record_command(folder: Path, docids: Iterable[str]) -> None:
     """If bulks wait, record the documents that a command has just changed. The caller holds the index's lock."""
     if has_queue(folder):
         with Queue(folder) as queue:
-            queue.overtake(docids)
+            queue.record_command(docids)
 
 
 def _connection(path: Path, *, to_read: bool) -> sqlite3.Connection:

@@ -17,9 +17,9 @@ from ..retrieval.domain import Document, Span
 from ..retrieval.files import sync_folder, sync_tree
 from ..retrieval.progress import Bar, bar
 from ..retrieval.store.documents import DocumentWriter, StoredDocument
-from ..retrieval.store.index_folder import IndexFolder
+from ..retrieval.store.index_folder import open_documents
 from ..retrieval.store.integrity import check_files
-from ..retrieval.store.manifest import DOCUMENTS, SEGMENTS, FileInfo, SegmentInfo
+from ..retrieval.store.manifest import BUILD, DOCUMENTS, SEGMENTS, FileInfo, SegmentInfo
 from ..retrieval.views import Merged, PassageSink, SegmentPlace, Tools, views
 from . import journal as journals
 
@@ -112,7 +112,7 @@ class Merge(NamedTuple):
 
     def _documents(self) -> Iterator[tuple[int, StoredDocument]]:
         for part, (path, segment) in enumerate(self.group):
-            with closing(IndexFolder(path).documents(segment, check=not self.mend)) as documents:
+            with closing(open_documents(path, segment, check=not self.mend)) as documents:
                 for stored in documents.each_stored():
                     if self.wanted is None or self.wanted(stored.document.docid):
                         yield part, stored
@@ -120,7 +120,7 @@ class Merge(NamedTuple):
     def _segment(self, name: str, documents: Iterator[tuple[int, StoredDocument]], copying: Bar) -> SegmentInfo:
         merged = [segment for _, segment in self.group]
         first, folder = merged[0], self.tools.folder
-        built = folder.locate_unfinished(name)
+        built = folder / BUILD / name
         writer = TextWriter(built, first.kind, self.tools)
         rows: list[list[int]] = [[] for _ in merged]  # the rows of the copied passages, by segment of the group
         try:
@@ -136,7 +136,7 @@ class Merge(NamedTuple):
             raise
         parts = []
         for (path, origin), of_part in zip(self.group, rows, strict=True):
-            place = SegmentPlace(IndexFolder(path).segment(origin.name), origin.name, origin.kind, origin.passages)
+            place = SegmentPlace(path / SEGMENTS / origin.name, origin.name, origin.kind, origin.passages)
             parts.append(Merged(place, np.array(of_part, dtype=np.int64)))
         written = SegmentPlace(built, name, first.kind, writer.stored.passages)
         for view in views(self.tools.manifest):
@@ -156,7 +156,7 @@ class Merge(NamedTuple):
             text_seconds=round(sum(part.text_seconds for part in merged), 3),
             vector_seconds=round(sum(part.vector_seconds for part in merged), 3),
         )
-        settle(built, folder.segments)
+        settle(built, folder / SEGMENTS)
         return info
 
 

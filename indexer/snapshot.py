@@ -18,7 +18,7 @@ from typing import NamedTuple
 from ..retrieval.errors import IndexStateError
 from ..retrieval.files import os_errors_reported, sync_file, sync_folder, sync_tree
 from ..retrieval.store import manifest as manifests
-from ..retrieval.store.index_folder import IndexFolder, open_leased
+from ..retrieval.store.index_folder import open_leased
 from ..retrieval.store.integrity import REMEDY, check_files, file_faults
 from ..retrieval.store.manifest import BUILD, LOCK, SEGMENTS, Manifest, SegmentInfo
 from ..retrieval.views import Tools
@@ -50,53 +50,47 @@ def snapshot(folder: Path, target: Path, *, copy: bool = False) -> Copied:
     """
     manifest, lease = open_leased(folder)
     with closing(lease), os_errors_reported(target), _place_for(folder, target) as place:
-        copier = Copier(share=not copy)
         (place / SEGMENTS).mkdir(parents=True)
-        for segment in manifest.segments:
-            copier.segment(folder, segment, place / SEGMENTS / segment.name)
+        shared = sum(_copy(folder, each, place / SEGMENTS / each.name, share=not copy) for each in manifest.segments)
         sync_tree(place)
         manifests.publish(place, manifest)
         place.rename(target)
         sync_folder(target.parent)
-    return Copied(manifest, copier.files, copier.shared)
+    return Copied(manifest, sum(len(segment.files) for segment in manifest.segments), shared)
 
 
-class Copier:
-    """Copies files, or shares them by hard links, and counts them."""
+def _copy(folder: Path, segment: SegmentInfo, place: Path, *, share: bool) -> int:
+    """Copy the files of a segment of an index to ``place``, or share them; return how many are shared.
 
-    def __init__(self, *, share: bool) -> None:
-        self._share = share
-        self.files = 0
-        self.shared = 0
+    Raises IndexStateError if a file is missing or damaged.
+    """
+    shared = 0
+    for name in segment.files:
+        try:
+            shared += _copy_file(folder / SEGMENTS / segment.name / name, place / name, share=share)
+        except FileNotFoundError as error:
+            raise IndexStateError("is missing", place=error.filename, remedy=REMEDY) from None
+    if shared < len(segment.files):
+        for fault in file_faults(place, segment):
+            raise IndexStateError(f"{fault.path.name} {fault.what}", place=f"segment {segment.name}", remedy=REMEDY)
+    return shared
 
-    def segment(self, folder: Path, segment: SegmentInfo, place: Path) -> None:
-        """Copy the files of a segment of an index to ``place``; raise IndexStateError if any is missing or damaged."""
-        shared = self.shared
-        for name in segment.files:
-            try:
-                self.file(folder / SEGMENTS / segment.name / name, place / name)
-            except FileNotFoundError as error:
-                raise IndexStateError("is missing", place=error.filename, remedy=REMEDY) from None
-        if self.shared - shared < len(segment.files):
-            for fault in file_faults(place, segment):
-                raise IndexStateError(f"{fault.path.name} {fault.what}", place=f"segment {segment.name}", remedy=REMEDY)
 
-    def file(self, source: Path, target: Path) -> None:
-        """Copy a file durably, or share it."""
-        if source.exists() and not source.is_file():
-            raise IndexStateError("is not a regular file", place=source, remedy=REMEDY)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        self.files += 1
-        if self._share and not source.is_symlink():  # the target of a link may change
-            try:
-                os.link(source, target)
-                self.shared += 1
-                return
-            except OSError as error:
-                if error.errno not in _UNSHARED:
-                    raise
-        shutil.copyfile(source, target)
-        sync_file(target)
+def _copy_file(source: Path, target: Path, *, share: bool) -> bool:
+    """Copy a file durably, or share it by a hard link; return whether it is shared."""
+    if source.exists() and not source.is_file():
+        raise IndexStateError("is not a regular file", place=source, remedy=REMEDY)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if share and not source.is_symlink():  # the target of a link may change
+        try:
+            os.link(source, target)
+            return True
+        except OSError as error:
+            if error.errno not in _UNSHARED:
+                raise
+    shutil.copyfile(source, target)
+    sync_file(target)
+    return False
 
 
 @contextmanager
@@ -104,7 +98,7 @@ def _place_for(folder: Path, target: Path) -> Iterator[Path]:
     """Create a folder next to ``target`` for an unfinished snapshot, and remove it if the snapshot fails."""
     if target.resolve().is_relative_to(folder.resolve()):
         raise IndexStateError(f"lies in the index {folder}", place=target, remedy="put the snapshot somewhere else")
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+    if target == Path() or (target.exists() and (not target.is_dir() or any(target.iterdir()))):
         raise IndexStateError("already exists", place=target, remedy="give a new folder for the snapshot")
     if not target.absolute().parent.is_dir():
         raise IndexStateError(f"there is no folder {target.parent}", place=target, remedy="create it first")
@@ -132,7 +126,7 @@ def restore(source: Path, folder: Path, config: Config, *, overwrite: bool = Fal
         for segment in wanted.segments:
             check_files(source / SEGMENTS / segment.name, segment)
         with locked(folder, wait), os_errors_reported(folder):
-            if IndexFolder(folder).manifest.is_file() and not overwrite:
+            if (folder / manifests.NAME).is_file() and not overwrite:
                 remedy = "use --overwrite to replace it with the snapshot"
                 raise IndexStateError("there is an index already", place=folder, remedy=remedy)
             manifests.check_whole(folder)
@@ -141,17 +135,26 @@ def restore(source: Path, folder: Path, config: Config, *, overwrite: bool = Fal
                 live = {segment.name: segment for segment in manifests.read(folder).segments}
             journals.clean(folder)
             (folder / BUILD).mkdir(parents=True, exist_ok=True)
-            copier = Copier(share=True)
-            renamed = [each for each in wanted.segments if not _copy_segment(copier, source, folder, each, live)]
+            renamed, files, shared = list[SegmentInfo](), 0, 0
+            for each in wanted.segments:
+                there, built = live.get(each.name), folder / BUILD / each.name
+                if there and there.files == each.files and not any(file_faults(folder / SEGMENTS / each.name, there)):
+                    continue
+                if (folder / SEGMENTS / each.name).exists():  # the index has another segment with this name
+                    renamed.append(each)
+                    continue
+                files, shared = files + len(each.files), shared + _copy(source, each, built, share=True)
+                sync_tree(built)
+                settle(built, folder / SEGMENTS)
             manifest = wanted
-            if renamed:  # the index has other segments with these names
+            if renamed:
                 with closing(Encoders(config)) as encoders:
-                    tools = Tools(IndexFolder(folder), wanted, config, encoders)
+                    tools = Tools(folder, wanted, config, encoders)
                     merges = [Merge([(source, segment)], tools) for segment in renamed]
                     manifest = with_segments(wanted, merged_segments(wanted.segments, merges, folder), folder)
             manifests.publish(folder, manifest)
             journals.clean(folder)
-            return Copied(manifest, copier.files, copier.shared)
+            return Copied(manifest, files, shared)
 
 
 def _check_plain(source: Path, wanted: Manifest) -> None:
@@ -169,22 +172,3 @@ def _check_plain(source: Path, wanted: Manifest) -> None:
             if not (stat.S_ISDIR(kind) if path in folders else stat.S_ISREG(kind)):
                 what = f"is not a {'folder' if path in folders else 'regular file'}, but should be one in the snapshot"
                 raise IndexStateError(what, place=source / path, remedy="take a snapshot of the index again")
-
-
-def _copy_segment(
-    copier: Copier, source: Path, folder: Path, segment: SegmentInfo, live: dict[str, SegmentInfo]
-) -> bool:
-    """Copy a segment of the snapshot into the index, if missing. Return False if another segment has its name."""
-    there = live.get(segment.name)
-    if (
-        there is not None
-        and there.files == segment.files
-        and not any(file_faults(folder / SEGMENTS / there.name, there))
-    ):
-        return True
-    if (folder / SEGMENTS / segment.name).exists():
-        return False
-    copier.segment(source, segment, folder / BUILD / segment.name)
-    sync_tree(folder / BUILD / segment.name)
-    settle(folder / BUILD / segment.name, folder / SEGMENTS)
-    return True

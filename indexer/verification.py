@@ -17,9 +17,9 @@ from ..retrieval.files import os_errors_reported
 from ..retrieval.progress import bar
 from ..retrieval.store import manifest as manifests
 from ..retrieval.store.documents import StoredDocument, checksum
-from ..retrieval.store.index_folder import IndexFolder, open_leased
+from ..retrieval.store.index_folder import open_documents, open_leased
 from ..retrieval.store.integrity import Fault, file_faults
-from ..retrieval.store.manifest import DOCUMENTS, Manifest, SegmentInfo
+from ..retrieval.store.manifest import DOCUMENTS, SEGMENTS, Manifest, SegmentInfo
 from ..retrieval.views import SegmentPlace, Tools, views
 from . import journal as journals
 from .deletion import with_segments
@@ -33,13 +33,13 @@ MOST = 100
 
 
 class Verified(NamedTuple):
-    """The result of a verification: the manifest, and the faults by segment; the key ``""`` is for the whole index.
+    """The result of a verification: the manifest, and the faults of its segments, then of the index as a whole.
 
     ``docids`` counts the undamaged copies of each document. ``intact`` names the segments without a damaged document.
     """
 
     manifest: Manifest
-    faults: dict[str, list[Fault]]
+    faults: list[Fault]
     docids: Counter[str]
     intact: frozenset[str]
 
@@ -47,11 +47,6 @@ class Verified(NamedTuple):
     def documents(self) -> int:
         """The number of undamaged documents."""
         return self.docids.total()
-
-    @property
-    def all_faults(self) -> list[Fault]:
-        """All faults, of the segments and of the index as a whole."""
-        return [fault for faults in self.faults.values() for fault in faults]
 
 
 class Repaired(NamedTuple):
@@ -71,14 +66,14 @@ def verify(folder: Path, config: Config) -> Verified:
 
 def verified_state(folder: Path, manifest: Manifest, config: Config) -> Verified:
     """Verify one state of an index. The caller makes sure that nobody removes a segment."""
-    tools = Tools(IndexFolder(folder), manifest, config, Encoders(config))
+    tools = Tools(folder, manifest, config, Encoders(config))
     seen: Counter[str] = Counter()
-    faults: dict[str, list[Fault]] = {}
+    faults: list[Fault] = []
     intact = set()
     with closing(bar("verifying", "passage", sum(segment.passages for segment in manifest.segments))) as progress:
         for segment in manifest.segments:
             name = segment.name
-            place = SegmentPlace(tools.folder.segment(name), name, segment.kind, segment.passages)
+            place = SegmentPlace(folder / SEGMENTS / name, name, segment.kind, segment.passages)
             document_faults = _faults(place.folder / DOCUMENTS, name, partial(_check_documents, tools, segment, seen))
             if not document_faults:
                 intact.add(name)
@@ -86,17 +81,12 @@ def verified_state(folder: Path, manifest: Manifest, config: Config) -> Verified
             for view in views(manifest):
                 for check in view.checks(place, tools):
                     of_segment += _faults(place.folder / check.file, name, check.run)
-            if of_segment:
-                faults[name] = list(dict.fromkeys(of_segment))  # several views read the documents
+            faults += dict.fromkeys(of_segment)  # several views read the documents
             progress.update(segment.passages)
     if len(intact) == len(manifest.segments):
         twice = [docid for docid, count in seen.items() if count > 1][:MOST]
-        whole = [
-            *(f"document {docid!r} is in the index {seen[docid]} times" for docid in twice),
-            *_differs("documents", seen.total(), manifest.documents),
-        ]
-        if whole:
-            faults[""] = [Fault(folder, what, "") for what in whole]
+        faults += [Fault(folder, f"document {docid!r} is in the index {seen[docid]} times", "") for docid in twice]
+        faults += [Fault(folder, what, "") for what in _differs("documents", seen.total(), manifest.documents)]
     return Verified(manifest, faults, seen, frozenset(intact))
 
 
@@ -111,10 +101,11 @@ def repair(folder: Path, config: Config, *, wait: float = 0.0) -> Repaired:
         journals.sweep(folder)
         base = manifests.read(folder)
         verified = verified_state(folder, base, config)
-        damaged = [segment for segment in base.segments if segment.name in verified.faults]
+        named = {fault.segment for fault in verified.faults}
+        damaged = [segment for segment in base.segments if segment.name in named]
         repairable = [segment for segment in damaged if segment.name in verified.intact]
         if not repairable and (damaged or not verified.faults):
-            return Repaired(verified, (), verified.all_faults)
+            return Repaired(verified, (), verified.faults)
         journals.clean(folder)
         segments = _made_again(folder, verified, repairable, config)
         if len(repairable) == len(damaged):
@@ -123,16 +114,16 @@ def repair(folder: Path, config: Config, *, wait: float = 0.0) -> Repaired:
             manifest = msgspec.structs.replace(base, segments=segments, created=manifests.now())
         manifests.publish(folder, manifest)
         journals.clean(folder)
-        return Repaired(verified, tuple(segment.name for segment in repairable), verify(folder, config).all_faults)
+        return Repaired(verified, tuple(segment.name for segment in repairable), verify(folder, config).faults)
 
 
 def _made_again(folder: Path, verified: Verified, intact: list[SegmentInfo], config: Config) -> tuple[SegmentInfo, ...]:
     base = verified.manifest
     with closing(Encoders(config)) as encoders:
-        tools = Tools(IndexFolder(folder), base, config, encoders)
+        tools = Tools(folder, base, config, encoders)
         merges = []
         for segment in intact:  # a view with a damaged file cannot be copied
-            damaged = {fault.path.name for fault in verified.faults[segment.name]}
+            damaged = {fault.path.name for fault in verified.faults if fault.segment == segment.name}
             rebuild = frozenset(view.name for view in views(base) if damaged & set(view.carried))
             merges.append(Merge([(folder, segment)], tools, mend=True, rebuild=rebuild))
         for view in views(base):
@@ -157,7 +148,7 @@ def _faults(path: Path, segment: str, check: Callable[[], Iterator[str]]) -> lis
 
 def _check_documents(tools: Tools, segment: SegmentInfo, seen: Counter[str]) -> Iterator[str]:
     """Yield the faults of a segment's documents; count each undamaged document in ``seen``."""
-    with closing(tools.folder.documents(segment, check=False)) as documents:
+    with closing(open_documents(tools.folder, segment, check=False)) as documents:
         yield from _differs("documents", documents.counts()[0], segment.documents)
         yield from _differs("passages", documents.counts()[1], segment.passages)
         if outside := [row for row in segment.deleted if not 0 <= row < segment.documents]:

@@ -7,7 +7,7 @@ import stat
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import NamedTuple
@@ -26,15 +26,6 @@ Stamp = tuple[int, int, int]
 """The time of a file's modification, its size and its inode. If one of them differs, the file has changed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Watched:
-    """The files of ``folder`` whose names match ``pattern``; ``request`` says how to index them."""
-
-    folder: Path
-    request: BuildRequest
-    pattern: str = "*"
-
-
 class WatchOutcome(NamedTuple):
     """The result of a batch of files: the report of its build, or the reason why nothing was built."""
 
@@ -46,14 +37,17 @@ class WatchOutcome(NamedTuple):
 class Watch:
     """Reads files that are new or have changed; remembers the state in which it read each file."""
 
-    def __init__(self, watched: Watched, config: Config, clock: Callable[[], float] = time.monotonic) -> None:
-        self._watched = watched
+    def __init__(
+        self, request: BuildRequest, config: Config, pattern: str = "*", clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Watch the only source of ``request``, a folder, for files whose names match ``pattern``."""
+        self._request, self._folder, self._pattern = request, request.sources[0], pattern
         self._config = config
         self._clock = clock
         self._read: dict[Path, Stamp] = {}
         self._waiting: dict[Path, tuple[Stamp, float]] = {}
         self._not_before = 0.0
-        self._whole = getattr(reader(watched.request.kind), "WHOLE_FOLDER", False)
+        self._whole = getattr(reader(request.kind), "WHOLE_FOLDER", False)
         self._irregular: set[Path] = set()
         self._notes: list[WatchOutcome] = []
 
@@ -88,11 +82,12 @@ class Watch:
 
     def _batch(self, files: list[Path]) -> Iterator[WatchOutcome]:
         stamps = {path: self._waiting[path][0] for path in files}
-        request = self._watched.request
-        sources = (self._watched.folder,) if self._whole else tuple(files)
-        verb: Verb = "update" if (request.folder / NAME).is_file() else ""
+        sources = (self._folder,) if self._whole else tuple(files)
+        verb: Verb = "update" if (self._request.folder / NAME).is_file() else ""
         try:
-            outcome = WatchOutcome(tuple(files), build(replace(request, sources=sources, verb=verb), self._config))
+            outcome = WatchOutcome(
+                tuple(files), build(replace(self._request, sources=sources, verb=verb), self._config)
+            )
         except SourceError as error:
             if len(sources) > 1:  # read the files one by one, to find the faulty one
                 for path in files:
@@ -109,7 +104,7 @@ class Watch:
         yield outcome
 
     def _files(self) -> Iterator[Path]:
-        for parent, folders, names in os.walk(self._watched.folder):
+        for parent, folders, names in os.walk(self._folder):
             folders[:] = sorted(name for name in folders if not name.startswith("."))
             yield from (Path(parent, name) for name in sorted(names))
 
@@ -117,10 +112,10 @@ class Watch:
         self._notes.append(WatchOutcome((path,), None, SourceError(what, place=path, remedy=remedy).line))
 
     def _stamp(self, path: Path) -> Stamp | None:
-        is_hidden = any(part.startswith(".") for part in path.relative_to(self._watched.folder).parts)
+        is_hidden = any(part.startswith(".") for part in path.relative_to(self._folder).parts)
         if is_hidden or path.name.startswith(OWNER) or path.name.endswith(UNFINISHED):
             return None
-        if not fnmatch(path.name, self._watched.pattern):
+        if not fnmatch(path.name, self._pattern):
             return None
         try:
             status = path.stat()
@@ -135,28 +130,29 @@ class Watch:
         return (status.st_mtime_ns, status.st_size, status.st_ino) if is_filled else None
 
 
-def check(watched: Watched, config: Config) -> None:
+def check(request: BuildRequest, config: Config) -> None:
     """Raise SourceError if the folder or the kind does not exist, or if the index lies in the folder.
 
     Raises IndexStateError if the index exists, and is in shards or does not fit the request.
     """
-    folder, index = watched.folder, watched.request.folder
-    reader(watched.request.kind)
+    folder, index = request.sources[0], request.folder
+    reader(request.kind)
     if not folder.is_dir():
         raise SourceError("there is no such folder to watch", place=folder)
     if Path(os.path.realpath(index)).is_relative_to(os.path.realpath(folder)):
         raise SourceError(f"lies in the watched folder {folder}; put the index somewhere else", place=index)
     check_whole(index)
     if (index / NAME).is_file():
-        check_fit(watched.request, config, read(index))
+        check_fit(request, config, read(index))
 
 
-def watch(watched: Watched, config: Config, stop: threading.Event) -> Iterator[WatchOutcome]:
+def watch(request: BuildRequest, config: Config, stop: threading.Event, pattern: str = "*") -> Iterator[WatchOutcome]:
     """Read the files of the folder, then new ones, until ``stop`` is set; yield the result of each batch."""
     from watchfiles import watch as changes
 
-    watch = Watch(watched, config)
-    root = Path(os.path.realpath(watched.folder))  # events name this path, even if the folder was given by another name
+    (folder,) = request.sources
+    watch = Watch(request, config, pattern)
+    root = Path(os.path.realpath(folder))  # events name this path, even if the folder was given by another name
     rounds = changes(
         root,
         watch_filter=None,
@@ -169,7 +165,7 @@ def watch(watched: Watched, config: Config, stop: threading.Event) -> Iterator[W
     looked = time.monotonic()
     for events in rounds:
         changed = (Path(path) for _, path in events)
-        watch.look([watched.folder / path.relative_to(root) for path in changed if path != root])
+        watch.look([folder / path.relative_to(root) for path in changed if path != root])
         if time.monotonic() - looked >= config.watch.rescan_seconds:
             watch.look()
             looked = time.monotonic()

@@ -12,7 +12,8 @@ from time import perf_counter
 
 from ..retrieval.files import storable
 from ..retrieval.store.documents import SegmentDocuments, checksum
-from ..retrieval.store.manifest import DOCUMENTS, SegmentInfo, SourceInfo
+from ..retrieval.store.index_folder import open_documents
+from ..retrieval.store.manifest import BUILD, DOCUMENTS, SEGMENTS, SegmentInfo, SourceInfo
 from ..retrieval.views import SegmentPlace, Tools, views
 from . import journal as journals
 from .collections import ReadOptions, Record, reader
@@ -61,8 +62,8 @@ class Work:
         self._config = config
         self._reader = reader(kind)
         self._split = config.passages.split.get(kind, getattr(self._reader, "SPLIT", False))
-        self._live = [self._folder.documents(info) for info in live]
-        self._finished = [self._folder.documents(info) for info in journal.finished]
+        self._live = [open_documents(self._folder, info) for info in live]
+        self._finished = [open_documents(self._folder, info) for info in journal.finished]
         # The documents that the sources contain and the index has already. They are on disk, so that memory does not
         # grow: an empty name makes a temporary database that only this connection sees.
         self._unchanged = sqlite3.connect("", isolation_level=None)
@@ -92,7 +93,7 @@ class Work:
                 self._take_again(record)
                 continue
             if self._writer is None:
-                folder = self._folder.locate_unfinished(self.journal.next_name)
+                folder = self._folder / BUILD / self.journal.next_name
                 self._writer = TextWriter(folder, self._kind, self._tools)
             self._write(self._writer, record)
             if self._writer.stored.passages >= self._config.index.segment_passages:
@@ -194,13 +195,13 @@ class Work:
         writer.finish()
         self._writer = None
         self.journal.text_of = self.journal.next_name if writer.stored.documents else ""
-        journals.save(self._folder.path, self.journal)
+        journals.save(self._folder, self.journal)
         if writer.stored.documents:
             self._finish_segment()
 
     def _finish_segment(self) -> None:
         text_end = perf_counter()
-        folder = self._folder.locate_unfinished(self.journal.text_of)
+        folder = self._folder / BUILD / self.journal.text_of
         with closing(SegmentDocuments(folder / DOCUMENTS)) as text:
             documents, passages = text.counts()
         for view in views(self._tools.manifest):
@@ -220,9 +221,9 @@ class Work:
         )
         self.journal.finished.append(info)
         self.journal.text_of = ""
-        journals.save(self._folder.path, self.journal)
-        settle(folder, self._folder.segments)
-        self._finished.append(self._folder.documents(info))
+        journals.save(self._folder, self.journal)
+        settle(folder, self._folder / SEGMENTS)
+        self._finished.append(open_documents(self._folder, info))
         self._began = perf_counter()
 
 

@@ -19,7 +19,7 @@ from ..retrieval.errors import IndexBusyError, UserError
 from ..retrieval.files import os_errors_reported
 from ..retrieval.store import manifest as manifests
 from ..retrieval.store.documents import checksum, state_of
-from ..retrieval.store.index_folder import IndexFolder
+from ..retrieval.store.index_folder import all_documents
 from ..retrieval.store.manifest import SourceInfo
 from . import journal as journals
 from .build import BuildRequest, build_locked
@@ -35,11 +35,11 @@ SOURCE = SourceInfo(name="http", bytes=0, sha256="")
 """Every document that arrives over HTTP has this one source, so that the list of sources does not grow."""
 SLICE = 200
 """The maximum number of documents of a bulk to publish together. A single change waits for at most one such slice."""
-MOST = 200
+MOST_CHANGES = 200
 """The maximum number of changes to publish together."""
 LOOK_EVERY, BUSY_EVERY, TROUBLED_EVERY = 0.02, 0.2, 2.0
 """Seconds between two looks for work; also while another process writes the index, and after an error of the folder."""
-BREATH, BREATH_EVERY = 0.1, 1.0
+PAUSE_SECONDS, PAUSE_EVERY = 0.1, 1.0
 """The seconds of a pause in which another process can take the lock, and of continuous changes before such a pause.
 
 The writer also pauses after every slice of a bulk.
@@ -52,7 +52,7 @@ FAILURES = 5
 """The number of consecutive failures after which the writer ends; a new process may get the missing resources."""
 ATTEMPTS = 3
 """The number of processes that may die at one slice of a job; after that, the job fails."""
-UNTOLD = "an internal error occurred; see the server's log"
+INTERNAL_ERROR = "an internal error occurred; see the server's log"
 _log = logging.getLogger("factseek.writer")
 
 
@@ -78,7 +78,7 @@ StateOfDocument = Callable[[str], DocumentState | None]
 @contextmanager
 def published_documents(folder: Path) -> Iterator[StateOfDocument]:
     """Yield a function that looks up published documents of an index. The caller holds the index's lock."""
-    with IndexFolder(folder).open_documents(manifests.read(folder).segments) as segments:
+    with all_documents(folder, manifests.read(folder).segments) as segments:
 
         def state_of_document(docid: str) -> DocumentState | None:
             for documents in segments:
@@ -197,7 +197,7 @@ class Writer:
         self._encoders = Encoders(config)
         self._opened: Queue | None = None
         self._bulk: Bulk | None = None
-        self._breathed = monotonic()
+        self._paused = monotonic()
         self._failures = 0
 
     @property
@@ -221,10 +221,10 @@ class Writer:
         try:
             if not self.work():
                 return LOOK_EVERY
-            if self._bulk is None and monotonic() - self._breathed < BREATH_EVERY:
+            if self._bulk is None and monotonic() - self._paused < PAUSE_EVERY:
                 return 0.0
-            self._breathed = monotonic()
-            return BREATH
+            self._paused = monotonic()
+            return PAUSE_SECONDS
         except IndexBusyError:
             return BUSY_EVERY
         except (UserError, OSError) as error:  # the directory is missing or read-only, perhaps only for a while
@@ -244,7 +244,7 @@ class Writer:
             return False
         with locked(self._folder), os_errors_reported(self._folder):
             if changes:
-                self._make(self._queue.claim(MOST, self._limits.write_seconds + PATIENCE))
+                self._make(self._queue.claim(MOST_CHANGES, self._limits.write_seconds + PATIENCE))
             else:
                 self._advance(waiting[0])
             # A failure to merge small segments does not undo what was published.
@@ -286,11 +286,11 @@ class Writer:
         """Publish changes, and store the result of each. First record them, so that earlier bulks do not undo them."""
         # A client relies on an answer "unchanged" or "absent" too.
         kept = [each for each in claimed if results[each.number] not in ("conflict", "unsure")]
-        singles = [(each.number, each.change.docid) for each in kept]
+        writes = [(each.number, each.change.docid) for each in kept]
         if claimed:
-            error = self._try(lambda: self._queue.note(singles)) or self._try(publish)
+            error = self._try(lambda: self._queue.record_writes(writes)) or self._try(publish)
             if error:
-                self._try(lambda: self._queue.unnote(singles))
+                self._try(lambda: self._queue.forget_writes(writes))
             self._answer(claimed, results, error)
 
     def _answer(self, claimed: Sequence[ClaimedChange], results: Mapping[int, Result], error: str) -> None:
@@ -357,10 +357,10 @@ class Writer:
             _log.error("%s", error.line)
             place = "the index" if error.place.startswith(str(self._folder)) else error.place
             line = type(error)(error.what, place=place, remedy=error.remedy).line
-            return UNTOLD if str(self._folder) in line else line
+            return INTERNAL_ERROR if str(self._folder) in line else line
         except Exception:  # noqa: BLE001  the client gets the error, and the writer continues
             _log.exception("a change could not be made")
-            return UNTOLD
+            return INTERNAL_ERROR
         return ""
 
 

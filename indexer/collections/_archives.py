@@ -6,10 +6,12 @@ import logging
 import re
 import zlib
 from collections.abc import Iterator
+from contextlib import redirect_stderr
 from datetime import UTC, datetime
-from io import BufferedIOBase
+from io import StringIO
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, cast
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 from ...retrieval.records.dates import clean_date
 from . import ReadOptions
@@ -71,7 +73,7 @@ def captures(path: Path, options: ReadOptions) -> Iterator[Capture]:
     number = 0
     try:
         with open_bytes(path) as stream:
-            records = ArchiveIterator(_Source(stream, path))
+            records = ArchiveIterator(SimpleNamespace(read=stream.read1))  # an error comes after all earlier bytes
             records.INC_RECORD = ""  # warcio would write this text to standard error
             record = None
             for following in records:
@@ -96,24 +98,6 @@ def _check_end(records: Any, record: Any, place: str) -> None:
         raise BadFileError(place, f"the record lacks its last {missing:,} bytes; fetch the archive again")
     if records.err_count:
         raise BadFileError(place, "the length of the record is wrong; the rest of the archive cannot be read")
-
-
-class _Source:
-    """A stream that raises an error if its gzip data end early; warcio would take this for the archive's end."""
-
-    def __init__(self, stream: BinaryIO, path: Path) -> None:
-        self._stream = cast(BufferedIOBase, stream)
-        self._path = path
-
-    def read(self, size: int = -1) -> bytes:
-        """Return up to ``size`` bytes; raise an error for an early end only after returning all earlier bytes."""
-        try:
-            return self._stream.read1(size)
-        except EOFError:
-            raise BadFileError(self._path, "is a truncated gzip file: the end of its data is missing") from None
-
-    def tell(self) -> int:
-        return self._stream.tell()
 
 
 def _capture(record: Any, place: str, options: ReadOptions) -> Capture | None:
@@ -154,10 +138,14 @@ def _content(record: Any, place: str, options: ReadOptions) -> bytes | None:
     unread = packing in _PACKINGS and packing not in BufferedReader.get_supported_decompressors()
     if unread or packing == "x-gzip":
         answer.replace_header("Content-Encoding", "identity" if unread else "gzip")
-    content: bytes = record.content_stream().read(options.max_file_bytes + 1)
+    with redirect_stderr(StringIO()) as damage:  # warcio only prints the errors of unpacking
+        content: bytes = record.content_stream().read(options.max_file_bytes + 1)
     while record.raw_stream.read(1 << 16):
         pass
     if record.raw_stream.limit:  # the archive was cut here; _check_end reports it after the record
+        return None
+    if damage.getvalue():
+        options.leave_out(place, f"page whose {packing} data are damaged")
         return None
     if len(content) > options.max_file_bytes:
         options.bad_lines.report(place, f"is longer than {options.max_file_bytes:,} bytes (build.max_file_bytes)")

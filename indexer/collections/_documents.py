@@ -111,7 +111,7 @@ class Docids:
     def has(self, docid: str) -> bool:
         return digest(docid) in self._seen
 
-    def repeat(self, address: str, text: str) -> bool:
+    def is_repeat(self, address: str, text: str) -> bool:
         """Return whether a text was seen at an address before, and remember both."""
         both = digest(f"{address} {text}")
         is_known = both in self._seen

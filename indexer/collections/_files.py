@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import os
 import stat
 import subprocess
-import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -17,6 +15,7 @@ from typing import TypeVar, cast
 import msgspec
 
 from ...retrieval.errors import SourceError
+from ...retrieval.files import open_regular
 from ...retrieval.records.gzip_files import MAGIC, Unpacked
 from ...retrieval.records.table_shape import SAVE_TEXT, shape_of_start
 from ...retrieval.subprocesses import command, environment
@@ -48,13 +47,7 @@ class BadFileError(SourceError):
         super().__init__(reason, place=place)
 
 
-class ChildAnswer(msgspec.Struct, kw_only=True):
-    """What a child process writes; ``refusal`` is the reason why a file cannot be read."""
-
-    refusal: str = ""
-
-
-Answer = TypeVar("Answer", bound=ChildAnswer)
+Answer = TypeVar("Answer")
 
 
 def ask_child(
@@ -62,13 +55,14 @@ def ask_child(
 ) -> Answer:
     """Ask a module of this package, in a separate process that a bad file may crash, about a file.
 
+    The process writes a value of ``kind``, or the reason why the file cannot be read.
     Raises BadFileError if the module refuses the file or, for the reason ``damaged``, if the process crashes.
     """
     line = command(f"indexer.collections.{module}", *arguments)
     child = subprocess.run(line, input=content, capture_output=True, env=environment(), check=False)  # noqa: S603
-    answer = msgspec.msgpack.decode(child.stdout, type=kind) if child.returncode == 0 else None
-    if answer is None or answer.refusal:
-        raise BadFileError(path, answer.refusal if answer else damaged)
+    answer = msgspec.msgpack.decode(child.stdout, type=kind | str) if child.returncode == 0 else damaged
+    if isinstance(answer, str):
+        raise BadFileError(path, answer)
     return answer
 
 
@@ -144,10 +138,7 @@ def _folder_files(folder: Path, suffixes: tuple[str, ...], options: ReadOptions)
 def open_bytes(path: Path) -> Iterator[io.BufferedReader]:
     """Open a file for reading. Decompress it if it begins like gzip. For a workbook, yield its first table as text."""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # refuses a pipe instead of waiting for it
-        with os.fdopen(handle, "rb") as raw:
-            if not stat.S_ISREG(os.fstat(handle).st_mode):
-                raise BadFileError(path, "is not a regular file; save its content to a file first")
+        with open_regular(path) as raw:
             head = raw.peek(1)
             if head.startswith(b"PK") and shape_of_start(head).content.endswith(("(.xlsx)", "(.ods)")):
                 from ._office import first_table
@@ -155,16 +146,13 @@ def open_bytes(path: Path) -> Iterator[io.BufferedReader]:
                 yield io.BufferedReader(cast(io.RawIOBase, io.BytesIO(first_table(path))))
                 return
             if head.startswith(MAGIC):
-                content: io.BufferedReader = io.BufferedReader(Unpacked(raw, "collection", partial(BadFileError, path)))
+                unpacked = Unpacked(raw, "collection", partial(BadFileError, path), "; fetch it again")
+                content: io.BufferedReader = io.BufferedReader(unpacked)
                 with content:
                     yield content
                 return
             _refuse_packed(path, head)
             yield raw
-    except EOFError:
-        raise BadFileError(path, "is a truncated gzip file: the end of its data is missing; fetch it again") from None
-    except (gzip.BadGzipFile, zlib.error) as error:
-        raise BadFileError(path, f"is a damaged gzip file ({error}); fetch it again") from None
     except IsADirectoryError:
         raise BadFileError(path, "is a folder; give a file") from None
     except FileNotFoundError:

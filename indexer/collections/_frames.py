@@ -23,7 +23,7 @@ import msgspec
 
 from ...retrieval.records.gzip_files import MOST_TIMES, UNPACKED_AT_ONCE
 from ._documents import plain_name
-from ._files import BadFileError, ChildAnswer, ask_child
+from ._files import BadFileError, ask_child
 
 if TYPE_CHECKING:
     from pyarrow.parquet import ParquetFile
@@ -130,14 +130,10 @@ class RefusedError(Exception):
     """A pickle is damaged, uses a name that is not admitted, or contains something other than a DataFrame."""
 
 
-class _Answer(ChildAnswer):
-    columns: dict[str, list[Any]] = msgspec.field(default_factory=dict)
-
-
 def read_columns(path: Path, content: bytes, wanted: Collection[str]) -> dict[str, list[Any]]:
     """Return the ``wanted`` columns of a pickled DataFrame; missing values are ``None``, dates are ISO 8601 days."""
     question = msgspec.msgpack.encode((sorted(wanted), content))
-    return ask_child(path, "_frames", content=question, kind=_Answer, damaged=_DAMAGED).columns
+    return ask_child(path, "_frames", content=question, kind=dict[str, list[Any]], damaged=_DAMAGED)
 
 
 def load_columns(content: bytes, wanted: Collection[str]) -> dict[str, list[Any]]:
@@ -196,9 +192,9 @@ def _plain(value: Any) -> Any:
 def main() -> None:
     wanted, content = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=tuple[list[str], bytes])
     try:
-        answer = _Answer(columns=load_columns(content, wanted))
+        answer: Any = load_columns(content, wanted)
     except RefusedError as error:
-        answer = _Answer(refusal=str(error))
+        answer = str(error)
     named = msgspec.msgpack.Encoder(enc_hook=lambda value: {type(value).__name__: None})
     sys.stdout.buffer.write(named.encode(answer))
 

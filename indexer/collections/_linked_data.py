@@ -24,6 +24,8 @@ _TRAILING_COMMA = re.compile(rf"{_STRING}|,(?=\s*[}}\]])", re.S)
 _BAD_ESCAPE = re.compile(r"\\(u(?![0-9A-Fa-f]{4})|[^u])", re.S)
 _BETWEEN = re.compile(r"(?:[\s;,\ufeff]|<!\[CDATA\[|\]\](?:>|&gt;)|<!--|-->)*", re.I)
 """Text that is not JSON, between and around the values of a script."""
+_DECLARATION = re.compile(r"^\s*<\?xml[^>]*>")
+"""The XML declaration of a page; lxml refuses a decoded text that has one."""
 _VOCABULARY = re.compile(r"^(?:schema:|https?://(?:www\.)?schema\.org/)")
 _ATTRIBUTES = {
     "a": "href", "area": "href", "link": "href", "img": "src", "audio": "src", "embed": "src", "iframe": "src",
@@ -34,10 +36,12 @@ _PARTED = frozenset(
 )
 """Elements that separate words."""
 _DEEPEST = 100
+_DEEPEST_LINKED = 4
+"""The levels of an object of JSON-LD whose references are followed."""
 _DEEPEST_REFERENCES, _MOST_REFERENCES = 2, 100
-"""The levels of nested items whose references are followed, and the maximum number of references of an item.
+"""The levels of nested items of microdata whose references are followed, and the most references of an item.
 
-References in microdata may be circular.
+These references may be circular.
 """
 _MOST_COPIED, _MOST_COPIED_IN_ALL = 10_000, 1_000_000
 """The maximum number of values that references may copy into one object, and into all objects of a source."""
@@ -96,11 +100,35 @@ def _repair_escape(escape: re.Match[str]) -> str:
 
 
 def nodes_of_type(value: Any, wanted: str) -> Iterator[Node]:
-    """Yield the objects of a type, in order, at any depth, but no object inside another one of this type."""
+    """Yield the objects of a type, in order, at any depth, but no object inside another one of this type.
+
+    References are followed until they would copy too many values.
+    """
     named = {node["@id"]: node for node in _objects(value) if isinstance(node.get("@id"), str) and len(node) > 1}
-    references = _References(named)
+    left_in_all = _MOST_COPIED_IN_ALL
+    left = 0
+
+    def plain(value: Any, depth: int, *, referred: bool = False) -> Any:
+        nonlocal left
+        left -= referred
+        if depth > _DEEPEST:
+            return None
+        if isinstance(value, list):
+            return [plain(part, depth + 1, referred=referred) for part in value]
+        if not isinstance(value, dict):
+            return value
+        name = value["@id"] if value.keys() == {"@id"} else None
+        if isinstance(name, str) and name in named and depth < _DEEPEST_LINKED and left > 0:
+            value, referred = named[name], True
+        elif "@value" in value:
+            return value["@value"]
+        return {_VOCABULARY.sub("", name): plain(part, depth + 1, referred=referred) for name, part in value.items()}
+
     for node in _objects(value, wanted):
-        yield references.plain(node)
+        before = left = min(_MOST_COPIED, left_in_all)
+        copied = plain(node, 0)
+        left_in_all -= before - left
+        yield copied
 
 
 def microdata(page: str, wanted: str) -> Iterator[Node]:
@@ -108,7 +136,7 @@ def microdata(page: str, wanted: str) -> Iterator[Node]:
     from lxml import etree, html  # type: ignore[import-untyped]
 
     try:
-        tree = html.document_fromstring(page)
+        tree = html.document_fromstring(_DECLARATION.sub("", page))
     except (etree.LxmlError, ValueError):
         return
     items = _Items(tree)
@@ -133,38 +161,6 @@ def _objects(value: Any, wanted: str = "", depth: int = 0) -> Iterator[Node]:
 def _types(value: Any) -> set[str]:
     names = value if isinstance(value, list) else [value]
     return {_VOCABULARY.sub("", name) for name in names if isinstance(name, str)}
-
-
-class _References:
-    """Follows the references of objects to others of the same source, within limits."""
-
-    def __init__(self, named: dict[str, Node]) -> None:
-        self._named = named
-        self._left, self._left_in_all = 0, _MOST_COPIED_IN_ALL
-
-    def plain(self, node: Node) -> Any:
-        """Return an object with names without a prefix. Follow its references until they would copy too many values."""
-        self._left = min(_MOST_COPIED, self._left_in_all)
-        before = self._left
-        copied = self._plain(node, 0)
-        self._left_in_all -= before - self._left
-        return copied
-
-    def _plain(self, value: Any, depth: int, *, referred: bool = False) -> Any:
-        self._left -= referred
-        if depth > _DEEPEST:
-            return None
-        if isinstance(value, list):
-            return [self._plain(part, depth + 1, referred=referred) for part in value]
-        if not isinstance(value, dict):
-            return value
-        if value.keys() == {"@id"} and value["@id"] in self._named and depth < 4 and self._left > 0:
-            value, referred = self._named[value["@id"]], True
-        elif "@value" in value:
-            return value["@value"]
-        return {
-            _VOCABULARY.sub("", name): self._plain(part, depth + 1, referred=referred) for name, part in value.items()
-        }
 
 
 def _is_item(element: Any) -> bool:

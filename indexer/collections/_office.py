@@ -18,11 +18,11 @@ from importlib.util import find_spec
 from itertools import accumulate
 from pathlib import Path
 from statistics import quantiles
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
-from ._files import BadFileError, ChildAnswer, ask_child
+from ._files import BadFileError, ask_child
 
 SHEETS = (".xlsx", ".ods")
 PDF = ".pdf"
@@ -37,17 +37,9 @@ _SHORT_LINE = 0.7
 """A line of a PDF ends a paragraph, or is a heading, if it is shorter than this share of a usual line."""
 
 
-class PDFText(NamedTuple):
-    """The text of a PDF with its title, and the position in the text where each page begins."""
-
+class _Answer(msgspec.Struct):
     title: str
-    text: str
-    page_starts: list[int]
-
-
-class _Answer(ChildAnswer):
-    title: str = ""
-    texts: list[str] = msgspec.field(default_factory=list)
+    texts: list[str]
 
 
 def select_readable(*suffixes: str) -> tuple[str, ...]:
@@ -70,11 +62,11 @@ def _sheet(path: Path, _changed: int, _size: int) -> _Answer:
     return _read_in_child("sheet", path, "a workbook")
 
 
-def pdf_text(path: Path) -> PDFText:
-    """Return the text of a PDF, with its lines joined into paragraphs."""
+def pdf_text(path: Path) -> tuple[str, str, list[int]]:
+    """Return the title of a PDF, its text with lines joined into paragraphs, and where each page begins in it."""
     answer = _read_in_child("pdf", path, "a PDF")
     starts = list(accumulate((len(text) + 1 for text in answer.texts), initial=0))[:-1]
-    return PDFText(answer.title, "\n".join(answer.texts), starts)
+    return answer.title, "\n".join(answer.texts), starts
 
 
 def _read_in_child(what: str, path: Path, name: str) -> _Answer:
@@ -86,7 +78,7 @@ def _read_in_child(what: str, path: Path, name: str) -> _Answer:
     return ask_child(path, "_office", what, str(path.resolve()), kind=_Answer, damaged=damaged)
 
 
-def _read_sheet(path: str) -> _Answer:
+def _read_sheet(path: str) -> _Answer | str:
     import python_calamine as calamine
 
     try:
@@ -98,13 +90,13 @@ def _read_sheet(path: str) -> _Answer:
             if table.strip():
                 notes = [f"only the sheet {name!r} is read, but there are {len(names)} sheets"] * (len(names) > 1)
                 notes += [f"{number} is rounded to 15 digits; format its column as text" for number in rounded[:1]]
-                return _Answer(title="; ".join(notes), texts=[table])
+                return _Answer("; ".join(notes), [table])
     except calamine.PasswordError:
-        return _Answer(refusal=_PROTECTED)
+        return _PROTECTED
     except calamine.CalamineError as error:
         reason = " ".join(str(error).split())[:200]
-        return _Answer(refusal=f"is not a valid workbook ({reason}); save it again, or save it as CSV")
-    return _Answer(refusal="is a workbook whose sheets are empty")
+        return f"is not a valid workbook ({reason}); save it again, or save it as CSV"
+    return "is a workbook whose sheets are empty"
 
 
 def _lines(sheet: Any, rounded: list[str]) -> Iterator[str]:
@@ -146,23 +138,23 @@ def _plain(cell: Any) -> str:
     return str(cell).replace("\0", " ")
 
 
-def _read_pdf(path: str) -> _Answer:
+def _read_pdf(path: str) -> _Answer | str:
     import pypdf
     from pypdf.errors import DependencyError, PyPdfError
 
     try:
         with pypdf.PdfReader(path) as reader:
             if reader.is_encrypted and not reader.decrypt(""):
-                return _Answer(refusal=_PROTECTED)
+                return _PROTECTED
             title = str((reader.metadata and reader.metadata.title) or "")
             texts = [_paragraphs(page.extract_text()) for page in reader.pages]
     except DependencyError:  # the library that decrypts is not installed
-        return _Answer(refusal=_PROTECTED)
+        return _PROTECTED
     except (PyPdfError, ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError) as error:
-        return _Answer(refusal=f"is not a valid PDF ({' '.join(str(error).split())[:200] or type(error).__name__})")
+        return f"is not a valid PDF ({' '.join(str(error).split())[:200] or type(error).__name__})"
     if not any(texts):
-        return _Answer(refusal="is a PDF without text: its pages are pictures; run OCR on it first")
-    return _Answer(title=" ".join(title.replace("\0", " ").split()), texts=texts)
+        return "is a PDF without text: its pages are pictures; run OCR on it first"
+    return _Answer(" ".join(title.replace("\0", " ").split()), texts)
 
 
 def _paragraphs(text: str) -> str:

@@ -165,7 +165,7 @@ def _record(review: _Review, docids: Docids, options: ReadOptions) -> Record | N
     docid = docid or f"claim-{digest(fields['text'] + str(metadata.get('publisher', ''))).hex()}"
     if DOCID not in review.node and len(docid.encode("utf-8", "replace")) > _LONGEST_ADDRESS:
         docid = f"claim-{digest(docid).hex()}"
-    if docids.repeat(docid, fields["text"]):
+    if docids.is_repeat(docid, fields["text"]):
         options.leave_out(review.place, "reviews that occurred before")
         return None
     if not fields["url"]:

@@ -13,6 +13,7 @@ XML. Any other paper is a single passage.
 from __future__ import annotations
 
 import os
+import re
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
@@ -37,6 +38,8 @@ FILES: tuple[Files, ...] = (
 
 _METADATA = ("authors", "journal", "doi", "pmcid", "pubmed_id", "license", "source_x", "sha")
 _FILES = ("pmc_json_files", "pdf_json_files")
+_BETWEEN_ADDRESSES = r";(?=\s|https?://|$)"
+"""An address may contain a semicolon, as the DOIs of Wiley's older papers do."""
 _NAMES = {name: (name,) for name in ("cord_uid", "title", "abstract", "publish_time", "url", *_FILES, *_METADATA)}
 _COLUMNS = Columns(_NAMES, (("cord_uid",), ("title", "abstract")))
 
@@ -123,7 +126,7 @@ def _record(paper: _Paper, options: ReadOptions) -> Record | None:
         "docid": row["cord_uid"],
         "text": text,
         "title": " ".join(row.get("title", "").split()) or parse.title,
-        "url": next(iter(_parts(row.get("url", ""))), ""),
+        "url": next(iter(_parts(row.get("url", ""), _BETWEEN_ADDRESSES)), ""),
         "date": row.get("publish_time", ""),
         "source": row.get("journal") or row.get("source_x", ""),
     }
@@ -183,8 +186,8 @@ class _ParseFolder:
         return next((path for folder in self._folders if os.path.isfile(path := folder / name)), None)
 
 
-def _parts(listed: str) -> list[str]:
-    return [part for piece in listed.split(";") if (part := piece.strip())]
+def _parts(listed: str, separator: str = ";") -> list[str]:
+    return [part for piece in re.split(separator, listed) if (part := piece.strip())]
 
 
 def _read_parse(path: Path, options: ReadOptions) -> _Parse | None:

@@ -1,9 +1,9 @@
 """Read the main content of web pages, without menus and banners: HTML, PDF and text files, WARC and ARC archives.
 
 The docid of a file is its name without the ending or, if names repeat, its path below the source folder. The docid of
-an archived page is its URL. A later capture with other content has the docid ``URL@time`` (fourteen digits). A claims
-file of CheckThat! 2019 gives pages their URL, title and topic. The claims file is one of the sources, or lies in a
-folder ``claims`` in or next to a source folder.
+an archived page is its URL. A later capture with other content has the docid ``URL@time`` (fourteen digits). A digest
+replaces a docid of more than 512 bytes. A claims file of CheckThat! 2019 gives pages their URL, title and topic. The
+claims file is one of the sources, or lies in a folder ``claims`` in or next to a source folder.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ...retrieval.search.evidence import PAGE_STARTS
 from . import Files, ReadOptions, Record
 from ._archives import SUFFIXES as ARCHIVES
 from ._archives import Capture, captures, is_archive
-from ._documents import Docids, checkthat_ids, make_record, text_language
+from ._documents import MAX_DOCID_BYTES, Docids, checkthat_ids, digest, make_record, text_language
 from ._files import BadFileError, expand, read_bytes
 from ._lines import read_objects
 from ._office import PDF, SHEETS, pdf_text, select_readable
@@ -139,11 +139,14 @@ def _read_archive(path: Path, docids: Docids, options: ReadOptions) -> Iterator[
         if page is None:
             continue
         url = _readable(capture.url)
-        if docids.repeat(url, page.text):
+        if docids.is_repeat(url, page.text):
             options.skipped["pages captured again without a change"] += 1
             continue
         docid = f"{url}@{re.sub(r'[^0-9]', '', capture.moment)}" if docids.has(url) else url
-        fields = {"docid": docids.make_unique(docid), "url": capture.url, "title": page.title}
+        docid = docids.make_unique(docid)
+        if len(docid.encode("utf-8", "replace")) > MAX_DOCID_BYTES:
+            docid = f"page-{digest(docid).hex()}"
+        fields = {"docid": docid, "url": capture.url, "title": page.title}
         if record := _record(page, fields, capture.place, options, {"captured": capture.moment}):
             yield record
 

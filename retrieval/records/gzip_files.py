@@ -6,9 +6,9 @@ import gzip
 import zlib
 from collections.abc import Callable
 from functools import partial
-from io import BufferedReader
+from io import BufferedReader, RawIOBase
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from ..errors import SourceError
 from ..files import open_regular
@@ -18,40 +18,36 @@ UNPACKED_AT_ONCE, MOST_TIMES = 100_000_000, 200
 """Any file may unpack to the first number of bytes. Beyond that, it may unpack to the second number times its size."""
 
 
-class Unpacked(gzip.GzipFile):
+class Unpacked(RawIOBase):
     """The content of a packed file, with a limit on the ratio of unpacked to packed bytes; read it with a buffer."""
 
-    def __init__(self, raw: BinaryIO, expected: str, refused: Callable[[str], SourceError]) -> None:
-        """Unpack ``raw``. If the content is too long, reading raises the error that ``refused`` makes from a reason.
+    def __init__(self, raw: BinaryIO, expected: str, refused: Callable[[str], SourceError], advice: str = "") -> None:
+        """Unpack ``raw``. If it is faulty or its content is too long, reading raises the error that ``refused`` makes.
 
-        ``expected`` says in the reason what the file should be.
+        ``expected`` says in the reason what the file should be. ``advice`` ends the reason if the file is faulty.
         """
-        super().__init__(fileobj=raw, mode="rb")
-        self._raw, self._expected, self._refused, self._unpacked = raw, expected, refused, 0
+        self._raw, self._file = raw, gzip.GzipFile(fileobj=raw, mode="rb")
+        self._expected, self._refused, self._advice, self._unpacked = expected, refused, advice, 0
 
-    def read(self, size: int | None = -1) -> bytes:
-        """Return the next bytes."""
-        content = super().read(size)
-        self._unpacked += len(content)
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read the next bytes into ``buffer``; return their number."""
+        try:
+            count = self._file.readinto(buffer)
+        except EOFError:
+            raise self._refused(f"is a truncated gzip file: the end of its data is missing{self._advice}") from None
+        except (gzip.BadGzipFile, zlib.error) as error:
+            raise self._refused(f"is a damaged gzip file ({error}){self._advice}") from None
+        self._unpacked += count
         if self._unpacked > UNPACKED_AT_ONCE and self._unpacked > MOST_TIMES * self._raw.tell():
             raise self._refused(f"unpacks to more than {MOST_TIMES} times its size; it is not a {self._expected}")
-        return content
-
-
-class _PackedRun(Unpacked):
-    def __init__(self, path: Path, raw: BinaryIO) -> None:
-        self._refuse = partial(SourceError, place=path)
-        super().__init__(raw, "list of queries, judgements or hits", self._refuse)
-
-    def read(self, size: int | None = -1) -> bytes:
-        try:
-            return super().read(size)
-        except EOFError:
-            raise self._refuse("is a truncated gzip file: the end of its data is missing") from None
-        except (gzip.BadGzipFile, zlib.error) as error:
-            raise self._refuse(f"is a damaged gzip file ({error})") from None
+        return count
 
     def close(self) -> None:
+        """Close the packed file too."""
         super().close()
         self._raw.close()
 
@@ -65,7 +61,9 @@ def is_gzip(path: Path) -> bool:
 def open_unpacked(path: Path) -> BufferedReader:
     """Open a file for reading, unpacked if it is a gzip file. Reading raises SourceError if that file is faulty."""
     file = open_regular(path)
-    return BufferedReader(_PackedRun(path, file)) if file.peek(len(MAGIC)).startswith(MAGIC) else file
+    if not file.peek(len(MAGIC)).startswith(MAGIC):
+        return file
+    return BufferedReader(Unpacked(file, "list of queries, judgements or hits", partial(SourceError, place=path)))
 
 
 def is_packed(path: Path) -> bool:

@@ -28,9 +28,9 @@ from ..lucene.spelling import WordNearby
 from ..retrievers import ParallelRankings, Rankings, Retriever
 from ..store.columns import DocumentColumns
 from ..store.documents import Place, Stored
-from ..store.index_folder import IndexFolder, Lease, open_leased, take_segments
+from ..store.index_folder import Lease, open_documents, open_leased, take_segments
 from ..store.integrity import REMEDY, check_files, check_own
-from ..store.manifest import COLUMNS, LUCENE, SIGNATURES, WORDS, EncoderInfo, Manifest
+from ..store.manifest import COLUMNS, LUCENE, SEGMENTS, SIGNATURES, WORDS, EncoderInfo, Manifest
 from ..store.signatures import Signatures
 from ..views import OpenSegment
 from ..views.words import WordIndex
@@ -71,7 +71,6 @@ class Snapshot:
         self.folder = folder
         self.config = config
         self._encoders = encoders
-        self.place = IndexFolder(folder)
         if manifest is None:
             self.manifest, self._lease = open_leased(folder)
         else:
@@ -79,10 +78,10 @@ class Snapshot:
             take_segments(self._lease, folder, manifest)
         if config.index.verify:
             for info in self.manifest.segments:
-                check_files(self.place.segment(info.name), info)
+                check_files(folder / SEGMENTS / info.name, info)
         bases = accumulate((info.passages for info in self.manifest.segments), initial=0)
         self.segments = tuple(
-            OpenSegment(self.place.segment(info.name), info, self.place.documents(info), base)
+            OpenSegment(folder / SEGMENTS / info.name, info, open_documents(folder, info), base)
             for info, base in zip(self.manifest.segments, bases, strict=False)
         )
         self._filtered = cache_method(MASKS, self._passing)
@@ -386,7 +385,7 @@ class Snapshot:
         """Return the stored cosine of the nearest passage to each random query; compute it if none is stored."""
         name = VectorFiles.for_variant(view.partition(":")[2]).chance
         vectors: VectorIndex = self.view(view)
-        paths = [self.place.segment(info.name) / name for info in self.manifest.segments if info.passages]
+        paths = [self.folder / SEGMENTS / info.name / name for info in self.manifest.segments if info.passages]
         kept = nearest_of_segments(paths, vectors.dimension)
         if kept is not None:
             return kept

@@ -1,4 +1,4 @@
-"""The folder of an index: the paths of its parts, the opening of its documents, and leases of its segments.
+"""The folder of an index: the opening of its documents, and leases of its segments.
 
 A lease is a reader's hold on the segments that it has opened, so that no writer removes them: a shared lock on a
 segment's folder. Taking it needs no write permission and never waits. The system frees it when the process that holds
@@ -17,44 +17,22 @@ from pathlib import Path
 from . import manifest as manifests
 from .documents import SegmentDocuments
 from .integrity import check_own
-from .manifest import BUILD, DOCUMENTS, NAME, SEGMENTS, Manifest, SegmentInfo
+from .manifest import DOCUMENTS, SEGMENTS, Manifest, SegmentInfo
 
 
-class IndexFolder:
-    """The paths in an index directory; creating this object changes nothing on disk."""
+def open_documents(folder: Path, segment: SegmentInfo, *, check: bool = True) -> SegmentDocuments:
+    """Open the documents of a published segment; ``check`` compares its size and sample with the manifest."""
+    place = folder / SEGMENTS / segment.name
+    if check:
+        check_own(place, segment, DOCUMENTS.__eq__)
+    return SegmentDocuments(place / DOCUMENTS, segment.deleted, (segment.documents, segment.passages))
 
-    def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
-        self.manifest = self.path / NAME  # replacing it publishes a new state
-        self.segments = self.path / SEGMENTS
 
-    def __str__(self) -> str:
-        return str(self.path)
-
-    def segment(self, name: str) -> Path:
-        """Return the folder of a finished segment."""
-        return self.segments / name
-
-    def locate_unfinished(self, name: str) -> Path:
-        """Return the folder of an unfinished segment."""
-        return self.path / BUILD / name
-
-    def read(self) -> Manifest:
-        """Return the manifest, as :func:`factseek.retrieval.store.manifest.read` does."""
-        return manifests.read(self.path)
-
-    def documents(self, segment: SegmentInfo, *, check: bool = True) -> SegmentDocuments:
-        """Open the documents of a published segment; ``check`` compares its size and sample with the manifest."""
-        folder = self.segment(segment.name)
-        if check:
-            check_own(folder, segment, DOCUMENTS.__eq__)
-        return SegmentDocuments(folder / DOCUMENTS, segment.deleted, (segment.documents, segment.passages))
-
-    @contextmanager
-    def open_documents(self, segments: Sequence[SegmentInfo]) -> Iterator[list[SegmentDocuments]]:
-        """Open the documents of published segments, and close them after use."""
-        with ExitStack() as closed_last:
-            yield [closed_last.enter_context(closing(self.documents(segment))) for segment in segments]
+@contextmanager
+def all_documents(folder: Path, segments: Sequence[SegmentInfo]) -> Iterator[list[SegmentDocuments]]:
+    """Open the documents of published segments, and close them after use."""
+    with ExitStack() as closed_last:
+        yield [closed_last.enter_context(closing(open_documents(folder, segment))) for segment in segments]
 
 
 class Lease:

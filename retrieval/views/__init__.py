@@ -23,7 +23,6 @@ from ..domain import Document, Span
 from ..errors import IndexStateError
 from ..plugins import Plugins
 from ..store.documents import SegmentDocuments
-from ..store.index_folder import IndexFolder
 from ..store.manifest import DOCUMENTS, EncoderInfo, Manifest, SegmentInfo
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ Encoders = Callable[[str, EncoderInfo | None], "Encoder"]
 class Tools(NamedTuple):
     """The tools that make views: the folder to write to, its manifest, the configuration and the encoders."""
 
-    folder: IndexFolder
+    folder: Path
     manifest: Manifest
     config: Config
     encoders: Encoders

@@ -69,7 +69,7 @@ class VectorsView(View):
 
     def prepare(self, tools: Tools) -> None:
         opened = EncoderInfo.of(tools.encoders(self.name, self.encoder))
-        self.encoder.check(opened, tools.folder.path)
+        self.encoder.check(opened, tools.folder)
 
     def complete(self, segment: SegmentPlace, tools: Tools) -> None:
         self.prepare(tools)

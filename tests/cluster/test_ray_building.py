@@ -72,7 +72,7 @@ def test_the_same_bytes_as_without_a_cluster(ray_cluster: str, tmp_path: Path) -
         counts = ("documents", "passages", "replaced", "duplicates", "skipped", "resumed")
         assert [getattr(here, name) for name in counts] == [getattr(there, name) for name in counts]
         assert contents(tmp_path / "here") == contents(tmp_path / "there")
-    assert verify(tmp_path / "there", CONFIG).faults == {}
+    assert verify(tmp_path / "there", CONFIG).faults == []
     assert here.duplicates
 
 
@@ -95,7 +95,7 @@ def test_a_command_that_is_killed_goes_on_when_it_is_run_again(ray_cluster: str,
     )
     assert f"{tmp_path}/there: " in again.stdout, again.stderr
     assert verify(tmp_path / "there", CONFIG).documents == 6000
-    assert verify(tmp_path / "there", CONFIG).faults == {}
+    assert verify(tmp_path / "there", CONFIG).faults == []
 
 
 @pytest.mark.deep

@@ -59,7 +59,7 @@ def test_a_sharded_index_holds_what_one_index_holds_live_and_dead(tmp_path: Path
     check_owners(many)
     for index in (one, many):
         assert compact(index, CONFIG).dropped == 12
-        assert verify(index, CONFIG).faults == {}
+        assert verify(index, CONFIG).faults == []
     assert passages(one) == passages(many)
 
 
@@ -111,7 +111,7 @@ def test_a_change_that_was_interrupted_is_undone(tmp_path: Path) -> None:
     assert exported(index) == FIRST
     assert delete(index, ["nope"]).documents == 0
     assert [path.read_bytes() for path in shards] == before
-    assert verify(index, CONFIG).faults == {}
+    assert verify(index, CONFIG).faults == []
     with pytest.raises(SourceError, match="with different content"):
         built(index, tmp_path / "changed.jsonl", "append")
     assert [path.read_bytes() for path in shards] == before
@@ -140,7 +140,7 @@ def test_resharding_copies_documents_and_vectors(tmp_path: Path) -> None:
         divide(index, shards, CONFIG)
         assert exported(index) == documents
         assert vectors(index) == there
-        assert verify(index, CONFIG).faults == {}
+        assert verify(index, CONFIG).faults == []
         left = [*(f"shard-{number:02d}" for number in names), "shards.json"] if shards else ["manifest.json"]
         assert sorted({path.name for path in index.iterdir()} - {"lock", "segments"}) == left
 
@@ -174,7 +174,7 @@ def test_a_document_in_two_shards_is_a_fault(tmp_path: Path) -> None:
     shutil.rmtree(index / "shard-01")
     shutil.copytree(index / "shard-00", index / "shard-01")
     layout.publish(index, [part.path for part in shards.shards], [shards.shards[0].manifest] * 2)
-    faults = [fault.what for fault in verify(index, CONFIG).all_faults]
+    faults = [fault.what for fault in verify(index, CONFIG).faults]
     assert len(faults) == 1
     assert "also in shard shard-00, where it belongs" in faults[0]
 
@@ -184,7 +184,7 @@ def test_a_damaged_shard_is_mended(tmp_path: Path) -> None:
     built(index, written(tmp_path, "first.jsonl", FIRST), shards=2)
     damaged = next((index / "shard-01").glob("segments/*/words.*"))
     damaged.write_bytes(b"")
-    (name,) = verify(index, CONFIG).faults
+    (name,) = {fault.segment for fault in verify(index, CONFIG).faults}
     assert name == f"shard-01/{damaged.parent.name}"
     done = repair(index, CONFIG)
     assert done.segments == (name,)
@@ -223,7 +223,7 @@ def test_a_shard_may_lie_elsewhere(tmp_path: Path) -> None:
     assert [shard.path for shard in layout.read(index).shards] == ["shard-01", "shard-02", "shard-03"]
     assert not elsewhere.exists()
     assert exported(index) == FIRST | CHANGED
-    assert verify(index, CONFIG).faults == {}
+    assert verify(index, CONFIG).faults == []
 
 
 def redirected(index: Path, path: Path) -> None:
@@ -242,6 +242,6 @@ def test_a_path_that_leads_to_another_index_leaves_that_as_it_was(tmp_path: Path
         with pytest.raises(IndexStateError, match=r"other: is not the shard that .*/shards\.json describes"):
             write()
     assert (other / "manifest.json").read_bytes() == before
-    assert verify(other, CONFIG).faults == {}
+    assert verify(other, CONFIG).faults == []
     redirected(index, index / "shard-01")
     assert exported(index) == FIRST

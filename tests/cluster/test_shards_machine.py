@@ -74,7 +74,7 @@ class Shards(RuleBasedStateMachine):
         if not hasattr(self, "model"):
             return
         try:
-            assert verify(self.many, CONFIG).faults == {}
+            assert verify(self.many, CONFIG).faults == []
             self._check_search()
         finally:
             shutil.rmtree(self.folder)

@@ -106,7 +106,7 @@ class Bench:
 
 def whole(folder: Path, *states: State) -> bool:
     verified = verify(folder, CONFIG)
-    assert verified.faults == {}
+    assert verified.faults == []
     with open_index(folder, CONFIG) as index:
         found = {document.docid: document.text for document in index.documents()}
         assert found in states

@@ -3,7 +3,6 @@
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
 from itertools import islice
 from pathlib import Path
 
@@ -102,7 +101,7 @@ def index(tmp_path: Path, tiny: dict[str, Tiny]) -> Path:
     source = tmp_path / "words.jsonl"
     source.write_text("".join(json.dumps({"docid": word, "text": word}) + "\n" for word in WORDS), "utf-8")
     request = BuildRequest(kind="jsonl", sources=(source,), folder=tmp_path / "index", views=(SECOND,))
-    build(request, CONFIG, Encoders(CONFIG, tiny))
+    build(request, CONFIG, lambda view, _: tiny[view])
     return tmp_path / "index"
 
 
@@ -110,14 +109,13 @@ def test_an_encoder_that_is_another_or_missing_is_refused(index: Path, tmp_path:
     source = tmp_path / "more.jsonl"
     source.write_text('{"docid": "more", "text": "more"}\n', "utf-8")
     request = BuildRequest(kind="jsonl", sources=(source,), folder=index, verb="append")
-    other = Encoders(CONFIG, {**tiny, SECOND: Tiny("other", 4, revision="2")})
+    newer = {**tiny, SECOND: Tiny("other", 4, revision="2")}
     with pytest.raises(
         IndexStateError,
         match=r"its vectors were made by other .*revision 1.*, and the model of that name is now .*2\); ",
     ):
-        build(request, CONFIG, other)
-    with (
-        closing(Encoders(CONFIG, {"vectors": tiny["vectors"]})) as one,
-        pytest.raises(MachineError, match=r"encoder 'other' is not on this machine; fetch it with"),
-    ):
-        build(request, CONFIG, one)
+        build(request, CONFIG, lambda view, _: newer[view])
+    del tiny[SECOND]
+    own = Encoders(CONFIG)
+    with pytest.raises(MachineError, match=r"encoder 'other' is not on this machine; fetch it with"):
+        build(request, CONFIG, lambda view, made_by: tiny.get(view) or own(view, made_by))

@@ -132,7 +132,7 @@ class LiveIndex(RuleBasedStateMachine):
 
     def _check(self) -> None:
         verified = verify(self.index, self.config)
-        assert verified.faults == {}
+        assert verified.faults == []
         assert verified.documents == len(self.model)
         with Index(self.index, self.config) as index:
             segments = index.info.published.segments

@@ -48,7 +48,7 @@ def test_a_snapshot_is_an_index_of_the_same_state(index: Path, tmp_path: Path, c
     delete(index, [document["docid"] for document in DOCUMENTS])
     compact(index, CONFIG)
     assert answers(tmp_path / "snap", CONFIG) == expected
-    assert verify(tmp_path / "snap", CONFIG).faults == {}
+    assert verify(tmp_path / "snap", CONFIG).faults == []
     original = before.segments[0]
     assert (tmp_path / "snap/segments" / original.name / "documents.sqlite").stat().st_nlink == 1
 
@@ -64,7 +64,7 @@ def test_a_restored_index_is_what_it_was(index: Path, tmp_path: Path) -> None:
         done = restore(tmp_path / "snap", target, CONFIG, overwrite=True)
         assert done.manifest == before == manifests.read(target)
         assert answers(target, CONFIG) == expected
-        assert verify(target, CONFIG).faults == {}
+        assert verify(target, CONFIG).faults == []
         assert not (target / "build").exists()
     delete(tmp_path / "new", ["d4"])
     assert answers(tmp_path / "snap", CONFIG) == expected
@@ -85,7 +85,7 @@ def test_readers_keep_what_they_opened_when_a_snapshot_takes_its_place(index: Pa
         assert before[0].name not in {segment.name for segment in manifests.read(other).segments}
         assert reader.search(["something"], Search(k=50)) == seen
         assert len(seen[0]) == len(DOCUMENTS)
-    assert verify(other, CONFIG).faults == {}
+    assert verify(other, CONFIG).faults == []
 
 
 def test_snapshots_are_consistent_while_others_write(index: Path, tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_snapshots_are_consistent_while_others_write(index: Path, tmp_path: Path
     writing.join()
     for number in range(0, taken, max(1, taken // 10)):
         verified = verify(tmp_path / f"snap{number}", CONFIG)
-        assert verified.faults == {}
+        assert verified.faults == []
         assert verified.documents in counts
 
 
@@ -126,19 +126,19 @@ def refused(index: Path, target: Path) -> str:
     return str(error.value)
 
 
-def test_where_a_snapshot_cannot_be(index: Path, tmp_path: Path) -> None:
+def test_where_a_snapshot_cannot_be(index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "full").mkdir()
+    (tmp_path / "empty").mkdir()
     (tmp_path / "full" / "file").touch()
     said = "already exists; give a new folder for the snapshot"
+    with monkeypatch.context() as patched:
+        patched.chdir(tmp_path / "empty")
+        assert refused(index, Path()) == f".: {said}"
     assert refused(index, tmp_path / "full") == f"{tmp_path / 'full'}: {said}"
     assert refused(index, tmp_path / "full/file") == f"{tmp_path / 'full/file'}: {said}"
-    assert refused(index, index / "snap") == (
-        f"{index / 'snap'}: lies in the index {index}; put the snapshot somewhere else"
-    )
-    assert (
-        refused(index, tmp_path / "no/snap")
-        == f"{tmp_path / 'no/snap'}: there is no folder {tmp_path / 'no'}; create it first"
-    )
+    inside, nowhere = index / "snap", tmp_path / "no/snap"
+    assert refused(index, inside) == f"{inside}: lies in the index {index}; put the snapshot somewhere else"
+    assert refused(index, nowhere) == f"{nowhere}: there is no folder {tmp_path / 'no'}; create it first"
     with pytest.raises(IndexStateError, match="there is no index"):
         snapshot(tmp_path / "nothing", tmp_path / "snap")
     with pytest.raises(IndexStateError, match="there is no index"):

@@ -12,8 +12,7 @@ from factseek.indexer.deletion import delete
 from factseek.indexer.verification import repair, verify
 from factseek.retrieval import views
 from factseek.retrieval.store import manifest as manifests
-from factseek.retrieval.store.index_folder import IndexFolder
-from factseek.retrieval.store.manifest import Manifest
+from factseek.retrieval.store.index_folder import open_documents
 from factseek.retrieval.views import OpenSegment
 from factseek.settings import convert
 
@@ -122,9 +121,9 @@ def index(tmp_path: Path, toy: None) -> Path:
 
 
 def opened(folder: Path) -> list[tuple[str, int]]:
-    place = IndexFolder(folder)
-    manifest: Manifest = place.read()
-    segments = [OpenSegment(place.segment(info.name), info, place.documents(info)) for info in manifest.segments]
+    manifest = manifests.read(folder)
+    places = [(folder / "segments" / info.name, info) for info in manifest.segments]
+    segments = [OpenSegment(place, info, open_documents(folder, info)) for place, info in places]
     pairs: list[tuple[str, int]] = views.view("initials", manifest).open(segments, manifest, CONFIG)
     return pairs
 
@@ -135,7 +134,7 @@ def test_it_is_written_and_opened(index: Path) -> None:
     assert manifest.views == {"initials": {"letters": 1}, **own}
     assert {"letters.json", "lengths.json"} < manifest.segments[0].files.keys()
     assert opened(index) == [("a", 5), ("b", 4), ("g", 9), ("d", 5), ("e", 7)]
-    assert verify(index, CONFIG).faults == {}
+    assert verify(index, CONFIG).faults == []
 
 
 def test_it_is_copied_when_segments_are_merged(index: Path) -> None:
@@ -144,14 +143,14 @@ def test_it_is_copied_when_segments_are_merged(index: Path) -> None:
 
     assert initials.COPIED == ["000000", "000001"]
     assert opened(index) == [("a", 5), ("g", 9), ("d", 5), ("e", 7)]
-    assert verify(index, CONFIG).faults == {}
+    assert verify(index, CONFIG).faults == []
 
 
 @pytest.mark.parametrize(("content", "what"), [("[5]", "contains 1 lengths, expected 2"), ("?", "is no list")])
 def test_it_is_verified_and_repaired(index: Path, content: str, what: str) -> None:
     damaged = index / "segments" / "000001" / "lengths.json"
     damaged.write_text(content)
-    assert str(verify(index, CONFIG).faults["000001"][1]) == f"{damaged}: {what}"
+    assert str(verify(index, CONFIG).faults[1]) == f"{damaged}: {what}"
     done = repair(index, CONFIG)
     assert (done.segments, done.left) == (("000001",), [])
     assert opened(index) == [("a", 5), ("b", 4), ("g", 9), ("d", 5), ("e", 7)]

@@ -14,7 +14,7 @@ import pytest
 
 from factseek.indexer.build import BuildRequest
 from factseek.indexer.export import export
-from factseek.indexer.watching import Watch, Watched, WatchOutcome, check
+from factseek.indexer.watching import Watch, WatchOutcome, check
 from factseek.retrieval.errors import UserError
 from factseek.retrieval.store import manifest as manifests
 from factseek.settings import Config, convert
@@ -39,9 +39,9 @@ class Clock:
 def watching(
     folder: Path, kind: str = "jsonl", pattern: str = "*", clock: Callable[[], float] = time.monotonic, **settings: Any
 ) -> Watch:
-    request = BuildRequest(kind=kind, sources=(), folder=folder.parent / "index", dense=False)
+    request = BuildRequest(kind=kind, sources=(folder,), folder=folder.parent / "index", dense=False)
     config = convert({"watch": {"settle_seconds": 0, **settings}}, "test")
-    return Watch(Watched(folder=folder, request=request, pattern=pattern), config, clock)
+    return Watch(request, config, pattern, clock)
 
 
 def looked(watch: Watch) -> list[WatchOutcome]:
@@ -132,8 +132,7 @@ def test_what_is_not_read(folder: Path) -> None:
 @pytest.mark.parametrize("bad", ["missing", "inside", "sharded"])
 def test_what_cannot_be_watched(folder: Path, bad: str) -> None:
     index = folder / "index" if bad == "inside" else folder.parent / "index"
-    request = BuildRequest(kind="jsonl", sources=(), folder=index)
-    place = folder if bad == "inside" else folder / "missing"
+    place = folder / "missing" if bad == "missing" else folder
     said = {
         "missing": f"{place}: there is no such folder to watch",
         "inside": f"{index}: lies in the watched folder {folder}; put the index somewhere else",
@@ -141,11 +140,10 @@ def test_what_cannot_be_watched(folder: Path, bad: str) -> None:
         "into an index without shards",
     }
     if bad == "sharded":
-        place = folder
         index.mkdir()
         (index / "shards.json").touch()
     with pytest.raises(UserError) as error:
-        check(Watched(folder=place, request=request), Config())
+        check(BuildRequest(kind="jsonl", sources=(place,), folder=index), Config())
     assert str(error.value) == said[bad]
 
 

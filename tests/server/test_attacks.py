@@ -255,7 +255,7 @@ def test_what_was_acknowledged_is_there_whoever_was_killed(tmp_path: Path) -> No
         model.change(server, "last", "The last note.")
         eventually(lambda: model.check(server))
     verified = verify(folder, Config())
-    assert verified.all_faults == []
+    assert verified.faults == []
 
 
 def eventually(check: Any) -> None:
@@ -280,4 +280,4 @@ def test_two_servers_change_one_index(tmp_path: Path) -> None:
             until(lambda: min(mine.acknowledged, theirs.acknowledged) > 8)
         for server in (first, second):
             eventually(lambda server=server: (mine.check(server), theirs.check(server)))
-    assert verify(folder, Config()).all_faults == []
+    assert verify(folder, Config()).faults == []

@@ -231,7 +231,7 @@ def test_deep_and_odd_values_do_no_harm(tmp_path: Path) -> None:
     deep: Any = REVIEW
     for _ in range(150):
         deep = [deep]
-    odd = with_(url=["", 7, {"@id": "https://o.example.org"}], author=[[], None, "Us"], itemReviewed="a post")
+    odd = with_(url=["", 7, {"@id": "https://o.example.org"}], author=[[], None, "Us"], itemReviewed={"@id": []})
     read, _ = records(tmp_path / "a.html", page(deep, odd), tolerated=1)
     assert [record.document.docid for record in read] == ["https://o.example.org"]
     assert read[0].document.metadata["publisher"] == "Us"
@@ -257,7 +257,7 @@ def test_items_that_refer_to_each_other_come_to_an_end(tmp_path: Path, monkeypat
     kind = 'itemscope itemtype="https://schema.org/ClaimReview"'
     items = "".join(f'<div id="i{number}" itemprop="b" itemref="{names}" {kind}>{inner}</div>' for number in range(30))
     claim = f'<div {kind}><p itemprop="claimReviewed">Nobody walked on the moon.</p></div>'
-    read, _ = records(tmp_path / "a.html", page(body=claim + items))
+    read, _ = records(tmp_path / "a.html", f'<?xml version="1.0" encoding="utf-8"?>\n{page(body=claim + items)}')
     assert [record.document.text for record in read] == ["Nobody walked on the moon."]
 
 

@@ -60,7 +60,7 @@ ROW = {
     "publish_time": "2001-07-04",
     "authors": "Madani, Tariq A; Al-Ghamdi, Aisha A",
     "journal": "BMC Infect Dis",
-    "url": "https://a.org/1; https://b.org/2",
+    "url": "https://a.org/1;2-h; https://b.org/2",
 }
 
 
@@ -71,7 +71,7 @@ def test_a_row_is_a_document_of_one_passage(tmp_path: Path) -> None:
         docid="ug7v899j",
         text=text,
         title="Clinical features of M. pneumoniae",
-        url="https://a.org/1",
+        url="https://a.org/1;2-h",
         date="2001-07-04",
         language="en",
         source="BMC Infect Dis",

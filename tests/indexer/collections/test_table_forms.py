@@ -156,6 +156,8 @@ def test_a_line_that_tells_excel_the_delimiter_is_no_row(tmp_path: Path, kind: s
 @pytest.mark.parametrize("kind", ["snippets", "trec", "webpages", "jsonl"])
 def test_what_unpacks_to_endless_text_is_refused(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gzip_files, "UNPACKED_AT_ONCE", 1_000_000)
+    if kind == "trec":  # as in Python 3.14
+        monkeypatch.setattr(gzip.GzipFile, "readinto", lambda file, buffer: file._buffer.readinto(buffer))
     path = tmp_path / "a.html.gz"
     path.write_bytes(gzip.compress((b"<DOC>" if kind == "trec" else b"x") + b"x" * 30_000_000))
     with pytest.raises(SourceError) as caught:

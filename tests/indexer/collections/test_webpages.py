@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import random
 import re
 import socket
 from pathlib import Path
@@ -281,7 +282,7 @@ def test_pages_of_an_archive(tmp_path: Path, packing: str) -> None:
         Fetched("http://x.org/a.png", b"\x89PNG\r\n\x1a\n", "image/png"),
         Fetched("http://x.org/b.png", b"\x89PNG\r\n\x1a\n", "text/html"),
         Fetched("http://x.org/t", "سلام".encode("cp1256"), "text/plain; charset=windows-1256"),
-        Fetched("http://x.org/x", HTML, "application/xhtml+xml"),
+        Fetched(f"http://x.org/{'x' * 500}", HTML, "application/xhtml+xml"),
         packed=packing == "each record",
     )
     path = put(
@@ -291,7 +292,7 @@ def test_pages_of_an_archive(tmp_path: Path, packing: str) -> None:
     )
     records, options = read(path)
     found = [record.document for record in records]
-    assert [d.docid for d in found] == ["http://x.org/a%20b", "http://x.org/t", "http://x.org/x"]
+    assert [d.docid for d in found] == ["http://x.org/a%20b", "http://x.org/t", "page-f4fcd8f2533c11a7"]
     assert [record.place for record in records] == [f"{path}#{n}" for n in (2, 6, 7)]
     assert (found[0].url, found[0].date, found[0].source) == ("http://x.org/a%20b", "2020-03-01", "x.org")
     assert found[0].metadata == {"captured": "2021-01-01T10:00:00Z"}
@@ -303,17 +304,23 @@ def test_pages_of_an_archive(tmp_path: Path, packing: str) -> None:
     }
 
 
+def test_a_page_whose_packed_content_is_damaged_is_left_out_by_name(tmp_path: Path) -> None:
+    damaged = gzip.compress(random.Random(0).randbytes(20_000).hex().encode())[:-8] + bytes(8)
+    page = Fetched("http://x.org/1", damaged, "text/html\r\nContent-Encoding: gzip")
+    path = put(tmp_path, "a.warc.gz", archive(page, Fetched("http://x.org/2")))
+    records, options = read(path)
+    assert [record.document.docid for record in records] == ["http://x.org/2"]
+    assert [tuple(left_out) for left_out in options.left_out] == [(f"{path}#2", "page whose gzip data are damaged")]
+
+
 def test_a_page_that_was_captured_again_is_kept_if_it_changed(tmp_path: Path) -> None:
     url, other = "http://x.org/", HTML.replace("two million", "three million")
     put(tmp_path, "a.warc.gz", archive(Fetched(url), Fetched(url), Fetched(url, other, "text/html", "200 OK", 2)))
     again = HTML.replace("two million", "four million")
     put(tmp_path, "b.warc.gz", archive(Fetched(url, other), Fetched(url, again, "text/html", "200 OK", 2)))
     records, options = read(tmp_path)
-    assert [record.document.docid for record in records] == [
-        url,
-        f"{url}@20210102100000",
-        f"{url}@20210102100000#2",
-    ]
+    again = f"{url}@20210102100000"
+    assert [record.document.docid for record in records] == [url, again, f"{again}#2"]
     assert options.skipped == {"pages captured again without a change": 2}
 
 
@@ -332,15 +339,11 @@ def test_an_archive_cut_anywhere_is_read_up_to_there_and_reported(tmp_path: Path
 @pytest.mark.parametrize(
     ("name", "content", "report"),
     [
-        (
-            "a.warc",
-            b"junk\n",
-            "#1: is not a record of a WARC or ARC file: it does not begin like one",
-        ),
+        ("a.warc", b"junk\n", "#1: is not a record of a WARC or ARC file: it does not begin like one"),
         (
             "a.warc.gz",
             archive(Fetched("http://x.org/"))[:-40],
-            ": is a truncated gzip file: the end of its data is missing",
+            ": is a truncated gzip file: the end of its data is missing; fetch it again",
         ),
         (
             "a.warc",
