@@ -145,8 +145,10 @@ def test_what_is_missing(command: Command, name: str, arguments: tuple[str, ...]
 
 @pytest.fixture(scope="module")
 def ours(folder: Path, examples: Path) -> ir_datasets.Dataset:
-    queries = factseek.read_queries(examples / "queries-en.tsv")
-    return integration.register(f"{NAME}-ours", folder, queries=queries, qrels=examples / "qrels-en.txt")
+    queries, name = factseek.read_queries(examples / "queries-en.tsv"), f"{NAME}-ours-{next(numbers)}"
+    made = integration.register(name, folder, queries=queries, qrels=examples / "qrels-en.txt")
+    assert ir_datasets.load(name) is made
+    return made
 
 
 def test_an_index_is_a_dataset(ours: ir_datasets.Dataset, searcher: Searcher) -> None:
@@ -157,7 +159,6 @@ def test_an_index_is_a_dataset(ours: ir_datasets.Dataset, searcher: Searcher) ->
     assert (ours.docs_lang(), ours.docs_namespace()) == ("en", f"factseek/{searcher.info.name}")
     titled = next(document for document in documents if document.title)
     assert titled.default_text() == f"{titled.title}\n{titled.text}"
-    assert ir_datasets.load(f"{NAME}-ours") is ours
 
 
 def test_documents_are_looked_up_and_sliced(ours: ir_datasets.Dataset) -> None:
