@@ -9,6 +9,7 @@ TYPE_CHECKING = False
 """Type checkers take this as true. Importing the constant from ``typing`` would load a dozen other modules."""
 
 if TYPE_CHECKING:
+    __all__: list[str]
     from .api import build as build
     from .api import compare as compare
     from .api import evaluate as evaluate

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from . import __version__
 from .integrations._stand_ins import spelled_out, stand_ins
@@ -46,9 +47,7 @@ def parser(command: str = "") -> Parser:
         "run --queries irds:NAME, score --gold irds:NAME.",
     )
     top.set_defaults(config_type=Config)
-    top.add_argument(
-        "--version", action="version", version=f"factseek {__version__}", help="print the version and exit"
-    )
+    top.add_argument("--version", action=_Version, help="print the version and exit")
     commands = top.add_subparsers(required=True, metavar="COMMAND")
     chosen = [names for names in _COMMANDS if command in names.split()]
     for names in chosen or _COMMANDS:
@@ -104,6 +103,17 @@ def commands_of(top: argparse.ArgumentParser) -> dict[str, argparse.ArgumentPars
                 within = commands_of(parser)
                 commands |= {f"{name} {word}": other for word, other in within.items()} or {name: parser}
     return commands
+
+
+class _Version(argparse.Action):
+    """Print the version and exit. Unlike argparse's own action, it reports that standard output cannot be written."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, **rest: Any) -> None:
+        super().__init__(option_strings, dest, nargs=0, default=argparse.SUPPRESS, **rest)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        write(f"factseek {__version__}\n")
+        parser.exit()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -92,7 +92,7 @@ def _current(index: Path) -> bool:
 def _trained(ranker: Path) -> bool:
     """Return whether the ranker fits the configuration and was trained on the present content of its source."""
     try:
-        learned = ranking.load(ranker, TASK, view(settings.load(), claims.Config))
+        learned = ranking.load(ranker, TASK, view(settings.read_config(), claims.Config))
     except FactseekError:
         return False
     return [source.sha256 for source in learned.manifest.sources] == [sha256(TWEETS)]

@@ -117,29 +117,48 @@ def _model() -> Sequence[Any]:
 
 
 _SPELLINGS = """
-af afrikaans|am amharic አማርኛ|ar arabic العربية عربي عربية|as assamese|az azerbaijani azərbaycanca|
-be belarusian беларуская|bg bulgarian български bulgarisch bulgare bulgaro bulgarca البلغارية|bh bih|
-bn bengali bangla বাংলা|bo tibetan|br breton|bs bosnian bosanski|ca catalan català|cs czech čeština česky|
-cy welsh cymraeg|da danish dansk|de german deutsch alemán allemand almanca الألمانية немски|el greek ελληνικά|
-en english englisch inglés anglais ingilizce الإنجليزية английски английский inglese inglês|eo esperanto|
-es spanish español castellano castilian spanisch espagnol ispanyolca الإسبانية испански|et estonian eesti|
-eu basque euskara|fa persian farsi فارسی|fi finnish suomi|fo faroese|
-fr french français französisch francés fransızca الفرنسية френски|ga irish gaeilge|gl galician galego|
-gu gujarati ગુજરાતી|ha hausa|he iw hebrew עברית|hi hindi हिन्दी हिंदी|hr croatian hrvatski|ht haitian|
-hu hungarian magyar|hy armenian հայերեն|id in indonesian indonesia|ig igbo|is icelandic íslenska|it italian italiano|
-ja japanese 日本語|jv javanese|ka georgian ქართული|kk kazakh қазақша|km khmer ខ្មែរ|kn kannada ಕನ್ನಡ|ko korean 한국어|
-ku kurdish kurdî|ky kyrgyz|la latin|lb luxembourgish|lo ລາວ|lt lithuanian lietuvių|lv latvian latviešu|mg malagasy|
-mi maori|mk macedonian македонски|ml malayalam മലയാളം|mn mongolian монгол|mr marathi मराठी|ms malay melayu|mt maltese|
-my burmese မြန်မာ|nb bokmål|ne nepali नेपाली|nl dutch nederlands flemish|nn nynorsk|no norwegian norsk|oc occitan|
-om oromo|or odia oriya|pa punjabi panjabi ਪੰਜਾਬੀ|pl polish polski|ps pashto پښتو|pt portuguese português|qu quechua|
-rm romansh|ro mo romanian română moldovan|ru russian русский руски|rw kinyarwanda|sa sanskrit|sd sindhi|
-si sinhala සිංහල|sk slovak slovenčina|sl slovenian slovene slovenščina|sn shona|so somali soomaali|sq albanian shqip|
-sr serbian српски srpski|sv swedish svenska|sw swahili kiswahili|ta tamil தமிழ்|te telugu తెలుగు|tg tajik|th thai ไทย|
-ti tigrinya|tk turkmen|tl tgl fil tagalog filipino|tr turkish türkçe türkisch turc turco التركية турски|tt tatar|
-tw twi|ug uyghur|uk ukrainian українська|ur urdu اردو|uz uzbek|vi vietnamese việt|wo wolof|xh xhosa|yi ji yiddish|
-yo yoruba|zh chinese mandarin 中文 汉语 漢語|zu zulu
+aa aar|ab abk|ae ave|af afr afrikaans|ak aka|am amh amharic አማርኛ|an arg|
+ar ara arb arabic العربية عربي عربية|as asm assamese|av ava|ay aym|az aze azerbaijani azərbaycanca|
+ba bak|be bel belarusian беларуская|
+bg bul bulgarian български bulgarisch bulgare bulgaro bulgarca البلغارية|bh bih|bi bis|bm bam|
+bn ben bengali bangla বাংলা|bo bod tib tibetan|br bre breton|bs bos bosnian bosanski|
+ca cat catalan català|ce che|ch cha|co cos|cr cre|cs ces cze czech čeština česky|cu chu|cv chv|
+cy cym wel welsh cymraeg|da dan danish dansk|
+de deu ger german deutsch alemán allemand almanca الألمانية немски|dv div|dz dzo|ee ewe|
+el ell gre greek ελληνικά|
+en eng english englisch inglés anglais ingilizce الإنجليزية английски английский inglese inglês|
+eo epo esperanto|
+es spa spanish español castellano castilian spanisch espagnol ispanyolca الإسبانية испански|
+et est ekk estonian eesti|eu eus baq basque euskara|fa fas per pes persian farsi فارسی|ff ful|
+fi fin finnish suomi|fj fij|fo fao faroese|
+fr fra fre french français französisch francés fransızca الفرنسية френски|fy fry|
+ga gle irish gaeilge|gd gla|gl glg galician galego|gn grn|gu guj gujarati ગુજરાતી|gv glv|
+ha hau hausa|he iw heb hebrew עברית|hi hin hindi हिन्दी हिंदी|ho hmo|hr hrv croatian hrvatski|
+ht hat haitian|hu hun hungarian magyar|hy hye arm armenian հայերեն|hz her|ia ina|
+id in ind indonesian indonesia|ie ile|ig ibo igbo|ii iii|ik ipk|io ido|
+is isl ice icelandic íslenska|it ita italian italiano|iu iku|ja jpn japanese 日本語|jv jav javanese|
+ka kat geo georgian ქართული|kg kon|ki kik|kj kua|kk kaz kazakh қазақша|kl kal|km khm khmer ខ្មែរ|
+kn kan kannada ಕನ್ನಡ|ko kor korean 한국어|kr kau|ks kas|ku kur kurdish kurdî|kv kom|kw cor|
+ky kir kyrgyz|la lat latin|lb ltz luxembourgish|lg lug|li lim|ln lin|lo lao ລາວ|
+lt lit lithuanian lietuvių|lu lub|lv lav lvs latvian latviešu|mg mlg malagasy|mh mah|
+mi mri mao maori|mk mkd mac macedonian македонски|ml mal malayalam മലയാളം|mn mon mongolian монгол|
+mr mar marathi मराठी|ms msa may zsm malay melayu|mt mlt maltese|my mya bur burmese မြန်မာ|na nau|
+nb nob bokmål|nd nde|ne nep npi nepali नेपाली|ng ndo|nl nld dut dutch nederlands flemish|
+nn nno nynorsk|no nor norwegian norsk|nr nbl|nv nav|ny nya|oc oci occitan|oj oji|om orm oromo|
+or ori ory odia oriya|os oss|pa pan punjabi panjabi ਪੰਜਾਬੀ|pi pli|pl pol polish polski|
+ps pus pashto پښتو|pt por portuguese português|qu que quechua|rm roh romansh|rn run|
+ro ron rum mo romanian română moldovan|ru rus russian русский руски|rw kin kinyarwanda|
+sa san sanskrit|sc srd|sd snd sindhi|se sme|sg sag|si sin sinhala සිංහල|
+sk slk slo slovak slovenčina|sl slv slovenian slovene slovenščina|sm smo|sn sna shona|
+so som somali soomaali|sq sqi alb albanian shqip|sr srp serbian српски srpski|ss ssw|st sot|su sun|
+sv swe swedish svenska|sw swa swh swahili kiswahili|ta tam tamil தமிழ்|te tel telugu తెలుగు|
+tg tgk tajik|th tha thai ไทย|ti tir tigrinya|tk tuk turkmen|tl tgl fil tagalog filipino|tn tsn|
+to ton|tr tur turkish türkçe türkisch turc turco التركية турски|ts tso|tt tat tatar|tw twi|ty tah|
+ug uig uyghur|uk ukr ukrainian українська|ur urd urdu اردو|uz uzb uzbek|ve ven|
+vi vie vietnamese việt|vo vol|wa wln|wo wol wolof|xh xho xhosa|yi ji yid yiddish|yo yor yoruba|
+za zha|zh zho chi cmn chinese mandarin 中文 汉语 漢語|zu zul zulu
 """
-"""Each language by its ISO 639-1 code, with names in several languages, and codes that CLDR maps elsewhere."""
+"""The ISO 639-1 code of each language, followed by its other codes and its names in several languages."""
 
 
 def language_code(written: str) -> str:
@@ -159,11 +178,8 @@ def language_code(written: str) -> str:
 
 @cache
 def _codes() -> dict[str, str]:
-    from babel.core import get_global  # CLDR's aliases have the codes of three letters: "ger" and "deu" for "de"
-
-    codes = {code: own for code, own in get_global("language_aliases").items() if len(code) == 3 and len(own) == 2}
     rows = ([_letters(word) for word in row.split()] for row in _SPELLINGS.replace("\n", "").split("|"))
-    return codes | {code: code for code in codes.values()} | {word: row[0] for row in rows for word in row}
+    return {word: row[0] for row in rows for word in row}
 
 
 def _letters(written: str) -> str:

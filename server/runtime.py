@@ -259,8 +259,8 @@ class IndexReloader:
         reason = ""
         try:
             writers.ensure_writer(folder)
-        except FactseekError as error:  # its queue cannot be read, for example; the other indexes continue
-            reason = error.line
+        except (FactseekError, OSError) as error:  # its queue cannot be read, for example; other indexes continue
+            reason = " ".join(str(error).split())
         if reason and reason != self._unwritable.get(name):
             _log.error("%s cannot be changed: %s", name, reason)
         self._unwritable[name] = reason

@@ -154,7 +154,10 @@ def model_folder(model: ModelSource) -> Iterator[Path]:
         return
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / model.name
-        model.check(sha256(model.path))
+        try:
+            model.check(sha256(model.path))
+        except OSError as error:
+            raise MachineError(f"cannot be read: {error.strerror}", place=model.path) from None
         with os_errors_reported(folder):
             rebuild(model.path, folder)
         yield folder

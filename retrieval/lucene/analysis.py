@@ -312,7 +312,7 @@ def in_time(marked: Highlighter, is_over: Callable[[], bool]) -> Highlighter:
 
     def stretches(text: str) -> list[Stretch]:
         if len(text) <= PIECE:
-            return [] if is_over() else marked(text)
+            return [] if not text or is_over() else marked(text)
         marks: list[Stretch] = []
         start = 0
         while start < len(text) and not is_over():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
@@ -117,7 +118,8 @@ def reads_vectors(views: Iterable[str]) -> bool:
     return any(view.startswith(VECTORS) for view in views)
 
 
-class IndexInfo(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class IndexInfo:
     """The description of an open index: its folder and its name, its manifest, and its retrievers, the default first.
 
     The later fields are those of the manifest with the same names.
@@ -138,7 +140,7 @@ class IndexInfo(NamedTuple):
     @classmethod
     def of(cls, place: Path, manifest: Manifest, retrievers: tuple[str, ...]) -> IndexInfo:
         """Return the description of the index in the folder ``place``."""
-        own = (getattr(manifest, field) for field in cls._fields[4:])
+        own = (getattr(manifest, field.name) for field in fields(cls)[4:])
         return cls(place, place.resolve().name, manifest, retrievers, *own)
 
     def __str__(self) -> str:
