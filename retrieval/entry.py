@@ -48,7 +48,7 @@ def enter(load: "Callable[[], Callable[[], int]]") -> int:
 
 def enter_package(package: str, about: "str | None", *registers: str) -> "NoReturn":
     """Run ``python -m factseek.PACKAGE`` and exit; each of ``registers``, MODULE:FUNCTION, adds commands to it."""
-    root = __name__.partition(".")[0]
+    root = __name__.removesuffix(".retrieval.entry")
 
     def load() -> "Callable[[], int]":
         from importlib import import_module
