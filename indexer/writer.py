@@ -56,14 +56,6 @@ INTERNAL_ERROR = "an internal error occurred; see the server's log"
 _log = logging.getLogger("factseek.writer")
 
 
-class WriterLimits(NamedTuple):
-    """The seconds that a client waits for a change, how many ended jobs are kept, and for how many days."""
-
-    write_seconds: float
-    keep_jobs: int
-    keep_job_days: float
-
-
 class DocumentState(NamedTuple):
     """A published document: the checksum of its content and the id of its state."""
 
@@ -190,10 +182,14 @@ class Bulk:
 class Writer:
     """Carries out the changes and the bulks that wait in the queue of one index."""
 
-    def __init__(self, folder: Path, config: Config, limits: WriterLimits) -> None:
+    def __init__(
+        self, folder: Path, config: Config, write_seconds: float, keep_jobs: int, keep_job_days: float
+    ) -> None:
+        """A client waits ``write_seconds`` for a change; at most so many ended jobs are kept, for so many days."""
         self._folder = folder
         self._config = config
-        self._limits = limits
+        self._patience = write_seconds + PATIENCE
+        self._keep_jobs, self._keep_job_days = keep_jobs, keep_job_days
         self._encoders = Encoders(config)
         self._opened: Queue | None = None
         self._bulk: Bulk | None = None
@@ -244,7 +240,7 @@ class Writer:
             return False
         with locked(self._folder), os_errors_reported(self._folder):
             if changes:
-                self._make(self._queue.claim(MOST_CHANGES, self._limits.write_seconds + PATIENCE))
+                self._make(self._queue.claim(MOST_CHANGES, self._patience))
             else:
                 self._advance(waiting[0])
             # A failure to merge small segments does not undo what was published.
@@ -343,7 +339,7 @@ class Writer:
             self._queue.end(job, error)
 
     def _remove_old(self) -> None:
-        self._queue.remove_old(most=self._limits.keep_jobs, days=self._limits.keep_job_days)
+        self._queue.remove_old(most=self._keep_jobs, days=self._keep_job_days)
 
     def _try(self, call: Callable[[], object]) -> str:
         """Run ``call``; return its error in one line, or ``""`` if there is none.
