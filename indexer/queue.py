@@ -312,13 +312,9 @@ class Queue:
             if durable:
                 self._database.execute("PRAGMA synchronous = FULL")
             try:
-                self._database.execute("BEGIN IMMEDIATE")
-                try:
+                with self._database:
+                    self._database.execute("BEGIN IMMEDIATE")
                     yield
-                except BaseException:
-                    self._database.execute("ROLLBACK")
-                    raise
-                self._database.execute("COMMIT")
             finally:
                 if durable:
                     self._database.execute("PRAGMA synchronous = NORMAL")
