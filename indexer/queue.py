@@ -325,20 +325,12 @@ def has_queue(folder: Path) -> bool:
     return (folder / JOBS / FILE).is_file() and not (folder / SHARDS).is_file()
 
 
-def waits(folder: Path) -> bool:
-    """Return whether a change or a bulk waits for the index in ``folder``."""
+def waiting(folder: Path) -> tuple[bool, int]:
+    """Return whether a change waits for the index in ``folder``, and how many bulks wait."""
     if not has_queue(folder):
-        return False
+        return False, 0
     with Queue(folder, to_read=True) as queue:
-        return queue.changes_wait() or bool(queue.bulks())
-
-
-def bulks_waiting(folder: Path) -> int:
-    """Return how many bulks wait for the index in ``folder``."""
-    if not has_queue(folder):
-        return 0
-    with Queue(folder, to_read=True) as queue:
-        return len(queue.bulks())
+        return queue.changes_wait(), len(queue.bulks())
 
 
 def record_command(folder: Path, docids: Iterable[str]) -> None:
