@@ -114,11 +114,6 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     states: tuple[str, ...] = ()
     absent: bool = False
 
-    @property
-    def conditional(self) -> bool:
-        """Whether making the change twice may have another result than making it once."""
-        return bool(self.states) or self.absent
-
 
 class ChangeOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a change, with the reason if it ``failed``.

@@ -142,11 +142,6 @@ class Bulk:
                 item = item._replace(repeated=True) if same else item._replace(refused=reason)
             self._items.append(item)
 
-    @property
-    def done(self) -> bool:
-        """Whether all documents are handled."""
-        return self.job.handled >= len(self._items)
-
     def next(self, live: StateOfDocument, newer: Container[str] = ()) -> tuple[Job, list[str]]:
         """Return the job as it will be after its next slice, and the lines of the documents to publish for this slice.
 
@@ -313,7 +308,7 @@ class Writer:
 
         error = self._try(publish_slice)
         self._failures = self._failures + 1 if error else 0
-        if error or bulk.done:
+        if error or bulk.job.handled >= bulk.job.documents:
             self._queue.end(bulk.job, error)
             self._bulk = None
             self._remove_old()
@@ -363,7 +358,7 @@ class Writer:
 def result_of(claimed: ClaimedChange, there: DocumentState | None) -> Result:
     """Return the result of a change; ``there`` is the document's state, or None if the index does not contain it."""
     change = claimed.change
-    if claimed.again and change.conditional:
+    if claimed.again and (change.states or change.absent):  # the change may have been made already
         return "unsure"
     met = not change.states
     if there is not None:
