@@ -6,8 +6,8 @@ factseek imports the module. The module offers::
     LIBRARY: str     the package that it needs, by the name under which Python imports it
     EXTRA: str       the extra that installs it: pip install 'factseek[EXTRA]'
 
-and the class or function that the library expects. The module only translates: it asks an
-:class:`factseek.integrations._source.EvidenceSource`, which is a folder or a served index, and raises its library's
+and the class or function that the library expects. The module only translates: it asks the source that
+:func:`factseek.integrations._source.open_source` returns, a folder or a served index, and raises its library's
 errors. Any module of this shape in this folder is an integration. If an argument of the command line is ``irds:NAME``,
 :mod:`factseek.integrations._stand_ins` reads that dataset.
 """
