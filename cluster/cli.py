@@ -137,13 +137,13 @@ def _divide(args: argparse.Namespace, how: str) -> int:
     shards = 0 if how == "unshard" else args.shards
     if how != "unshard":
         build.check_number("--into" if how == "shard" else "--shards", shards)
-    done = build.divide(args.index, shards, config, sharded=how != "shard", wait=args.wait)
-    seconds, manifest = perf_counter() - began, done.manifest
+    manifest, before = build.divide(args.index, shards, config, sharded=how != "shard", wait=args.wait)
+    seconds = perf_counter() - began
     facts = {"index": str(args.index), "manifest_id": manifest.id, "documents": manifest.documents}
-    facts |= {"shards_before": done.before, "shards": shards, "seconds": round(seconds, 3)}
+    facts |= {"shards_before": before, "shards": shards, "seconds": round(seconds, 3)}
     where = f"in {format_count(shards, 'shard')}" if shards else "in one index"
-    before = f", previously in {format_count(done.before, 'shard')}" if done.before else ""
-    line = f"{format_count(manifest.documents, 'document')} {where}{before}, in {seconds:.1f} s"
+    former = f", previously in {format_count(before, 'shard')}" if before else ""
+    line = f"{format_count(manifest.documents, 'document')} {where}{former}, in {seconds:.1f} s"
     report(args, facts, f"{args.index}: {line}\n")
     return DONE
 
