@@ -39,7 +39,7 @@ from ..retrieval.store.manifest import Manifest
 from ..retrieval.terminal import join_words
 from . import layout
 from .coordinator import Gathering, ShardedState, ShardLostError
-from .layout import Shards
+from .layout import Shard, Shards
 from .ray_cluster import NAMESPACE, connect, ray
 from .settings import ClusterSettings
 
@@ -149,17 +149,24 @@ class _Replica:
         self.opening: Any = None
 
 
-class Replicas:
-    """Asks the replicas of a shard about one state: first the least busy one, then another if that one fails."""
+class RemoteState:
+    """A state of a shard in other processes, with those methods of an ``IndexState`` that a coordinator uses.
 
-    def __init__(self, name: str, actors: Sequence[Any], manifest: Manifest, config: Config, seconds: float) -> None:
-        """Ask ``actors``, and wait at most ``seconds``. Each opens the state of ``manifest`` at its first question."""
-        self.name = name
-        self._manifest = manifest
+    It asks the replicas of the shard: first the least busy one, then another if that one fails.
+    """
+
+    def __init__(self, shard: Shard, folder: Path, actors: Sequence[Any], config: Config, seconds: float) -> None:
+        """Ask ``actors``, and wait at most ``seconds``. Each opens the published state at its first question."""
+        self.name, self.folder, self.manifest = shard.path, folder, shard.manifest
         self._config = config
         self._seconds = seconds
         self.replicas = [_Replica(actor) for actor in actors]
         self._choosing = threading.Lock()
+
+    def __getattr__(self, method: str) -> Any:
+        if method.startswith("_"):
+            raise AttributeError(method)
+        return partial(self.ask, method)
 
     def ask(self, method: str, *arguments: Any, seconds: float | None = None) -> Any:
         """Return the result of a method of the shard's state; raise ShardLostError if no replica answers in time."""
@@ -190,12 +197,12 @@ class Replicas:
 
     def start_opening(self, replica: _Replica) -> Any:
         """Make a replica open the state; return Ray's reference to its answer."""
-        return replica.actor.open.remote(self._manifest, self._config)
+        return replica.actor.open.remote(self.manifest, self._config)
 
     def _answer(self, replica: _Replica, method: str, arguments: Sequence[Any], until: float, *, patient: bool) -> Any:
         """Return a replica's answer. If the replica must open the state first, wait for that only if ``patient``."""
         if replica.opening is None:
-            reference = replica.actor.ask.remote(self._manifest.id, method, arguments)
+            reference = replica.actor.ask.remote(self.manifest.id, method, arguments)
             try:
                 return ray().get(reference, timeout=max(0.001, until - monotonic()))
             except ray().exceptions.RayTaskError as error:
@@ -211,27 +218,13 @@ class Replicas:
         replica.node = ray().get(opening)
         return self._answer(replica, method, arguments, until, patient=patient)
 
-
-class RemoteState:
-    """A state of a shard in other processes, with those methods of an ``IndexState`` that a coordinator uses."""
-
-    def __init__(self, replicas: Replicas, folder: Path, manifest: Manifest) -> None:
-        self._replicas = replicas
-        self.folder = folder
-        self.manifest = manifest
-
-    def __getattr__(self, method: str) -> Any:
-        if method.startswith("_"):
-            raise AttributeError(method)
-        return partial(self._replicas.ask, method)
-
     def rankings(self, names: Sequence[str], config: Config) -> RemoteRankings:
         """Return rankings that the shard computes together in its own process."""
-        return RemoteRankings(self._replicas, names, config)
+        return RemoteRankings(self, names, config)
 
     def read_passages(self, places: Iterable[Place], note: ReadNote) -> dict[Place, Stored]:
         """Return passages by document and number; when all have arrived, call ``note`` for each."""
-        stored: dict[Place, Stored] = self._replicas.ask("read_passages", list(places))
+        stored: dict[Place, Stored] = self.ask("read_passages", list(places))
         for passage in stored.values():
             note(passage.document, passage.span)
         return stored
@@ -239,16 +232,16 @@ class RemoteState:
     def documents(self, where: Filter | None = None) -> Iterator[Document]:
         """Yield the documents that are not deleted and pass the filter, if any; a replica sends them in batches."""
         after: str | None = None
-        while some := self._replicas.ask("documents", where, after, DOCUMENTS_AT_ONCE):
+        while some := self.ask("documents", where, after, DOCUMENTS_AT_ONCE):
             yield from some
             after = some[-1].docid
 
     def shards(self) -> Sequence[ShardHealth]:
         """Return this shard with its replicas: their nodes, and whether they answered their last question."""
         words = {None: "unasked", True: "answers", False: "lost"}
-        named = ({"node": each.node, "state": words[each.answers]} for each in self._replicas.replicas)
+        named = ({"node": each.node, "state": words[each.answers]} for each in self.replicas)
         replicas = [msgspec.convert(each, ReplicaHealth) for each in named]
-        return [ShardHealth(name=self._replicas.name, generation=self.manifest.id, replicas=replicas)]
+        return [ShardHealth(name=self.name, generation=self.manifest.id, replicas=replicas)]
 
     def close(self) -> None:
         """Do nothing: the actors close states that nobody asks for."""
@@ -257,8 +250,8 @@ class RemoteState:
 class RemoteRankings(Rankings):
     """Rankings that a shard computes together in its own process."""
 
-    def __init__(self, replicas: Replicas, names: Sequence[str], settings: Config) -> None:
-        self._replicas = replicas
+    def __init__(self, state: RemoteState, names: Sequence[str], settings: Config) -> None:
+        self._ask = state.ask
         self.names: Sequence[str] = names
         self._settings = settings
 
@@ -268,10 +261,10 @@ class RemoteRankings(Rankings):
         """Return the hits of each ranking that was ready in time; note the others as missing."""
         question = (self.names, self._settings, queries, k, where)
         if limit is None:
-            return _HITS.decode(self._replicas.ask("hits", (*question, None)))
+            return _HITS.decode(self._ask("hits", (*question, None)))
         try:
             seconds = limit.require_seconds(self.names[0])
-            ranked = _HITS.decode(self._replicas.ask("hits", (*question, seconds), seconds=seconds + GRACE_SECONDS))
+            ranked = _HITS.decode(self._ask("hits", (*question, seconds), seconds=seconds + GRACE_SECONDS))
         except CutOffError:
             late = [limit.cut_off(name) for name in self.names]
             raise late[0] from None
@@ -287,15 +280,13 @@ def open_state(folder: Path, config: Config, cluster: ClusterSettings, encoders:
     Raises IndexStateError if the index is missing, or no replica of a shard can open the state; MachineError if the
     cluster cannot run a replica of each shard in time.
     """
-    shards, groups = _replicas(folder, config, cluster)
-    _wait_for(groups, every=False)
-    states = [
-        cast(IndexState, RemoteState(replicas, shard.folder(folder), shard.manifest))
-        for replicas, shard in zip(groups, shards.shards, strict=True)
-    ]
+    shards, states = _start_replicas(folder, config, cluster)
+    _wait_for(states, every=False)
     beside = ThreadPoolExecutor(THREADS, thread_name_prefix="shards")
     gathering = Gathering(beside, require_all=cluster.require_all)
-    return cast(IndexState, ShardedState(folder, shards, states, config, encoders, gather=gathering))
+    return cast(
+        IndexState, ShardedState(folder, shards, cast(list[IndexState], states), config, encoders, gather=gathering)
+    )
 
 
 def try_to_open(folder: Path, config: Config, cluster: ClusterSettings) -> None:
@@ -305,11 +296,11 @@ def try_to_open(folder: Path, config: Config, cluster: ClusterSettings) -> None:
 
 
 def _open_all(folder: Path, config: Config, cluster: ClusterSettings) -> None:
-    _wait_for(_replicas(folder, config, cluster)[1], every=True)
+    _wait_for(_start_replicas(folder, config, cluster)[1], every=True)
 
 
-def _replicas(folder: Path, config: Config, cluster: ClusterSettings) -> tuple[Shards, list[Replicas]]:
-    """Return the replicas of each shard, which outlive this process; start missing ones, end those of former shards."""
+def _start_replicas(folder: Path, config: Config, cluster: ClusterSettings) -> tuple[Shards, list[RemoteState]]:
+    """Return each shard's state; start missing replicas, which outlive this process, and end those of former shards."""
     shards = layout.read(folder)
     connect(cluster.address)
     library = ray()
@@ -347,14 +338,15 @@ def _replicas(folder: Path, config: Config, cluster: ClusterSettings) -> tuple[S
         place = str(shard.folder(folder.resolve()).absolute())
         actors.setdefault(shard.path, []).append(actor.remote(place, config, cluster.threads, cluster.cpus))
     return shards, [
-        Replicas(shard.path, actors[shard.path], shard.manifest, config, cluster.ask_seconds) for shard in shards.shards
+        RemoteState(shard, shard.folder(folder), actors[shard.path], config, cluster.ask_seconds)
+        for shard in shards.shards
     ]
 
 
-def _wait_for(groups: Sequence[Replicas], *, every: bool) -> None:
+def _wait_for(states: Sequence[RemoteState], *, every: bool) -> None:
     """Wait until one replica of each shard, or ``every`` replica, has opened its state, or raise why it cannot."""
-    opening = {replicas.start_opening(each): (replicas, each) for replicas in groups for each in replicas.replicas}
-    waiting, missing, until = list(opening), {replicas.name for replicas in groups}, monotonic() + START_SECONDS
+    opening = {state.start_opening(each): (state, each) for state in states for each in state.replicas}
+    waiting, missing, until = list(opening), {state.name for state in states}, monotonic() + START_SECONDS
     while waiting and (every or missing):
         ready, waiting = ray().wait(waiting, timeout=max(0.0, until - monotonic()))
         if not ready:
@@ -363,14 +355,14 @@ def _wait_for(groups: Sequence[Replicas], *, every: bool) -> None:
                 place=opening[waiting[0]][0].name,
                 remedy="run ray status: a node needs as many free processors as cluster.cpus says",
             )
-        replicas, replica = opening[ready[0]]
+        state, replica = opening[ready[0]]
         try:
             replica.node = ray().get(ready[0])
-            missing.discard(replicas.name)
+            missing.discard(state.name)
         except ray().exceptions.RayError as error:
-            last = not any(opening[each][0] is replicas for each in waiting)
-            if every or (replicas.name in missing and last):
-                raise _convert_error(error, replicas.name, "opened") from None
+            last = not any(opening[each][0] is state for each in waiting)
+            if every or (state.name in missing and last):
+                raise _convert_error(error, state.name, "opened") from None
 
 
 def _convert_error(error: Exception, place: object, done: str) -> FactseekError:

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 
@@ -53,13 +52,6 @@ class OwnedShare:
     def __call__(self, docid: str) -> bool:
         """Return whether the shard owns a docid."""
         return owner(docid, self.shards) == self.number
-
-
-class Resharded(NamedTuple):
-    """The result of dividing an index: the new index as one manifest, and its former number of shards (0: none)."""
-
-    manifest: Manifest
-    before: int
 
 
 def check_number(option: str, shards: int) -> None:
@@ -154,9 +146,10 @@ def repair(folder: Path, config: Config, *, wait: float = 0.0) -> Repaired:
     return Repaired(verified, tuple(made), verify(folder, config).faults)
 
 
-def divide(folder: Path, shards: int, config: Config, *, sharded: bool, wait: float = 0.0) -> Resharded:
+def divide(folder: Path, shards: int, config: Config, *, sharded: bool, wait: float = 0.0) -> tuple[Manifest, int]:
     """Copy the documents of an index, with their vectors, into ``shards`` shards (0: an index without shards).
 
+    Return the new index as one manifest, and its former number of shards (0: none).
     ``sharded`` says whether the index must have shards now. Deleted documents are dropped. Raises IndexStateError if
     there is no such index, or a file to be copied is damaged.
     """
@@ -167,7 +160,7 @@ def divide(folder: Path, shards: int, config: Config, *, sharded: bool, wait: fl
             old, made = layout.read(folder) if layout.is_sharded(folder) else None, None
             before = len(old.shards) if old else 0
             if before == shards:
-                return Resharded(old.merged if old else parts[0][1], before)
+                return old.merged if old else parts[0][1], before
             origins = [(part, segment) for part, manifest in parts for segment in manifest.segments]
             copied = partial(_copy_share, origins=origins, shape=parts[0][1], config=config)
             if shards:
@@ -186,7 +179,7 @@ def divide(folder: Path, shards: int, config: Config, *, sharded: bool, wait: fl
         _sweep(folder, made, old)
         if not shards:
             journals.clean(folder)
-        return Resharded(made.merged if made else manifests.read(folder), before)
+        return made.merged if made else manifests.read(folder), before
 
 
 def _check_form(folder: Path, *, sharded: bool) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -17,6 +16,7 @@ from ..indexer.cli import add_wait, complete
 from ..retrieval.errors import UsageError
 from ..retrieval.terminal import (
     DONE,
+    Command,
     Subparsers,
     add_config,
     add_index,
@@ -78,11 +78,21 @@ def extend(name: str, parser: argparse.ArgumentParser) -> None:
     if name == "index":
         parser.add_argument("--shards", type=int, metavar="N", help="split a new index into N shards")
         parser.add_argument("--ray", metavar="ADDRESS", help="build the shards on the Ray cluster at HOST:PORT")
-    command = parser.get_default("command")
+    command: Command = parser.get_default("command")
 
     def run(args: argparse.Namespace) -> int:
         on_shards = name == "index" and (args.shards is not None or args.ray is not None)
-        return (_ON_SHARDS[name] if on_shards or is_sharded(args.index) else command)(args)
+        if not on_shards and not is_sharded(args.index):
+            return command(args)
+        if name in ("index", "info"):
+            return _make_index(args) if name == "index" else _show_info(args)
+        from . import build
+
+        if name == "delete":
+            return indexer_cli.delete_documents(args, build.delete)
+        if name == "compact":
+            return indexer_cli.compact_index(args, build.compact)
+        return indexer_cli.verify_index(args, build.verify, build.repair)
 
     parser.set_defaults(command=run)
 
@@ -104,16 +114,6 @@ def _make_index(args: argparse.Namespace) -> int:
     return indexer_cli.make_index(args, lambda request, config: build_shards(request, args.shards or 0, config, run))
 
 
-def _change(args: argparse.Namespace, what: str) -> int:
-    from . import build
-
-    if what == "delete":
-        return indexer_cli.delete_documents(args, build.delete)
-    if what == "compact":
-        return indexer_cli.compact_index(args, build.compact)
-    return indexer_cli.verify_index(args, build.verify, build.repair)
-
-
 def _show_info(args: argparse.Namespace) -> int:
     from ..retrieval.search.options import description, segments
 
@@ -130,15 +130,6 @@ def _show_info(args: argparse.Namespace) -> int:
     return DONE
 
 
-_ON_SHARDS: dict[str, Callable[[argparse.Namespace], int]] = {
-    "index": _make_index,
-    "info": _show_info,
-    "delete": partial(_change, what="delete"),
-    "compact": partial(_change, what="compact"),
-    "verify-index": partial(_change, what="verify"),
-}
-
-
 def _divide(args: argparse.Namespace, how: str) -> int:
     from . import build
 
@@ -146,13 +137,13 @@ def _divide(args: argparse.Namespace, how: str) -> int:
     shards = 0 if how == "unshard" else args.shards
     if how != "unshard":
         build.check_number("--into" if how == "shard" else "--shards", shards)
-    done = build.divide(args.index, shards, config, sharded=how != "shard", wait=args.wait)
-    seconds, manifest = perf_counter() - began, done.manifest
+    manifest, before = build.divide(args.index, shards, config, sharded=how != "shard", wait=args.wait)
+    seconds = perf_counter() - began
     facts = {"index": str(args.index), "manifest_id": manifest.id, "documents": manifest.documents}
-    facts |= {"shards_before": done.before, "shards": shards, "seconds": round(seconds, 3)}
+    facts |= {"shards_before": before, "shards": shards, "seconds": round(seconds, 3)}
     where = f"in {format_count(shards, 'shard')}" if shards else "in one index"
-    before = f", previously in {format_count(done.before, 'shard')}" if done.before else ""
-    line = f"{format_count(manifest.documents, 'document')} {where}{before}, in {seconds:.1f} s"
+    former = f", previously in {format_count(before, 'shard')}" if before else ""
+    line = f"{format_count(manifest.documents, 'document')} {where}{former}, in {seconds:.1f} s"
     report(args, facts, f"{args.index}: {line}\n")
     return DONE
 

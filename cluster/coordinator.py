@@ -96,14 +96,10 @@ class Gathering:
     def __init__(self, beside: Executor | None = None, *, require_all: bool = True) -> None:
         """Call in threads of ``beside``, if given. With ``require_all``, one lost shard makes the whole call fail."""
         self._beside = beside
+        self.remote = beside is not None  # other processes answer, so one call for several rankings is better
         self._require_all = require_all
         self._lost: deque[tuple[float, str]] = deque(maxlen=MOST_NOTED)
         self._noting = threading.Lock()
-
-    @property
-    def remote(self) -> bool:
-        """Whether other processes answer, so that one call for several rankings is better."""
-        return self._beside is not None
 
     def __call__(self, calls: Sequence[Callable[[], T]], *, every: bool) -> list[T]:
         """Return the results in the order of the calls; leave out lost shards unless ``every`` or ``require_all``."""

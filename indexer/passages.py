@@ -36,29 +36,17 @@ def _groups(sentence_spans: list[SentenceSpan], words: int, overlap: int) -> Ite
     left = list(accumulate((sentence.words for sentence in reversed(sentence_spans)), initial=0))[::-1]
     first = 0
     while True:
-        last = _last(sentence_spans, first, words)
+        last, count = first, sentence_spans[first].words
+        while last + 1 < len(sentence_spans) and count + sentence_spans[last + 1].words <= words:
+            last += 1
+            count += sentence_spans[last].words
         if left[last + 1] < words * _SHORTEST_TAIL:
             yield first, len(sentence_spans) - 1
             return
         yield first, last
         # The next passage must add at least one new sentence, even if the repeated ones are long.
-        first = last + 1 - _count_repeated(sentence_spans, last, words, overlap)
-
-
-def _count_repeated(sentence_spans: list[SentenceSpan], last: int, words: int, overlap: int) -> int:
-    """Return how many sentences, counted back from ``last``, the next passage can repeat and still add a new one."""
-    room = words - sentence_spans[last + 1].words
-    count = 0
-    while count < min(overlap, last) and sentence_spans[last - count].words <= room:
-        room -= sentence_spans[last - count].words
-        count += 1
-    return count
-
-
-def _last(sentence_spans: list[SentenceSpan], first: int, words: int) -> int:
-    """Return the number of the last sentence of the passage that starts with sentence ``first``."""
-    last, count = first, sentence_spans[first].words
-    while last + 1 < len(sentence_spans) and count + sentence_spans[last + 1].words <= words:
-        last += 1
-        count += sentence_spans[last].words
-    return last
+        room, repeated = words - sentence_spans[last + 1].words, 0
+        while repeated < min(overlap, last) and sentence_spans[last - repeated].words <= room:
+            room -= sentence_spans[last - repeated].words
+            repeated += 1
+        first = last + 1 - repeated

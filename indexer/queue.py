@@ -114,11 +114,6 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     states: tuple[str, ...] = ()
     absent: bool = False
 
-    @property
-    def conditional(self) -> bool:
-        """Whether making the change twice may have another result than making it once."""
-        return bool(self.states) or self.absent
-
 
 class ChangeOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a change, with the reason if it ``failed``.
@@ -312,13 +307,9 @@ class Queue:
             if durable:
                 self._database.execute("PRAGMA synchronous = FULL")
             try:
-                self._database.execute("BEGIN IMMEDIATE")
-                try:
+                with self._database:
+                    self._database.execute("BEGIN IMMEDIATE")
                     yield
-                except BaseException:
-                    self._database.execute("ROLLBACK")
-                    raise
-                self._database.execute("COMMIT")
             finally:
                 if durable:
                     self._database.execute("PRAGMA synchronous = NORMAL")
@@ -329,20 +320,12 @@ def has_queue(folder: Path) -> bool:
     return (folder / JOBS / FILE).is_file() and not (folder / SHARDS).is_file()
 
 
-def waits(folder: Path) -> bool:
-    """Return whether a change or a bulk waits for the index in ``folder``."""
+def waiting(folder: Path) -> tuple[bool, int]:
+    """Return whether a change waits for the index in ``folder``, and how many bulks wait."""
     if not has_queue(folder):
-        return False
+        return False, 0
     with Queue(folder, to_read=True) as queue:
-        return queue.changes_wait() or bool(queue.bulks())
-
-
-def bulks_waiting(folder: Path) -> int:
-    """Return how many bulks wait for the index in ``folder``."""
-    if not has_queue(folder):
-        return 0
-    with Queue(folder, to_read=True) as queue:
-        return len(queue.bulks())
+        return queue.changes_wait(), len(queue.bulks())
 
 
 def record_command(folder: Path, docids: Iterable[str]) -> None:

@@ -56,14 +56,6 @@ INTERNAL_ERROR = "an internal error occurred; see the server's log"
 _log = logging.getLogger("factseek.writer")
 
 
-class WriterLimits(NamedTuple):
-    """The seconds that a client waits for a change, how many ended jobs are kept, and for how many days."""
-
-    write_seconds: float
-    keep_jobs: int
-    keep_job_days: float
-
-
 class DocumentState(NamedTuple):
     """A published document: the checksum of its content and the id of its state."""
 
@@ -150,11 +142,6 @@ class Bulk:
                 item = item._replace(repeated=True) if same else item._replace(refused=reason)
             self._items.append(item)
 
-    @property
-    def done(self) -> bool:
-        """Whether all documents are handled."""
-        return self.job.handled >= len(self._items)
-
     def next(self, live: StateOfDocument, newer: Container[str] = ()) -> tuple[Job, list[str]]:
         """Return the job as it will be after its next slice, and the lines of the documents to publish for this slice.
 
@@ -190,10 +177,14 @@ class Bulk:
 class Writer:
     """Carries out the changes and the bulks that wait in the queue of one index."""
 
-    def __init__(self, folder: Path, config: Config, limits: WriterLimits) -> None:
+    def __init__(
+        self, folder: Path, config: Config, write_seconds: float, keep_jobs: int, keep_job_days: float
+    ) -> None:
+        """A client waits ``write_seconds`` for a change; at most so many ended jobs are kept, for so many days."""
         self._folder = folder
         self._config = config
-        self._limits = limits
+        self._patience = write_seconds + PATIENCE
+        self._keep_jobs, self._keep_job_days = keep_jobs, keep_job_days
         self._encoders = Encoders(config)
         self._opened: Queue | None = None
         self._bulk: Bulk | None = None
@@ -244,7 +235,7 @@ class Writer:
             return False
         with locked(self._folder), os_errors_reported(self._folder):
             if changes:
-                self._make(self._queue.claim(MOST_CHANGES, self._limits.write_seconds + PATIENCE))
+                self._make(self._queue.claim(MOST_CHANGES, self._patience))
             else:
                 self._advance(waiting[0])
             # A failure to merge small segments does not undo what was published.
@@ -317,7 +308,7 @@ class Writer:
 
         error = self._try(publish_slice)
         self._failures = self._failures + 1 if error else 0
-        if error or bulk.done:
+        if error or bulk.job.handled >= bulk.job.documents:
             self._queue.end(bulk.job, error)
             self._bulk = None
             self._remove_old()
@@ -343,7 +334,7 @@ class Writer:
             self._queue.end(job, error)
 
     def _remove_old(self) -> None:
-        self._queue.remove_old(most=self._limits.keep_jobs, days=self._limits.keep_job_days)
+        self._queue.remove_old(most=self._keep_jobs, days=self._keep_job_days)
 
     def _try(self, call: Callable[[], object]) -> str:
         """Run ``call``; return its error in one line, or ``""`` if there is none.
@@ -367,7 +358,7 @@ class Writer:
 def result_of(claimed: ClaimedChange, there: DocumentState | None) -> Result:
     """Return the result of a change; ``there`` is the document's state, or None if the index does not contain it."""
     change = claimed.change
-    if claimed.again and change.conditional:
+    if claimed.again and (change.states or change.absent):  # the change may have been made already
         return "unsure"
     met = not change.states
     if there is not None:

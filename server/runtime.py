@@ -322,7 +322,7 @@ class Writers:
         started = self._started.get(folder)
         if started is not None and (started[0].poll() is None or monotonic() - started[1] < WRITER_PAUSE):
             return
-        if not queue.waits(folder):
+        if not any(queue.waiting(folder)):
             return
         with suppress(OSError):  # the directory is gone or read-only, so nothing can wait there; or a writer runs
             handle = os.open(folder / queue.JOBS / queue.LOCK, os.O_RDWR | os.O_CREAT, 0o644)

@@ -13,10 +13,10 @@ from pathlib import Path
 import msgspec
 
 from ..indexer.queue import JOBS, LOCK
-from ..indexer.writer import Writer, WriterLimits
+from ..indexer.writer import Writer
 from ..retrieval.config import convert
 from .logs import log_to_stderr
-from .settings import Config, ServerSettings
+from .settings import Config
 
 NICE = 5  # the niceness of this process, which gives searches priority over writing
 
@@ -27,14 +27,10 @@ def main(folder: str, lock: str, lifeline: str) -> int:
     log_to_stderr()
     with suppress(OSError):
         os.nice(NICE)
-    with closing(Writer(Path(folder), config, limits_of(config.server))) as writer:
+    server = config.server
+    with closing(Writer(Path(folder), config, server.write_seconds, server.keep_jobs, server.keep_job_days)) as writer:
         writer.run(_stop(Path(folder) / JOBS / LOCK, int(lock), int(lifeline)))
     return 0
-
-
-def limits_of(settings: ServerSettings) -> WriterLimits:
-    """Return the configured limits for waiting changes and for keeping jobs."""
-    return WriterLimits(settings.write_seconds, settings.keep_jobs, settings.keep_job_days)
 
 
 def _stop(path: Path, lock: int, lifeline: int) -> Callable[[float], bool]:

@@ -10,9 +10,9 @@ import io
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from ...retrieval.records.lines import NOT_UTF16
 from ...retrieval.records.table_shape import (
@@ -48,16 +48,21 @@ def read_lines(path: Path, options: ReadOptions, fallback: str = "") -> Iterator
         is_utf16 = start.startswith(_UTF16)
         beginning = start.decode("utf-16" if is_utf16 else "latin-1", "replace")
         returns = "\r" in beginning and "\n" not in beginning
-        stream: Any = raw
+        readline: Callable[[int], bytes] = raw.readline
         if is_utf16 or returns:
-            stream = _Recoded(raw, "utf-16" if is_utf16 else "utf-8", newline=None if returns else "\n")
+            encoding, errors = ("utf-16", "strict") if is_utf16 else ("utf-8", "surrogateescape")
+            recoded = io.TextIOWrapper(raw, encoding, errors, newline=None if returns else "\n")
+
+            def readline(most: int) -> bytes:
+                return recoded.readline(most).encode("utf-8", "surrogateescape")
+
         number, limit = 0, options.max_line_bytes
         try:
-            while line := stream.readline(limit + 1):
+            while line := readline(limit + 1):
                 number += 1
                 if number == 1:
                     line = line.removeprefix(codecs.BOM_UTF8)
-                text, reason = _text(line, stream, limit, fallback)
+                text, reason = _text(line, readline, limit, fallback)
                 if reason:
                     options.bad_lines.report(f"{path}:{number}", reason)
                 else:
@@ -66,11 +71,11 @@ def read_lines(path: Path, options: ReadOptions, fallback: str = "") -> Iterator
             raise BadFileError(path, NOT_UTF16) from None
 
 
-def _text(line: bytes, stream: BinaryIO, limit: int, fallback: str) -> tuple[str, str]:
+def _text(line: bytes, readline: Callable[[int], bytes], limit: int, fallback: str) -> tuple[str, str]:
     """Return the decoded text of a line and ``""``; or ``""`` and the error of the line."""
     if not line.endswith(b"\n") and len(line) > limit:
         while line and not line.endswith(b"\n"):
-            line = stream.readline(_BLOCK)
+            line = readline(_BLOCK)
         return "", f"is longer than {limit:,} bytes (build.max_line_bytes)"
     line = line.removesuffix(b"\n").removesuffix(b"\r")
     if b"\0" in line:
@@ -82,18 +87,6 @@ def _text(line: bytes, stream: BinaryIO, limit: int, fallback: str) -> tuple[str
             return line.decode(fallback), ""
         column = len(line[: error.start].decode("utf-8")) + 1
         return "", f"is not UTF-8 (column {column}: byte 0x{line[error.start]:02x}): {SAVE_AS_UTF8}"
-
-
-class _Recoded:
-    """Gives the lines of a stream as UTF-8, although it has another encoding or ends lines with carriage returns."""
-
-    def __init__(self, stream: BinaryIO, encoding: str, newline: str | None) -> None:
-        """If ``newline`` is ``None``, each carriage return ends a line too."""
-        errors = "strict" if encoding == "utf-16" else "surrogateescape"
-        self._text = io.TextIOWrapper(stream, encoding, errors, newline)
-
-    def readline(self, most: int) -> bytes:
-        return self._text.readline(most).encode("utf-8", "surrogateescape")
 
 
 def read_objects(path: Path, options: ReadOptions) -> Iterator[tuple[str, dict[str, Any]]]:

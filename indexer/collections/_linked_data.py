@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from functools import cached_property
 from typing import Any
 
 from ._markup import elements
@@ -139,10 +138,42 @@ def microdata(page: str, wanted: str) -> Iterator[Node]:
         tree = html.document_fromstring(_DECLARATION.sub("", page))
     except (etree.LxmlError, ValueError):
         return
-    items = _Items(tree)
+    yield from _items(tree, wanted)
+
+
+def _items(tree: Any, wanted: str) -> Iterator[Node]:
+    named: dict[str, Any] = {}  # the elements by their ids; the first element with an id wins
+    for element in tree.xpath("//*[@id]"):
+        named.setdefault(element.get("id"), element)
+    left = _MOST_STEPS
+
+    def item(element: Any, depth: int = 0) -> Node:
+        """Return an item with the properties below it and in its references, but not those of items nested in it."""
+        nonlocal left
+        node: Node = {"@type": next(iter(sorted(_types(element.get("itemtype", "").split()))), "")}
+        names = element.get("itemref", "").split()[:_MOST_REFERENCES] if depth < _DEEPEST_REFERENCES else []
+        referred = [named[name] for name in names if name in named]
+        waiting, met = [*reversed(referred), *reversed(element)], {element}
+        while waiting and left > 0:
+            left -= 1
+            part = waiting.pop()
+            if not isinstance(part.tag, str) or part in met:
+                continue
+            met.add(part)
+            for name in part.get("itemprop", "").split():
+                if _is_item(part) and depth < _DEEPEST:
+                    value: Any = item(part, depth + 1)
+                else:
+                    value = _text(part)
+                    left -= len(value) // _LETTERS_A_STEP
+                node.setdefault(_VOCABULARY.sub("", name), []).append(value)
+            if not _is_item(part):
+                waiting.extend(reversed(part))
+        return node
+
     for element in tree.iter():
         if _is_item(element) and wanted in _types(element.get("itemtype", "").split()):
-            yield items.item(element)
+            yield item(element)
 
 
 def _objects(value: Any, wanted: str = "", depth: int = 0) -> Iterator[Node]:
@@ -165,44 +196,6 @@ def _types(value: Any) -> set[str]:
 
 def _is_item(element: Any) -> bool:
     return isinstance(element.tag, str) and element.get("itemscope") is not None
-
-
-class _Items:
-    def __init__(self, tree: Any) -> None:
-        self._tree = tree
-        self._left = _MOST_STEPS
-
-    def item(self, element: Any, depth: int = 0) -> Node:
-        """Return an item with the properties below it and in its references, but not those of items nested in it."""
-        node: Node = {"@type": next(iter(sorted(_types(element.get("itemtype", "").split()))), "")}
-        names = element.get("itemref", "").split()[:_MOST_REFERENCES] if depth < _DEEPEST_REFERENCES else []
-        referred = [self._elements_by_id[name] for name in names if name in self._elements_by_id]
-        waiting, met = [*reversed(referred), *reversed(element)], {element}
-        while waiting and self._left > 0:
-            self._left -= 1
-            part = waiting.pop()
-            if not isinstance(part.tag, str) or part in met:
-                continue
-            met.add(part)
-            for name in part.get("itemprop", "").split():
-                if _is_item(part) and depth < _DEEPEST:
-                    value: Any = self.item(part, depth + 1)
-                else:
-                    value = _text(part)
-                    self._left -= len(value) // _LETTERS_A_STEP
-                node.setdefault(_VOCABULARY.sub("", name), []).append(value)
-            if not _is_item(part):
-                waiting.extend(reversed(part))
-        return node
-
-    @cached_property
-    def _elements_by_id(self) -> dict[str, Any]:
-        """The elements by their ids; the first element with an id wins."""
-        named: dict[str, Any] = {}
-        for element in self._tree.iter():
-            if isinstance(element.tag, str) and element.get("id") is not None:
-                named.setdefault(element.get("id"), element)
-        return named
 
 
 def _text(element: Any) -> str:

@@ -316,31 +316,26 @@ def read_rows(path: Path, options: ReadOptions, columns: Columns) -> Iterator[tu
             makes_ids, rows = _read_delimited(path, options, columns)
         case ".jsonl" | ".ndjson":
             rows = _texts(read_objects(path, options), columns, options)
-        case ".parquet":
-            from ._frames import parquet_names, parquet_records
+        case ".parquet" | ".pkl" | ".pickle":
+            from ._frames import parquet_names, parquet_records, read_columns
 
-            header = parquet_names(path)
+            if suffix.lower() == ".parquet":
+                header = parquet_names(path)
+                wanted = {name for names in columns.of(header).values() for name in names}
+                records = parquet_records(path, [name for name in header if name in wanted])
+            else:
+                wanted = {name for names in columns.names.values() for name in names}
+                cells = read_columns(path, read_bytes(path, options), wanted)
+                header = list(cells)
+                records = (dict(zip(cells, row, strict=True)) for row in zip(*cells.values(), strict=True))
             makes_ids = columns.check(str(path), header, options)
-            wanted = {name for names in columns.of(header).values() for name in names}
-            records = parquet_records(path, [name for name in header if name in wanted])
-            rows = _texts(_number_records(path, records), columns, options)
-        case ".pkl" | ".pickle":
-            from ._frames import read_columns
-
-            wanted = {name for names in columns.names.values() for name in names}
-            cells = read_columns(path, read_bytes(path, options), wanted)
-            makes_ids = columns.check(str(path), tuple(cells), options)
-            records = (dict(zip(cells, row, strict=True)) for row in zip(*cells.values(), strict=True))
-            rows = _texts(_number_records(path, records), columns, options)
+            numbered = ((f"{path}:{number}", record) for number, record in enumerate(records, 1))
+            rows = _texts(numbered, columns, options)
         case _:
             refuse_binary(path, shape_of_start(start_of(path)))
             raise SourceError(f"is not a table that factseek reads; give one of {', '.join(SUFFIXES)}", place=path)
     for place, row in rows:
         yield place, {columns.docid: content_id(row), **row} if makes_ids else row
-
-
-def _number_records(path: Path, records: Iterator[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
-    return ((f"{path}:{number}", record) for number, record in enumerate(records, 1))
 
 
 def _texts(

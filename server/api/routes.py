@@ -15,7 +15,7 @@ from flask import Blueprint, Response, g, request
 from flask.globals import request_ctx
 from msgspec import UNSET
 
-from ...indexer.queue import bulks_waiting
+from ...indexer.queue import waiting
 from ...retrieval.domain import Span
 from ...retrieval.search import listings
 from ...retrieval.search.counting import facet_answers, total_answer
@@ -358,8 +358,8 @@ def metrics() -> Response:
     gauge("index_ready", "Whether the index can be searched.", ready)
     for what in ("documents", "passages"):
         gauge(f"index_{what}", "What the index contains.", [(of, getattr(one.index.info, what)) for of, one in indexes])
-    waiting = [(of, bulks_waiting(one.index.info.place)) for of, one in indexes]
-    gauge("jobs_waiting", "Bulks that have not ended.", waiting)
+    bulks = [(of, waiting(one.index.info.place)[1]) for of, one in indexes]
+    gauge("jobs_waiting", "Bulks that have not ended.", bulks)
     manifests = [(f'{of},manifest="{one.manifest_id}"', 1) for of, one in indexes]
     gauge("index_manifest", "The manifest that is served.", manifests)
     replicas = [

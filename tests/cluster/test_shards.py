@@ -13,7 +13,7 @@ from factseek.cluster import layout
 from factseek.cluster.build import build_here, build_shards, repair
 from factseek.indexer import compaction, deletion, snapshot
 from factseek.indexer.build import BuildReport, BuildRequest, Verb
-from factseek.indexer.queue import Queue, bulks_waiting
+from factseek.indexer.queue import Queue, waiting
 from factseek.retrieval.dense.vectors import read_vectors
 from factseek.retrieval.errors import IndexStateError, SourceError
 from factseek.retrieval.lucene.jvm import java_thread
@@ -162,7 +162,7 @@ def test_what_takes_no_shards_says_so(tmp_path: Path) -> None:
         Queue(index)
     (index / "jobs").mkdir()
     (index / "jobs" / "queue.sqlite").touch()  # left from the time before the shards
-    assert bulks_waiting(index) == 0
+    assert waiting(index) == (False, 0)
     assert exported(index) == FIRST
 
 

@@ -36,10 +36,10 @@ def _document(docid: str, text: str) -> Document:
 
 def finish(folder: Path, *, anew: bool) -> None:
     """Work until nothing waits; with ``anew`` each step by a new writer, after the one before was killed."""
-    writer = Writer(folder, Config(), LIMITS)
+    writer = Writer(folder, Config(), *LIMITS)
     while writer.work():
         if anew:
-            writer = Writer(folder, Config(), LIMITS)
+            writer = Writer(folder, Config(), *LIMITS)
 
 
 def test_a_bulk_wins_over_what_was_changed_before_it_was_accepted(folder: Path) -> None:
@@ -62,7 +62,7 @@ STEPS = st.lists(
 def test_the_last_accepted_change_stands(build_once: Path, steps: list[tuple[str, int]]) -> None:
     folder = build_once
     expected: dict[str, str | None] = {}
-    writer = Writer(folder, Config(), LIMITS)
+    writer = Writer(folder, Config(), *LIMITS)
     for number in range(3):
         leave(folder, f"n{number}")
     finish(folder, anew=False)
@@ -84,7 +84,7 @@ def test_the_last_accepted_change_stands(build_once: Path, steps: list[tuple[str
         elif verb == "work":
             writer.work()
         else:
-            writer = Writer(folder, Config(), LIMITS)
+            writer = Writer(folder, Config(), *LIMITS)
     finish(folder, anew=False)
     assert {docid: text_of(folder, docid) for docid in expected} == expected
 

@@ -10,7 +10,7 @@ import pytest
 from factseek.indexer.collections.jsonl import export_document
 from factseek.indexer.lock import POLL_SECONDS
 from factseek.indexer.queue import Change, Job, Mode, Queue
-from factseek.indexer.writer import ATTEMPTS, SLICE, Writer, WriterLimits, put
+from factseek.indexer.writer import ATTEMPTS, SLICE, Writer, put
 from factseek.retrieval.domain import Document
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.store import manifest as manifests
@@ -18,7 +18,7 @@ from factseek.retrieval.store.documents import checksum
 from factseek.settings import Config
 from tests.indexer.conftest import Build, Write
 
-LIMITS = WriterLimits(write_seconds=30.0, keep_jobs=1_000, keep_job_days=7.0)
+LIMITS = (30.0, 1_000, 7.0)
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def folder(build_jsonl: Build, write_jsonl: Write, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def writer(folder: Path) -> Writer:
-    return Writer(folder, Config(), LIMITS)
+    return Writer(folder, Config(), *LIMITS)
 
 
 def rows(count: int, start: int = 0) -> list[dict[str, Any]]:
@@ -98,7 +98,7 @@ def test_another_writer_goes_on_where_one_died(folder: Path, writer: Writer) -> 
     writer.work()
     # It dies after it has published the rest, before it can say so.
     put(folder, [export_document(Document(f"n{SLICE}", f"Note {SLICE}.", language="en"))], Config())
-    another = Writer(folder, Config(), LIMITS)
+    another = Writer(folder, Config(), *LIMITS)
     assert another.work()
     ended = job_of(folder, job)
     assert (ended.state, ended.added, ended.unchanged, ended.handled) == ("done", SLICE, 1, SLICE + 1)
@@ -109,7 +109,7 @@ def test_a_job_at_which_writers_die_is_given_up(folder: Path) -> None:
     job.attempts, job.state = ATTEMPTS, "running"
     with Queue(folder) as queue:
         queue.save(job)
-    Writer(folder, Config(), LIMITS).work()
+    Writer(folder, Config(), *LIMITS).work()
     ended = job_of(folder, job)
     assert (ended.state, ended.error) == (
         "failed",

@@ -32,7 +32,6 @@ from factseek.server.app import create_app
 from factseek.server.auth import digest
 from factseek.server.runtime import IndexReloader
 from factseek.server.settings import ServerSettings
-from factseek.server.writer import limits_of
 from factseek.settings import Config
 from tests.small_models import small_entailment
 
@@ -192,7 +191,8 @@ def writable(folder: Path, *, beside: Mapping[str, str] | None = None, **setting
     stop = threading.Event()
 
     def write() -> None:
-        with java_thread(), closing(Writer(folder.resolve(), config, limits_of(server))) as writer:
+        limits = server.write_seconds, server.keep_jobs, server.keep_job_days
+        with java_thread(), closing(Writer(folder.resolve(), config, *limits)) as writer:
             writer.run(stop.wait)
 
     thread = threading.Thread(target=write)

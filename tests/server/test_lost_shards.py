@@ -11,7 +11,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from factseek.cluster import layout
-from factseek.cluster.actors import RemoteState, Replicas
+from factseek.cluster.actors import RemoteState
 from factseek.cluster.build import build_shards
 from factseek.cluster.coordinator import Gathering, ShardedState
 from factseek.indexer.build import BuildRequest
@@ -35,8 +35,7 @@ def state_without_the_second(folder: Path, config: RetrievalConfig, encoders: In
     ]
     gone = shards.shards[1]
     states[1].close()
-    nobody = Replicas(gone.path, [], gone.manifest, config, 1.0)
-    states[1] = cast(IndexState, RemoteState(nobody, gone.folder(folder), gone.manifest))
+    states[1] = cast(IndexState, RemoteState(gone, gone.folder(folder), [], config, 1.0))
     gather = Gathering(ThreadPoolExecutor(4), require_all=False)
     return ShardedState(folder, shards, states, config, encoders, gather=gather)
 

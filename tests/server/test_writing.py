@@ -15,7 +15,7 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from factseek.indexer.lock import locked
-from factseek.indexer.queue import waits
+from factseek.indexer.queue import waiting
 from factseek.retrieval.search.index import Index
 from factseek.server.app import create_app
 from factseek.settings import Config
@@ -332,4 +332,4 @@ def test_a_server_that_changes_nothing_says_so(live: Path, writes: bool) -> None
         assert problem(client.delete(address(NILE))) == OFF
         assert problem(client.post("/v1/live/documents", json=[{}])) == OFF
         assert problem(client.get("/v1/jobs/1"))[:2] == (404, "unknown-job")
-    assert not waits(live)
+    assert not any(waiting(live))
