@@ -42,11 +42,7 @@ class LabelledClaim(NamedTuple):
 
 def read_gold(paths: Sequence[Path]) -> dict[str, LabelledClaim]:
     path = only(paths, "--gold")
-    return _read(path, Strict(path), _GOLD)
-
-
-def read_submission(path: Path) -> dict[str, LabelledClaim]:
-    return _read(path, Strict(path))
+    return read_submission(path, Strict(path), _GOLD)
 
 
 def read_claims(path: Path, *, labelled: bool) -> list[Claim]:
@@ -81,7 +77,7 @@ def write_verdicts(verdicts: Iterable[tuple[Claim, str, Sequence[tuple[str, int]
 
 def check(path: Path, input_path: Path | None = None) -> CheckReport:
     report = CheckReport(path)
-    verdicts = _read(path, report)
+    verdicts = read_submission(path, report)
     if input_path is not None:
         lines = {qid: verdict.line for qid, verdict in verdicts.items()}
         expected = [query.qid for query in read_queries(input_path)]
@@ -92,7 +88,7 @@ def check(path: Path, input_path: Path | None = None) -> CheckReport:
 def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
     """Return macro-averaged F1 and its parts; a class that is never predicted has precision 0."""
     right = read_gold(gold)
-    verdicts, report = read_or_refuse(only(runs, "--run"), _read)
+    verdicts, report = read_or_refuse(only(runs, "--run"), read_submission)
     check_ids(report, {qid: verdict.line for qid, verdict in verdicts.items()}, right, name="claim", source="the gold")
     report.refuse()
     pairs = [(right[qid].label, verdicts[qid].label) for qid in right]
@@ -113,7 +109,7 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
     return Scores(official=OFFICIAL, unit="claim", values=values | parts, per_query=per_query, notes=notes)
 
 
-def _read(path: Path, faults: Faults, layout: Sequence[str] = _LAYOUT) -> dict[str, LabelledClaim]:
+def read_submission(path: Path, faults: Faults, layout: Sequence[str] = _LAYOUT) -> dict[str, LabelledClaim]:
     verdicts: dict[str, LabelledClaim] = {}
     for line, fields in rows(path, faults, layout, one_run=layout is _LAYOUT):
         topic, tweet, label = fields[:3]

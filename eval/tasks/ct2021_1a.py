@@ -107,10 +107,6 @@ def stream_statements(lines: Iterable[bytes], source: str) -> Iterator[Statement
     return stream(lines, source, take)
 
 
-def read_submission(path: Path) -> list[ScoredTweet]:
-    return _read(path, Strict(path))
-
-
 def write(records: Iterable[tuple[str, str, float]], path: Path, run_id: str) -> None:
     """Write topic (``-`` if unknown), tweet and score in the form that the official checker accepts."""
     column(run_id)
@@ -124,7 +120,7 @@ def write(records: Iterable[tuple[str, str, float]], path: Path, run_id: str) ->
 
 def check(path: Path, input_path: Path | None = None) -> CheckReport:
     report = CheckReport(path)
-    submitted = _read(path, report)
+    submitted = read_submission(path, report)
     if input_path is not None:
         _check_tweets(report, submitted, read_tweets(input_path), str(input_path))
     else:
@@ -138,7 +134,7 @@ def check(path: Path, input_path: Path | None = None) -> CheckReport:
 
 def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
     right = read_gold(gold)
-    submitted, report = read_or_refuse(only(runs, "--run"), _read)
+    submitted, report = read_or_refuse(only(runs, "--run"), read_submission)
     _check_tweets(report, submitted, right.tweets, "the gold")
     report.refuse()
     items = [LabelledScore(row.tweet_id, row.score, right.labels[row.tweet_id]) for row in submitted]
@@ -157,7 +153,7 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
     )
 
 
-def _read(path: Path, faults: Faults) -> list[ScoredTweet]:
+def read_submission(path: Path, faults: Faults) -> list[ScoredTweet]:
     submitted = []
     for line, (topic, tweet_id, score_, _) in rows(path, faults, _LAYOUT, one_run=True):
         if not _TWEET.fullmatch(tweet_id) and not is_header(line, score_):

@@ -76,11 +76,6 @@ def read_gold(paths: Sequence[Path]) -> list[Truth]:
     return [_truth(line, row, faults) for line, row in json_objects(path, faults)]
 
 
-def read_submission(path: Path) -> list[Prediction]:
-    """Return the predictions of JSON lines ``{"id", "predicted_label", "predicted_evidence"}``."""
-    return _read(path, Strict(path))
-
-
 def write_verdicts(verdicts: Iterable[tuple[Claim, str, Sequence[tuple[str, int]]]], path: Path, run_id: str) -> None:
     lines = []
     for claim, label, evidence in verdicts:
@@ -116,7 +111,7 @@ def read_claims(path: Path, *, labelled: bool) -> list[Claim]:
 
 def check(path: Path, input_path: Path | None = None) -> CheckReport:
     report = CheckReport(path)
-    predictions = _read(path, report)
+    predictions = read_submission(path, report)
     if input_path is not None:
         expected = Counter(query.qid for query in read_queries(input_path))
         lines: dict[str, list[int]] = {}
@@ -139,7 +134,7 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
     if options.max_evidence < 0:
         raise QueryError(f"--max-evidence {options.max_evidence}: give a number of sentences, 0 or more")
     right = read_gold(gold)
-    predictions, report = read_or_refuse(only(runs, "--run"), _read)
+    predictions, report = read_or_refuse(only(runs, "--run"), read_submission)
     pairs, notes = _pair_rows(report.path, predictions, right)
     figures = [_figures(prediction, truth, options.max_evidence) for prediction, truth in pairs]
     per_claim: dict[str, dict[str, float]] = {}
@@ -189,7 +184,8 @@ def _pair_rows(
     return list(zip(predictions, right, strict=True)), (f"{reason}: predictions and gold are paired by position{hint}",)
 
 
-def _read(path: Path, faults: Faults) -> list[Prediction]:
+def read_submission(path: Path, faults: Faults) -> list[Prediction]:
+    """Return the predictions of JSON lines ``{"id", "predicted_label", "predicted_evidence"}``."""
     predictions = []
     for line, row in json_objects(path, faults):
         claim = _id(line, row, faults)

@@ -17,7 +17,6 @@ TOY = '''
 """A task whose queries are lines of text, numbered, and whose submission is a run of TREC."""
 
 from ...retrieval.records.qrels import read_qrels
-from ...retrieval.records.runs import read_run
 from ..files.answers import TaskDefaults
 from ..files.report import only
 from ..files.answers import TaskQuery
