@@ -16,7 +16,7 @@ from ...retrieval.records.runs import column, write_text
 from ..files.answers import ScoreOptions, Scores
 from ..files.report import CheckReport, check_ids, only, read_or_refuse
 from ..files.tables import rows
-from ..files.tweets import VERDICTS, claim_key, columns_of, no_labels, read_claim_queries
+from ..files.tweets import VERDICTS, claim_key, columns_of, no_labels
 from ..files.tweets import read_claims as read_tweets
 
 SUMMARY = "CheckThat! 2020 task 4: is a claim TRUE or FALSE (Arabic)"
@@ -29,8 +29,6 @@ LABELS = ("TRUE", "FALSE")
 
 _LAYOUT = ("topicID", "tweetID", "label", "runID")
 _GOLD = _LAYOUT[:3]
-
-read_queries = read_claim_queries
 
 
 class LabelledClaim(NamedTuple):
@@ -80,7 +78,7 @@ def check(path: Path, input_path: Path | None = None) -> CheckReport:
     verdicts = read_submission(path, report)
     if input_path is not None:
         lines = {qid: verdict.line for qid, verdict in verdicts.items()}
-        expected = [query.qid for query in read_queries(input_path)]
+        expected = [claim.qid for claim in read_claims(input_path, labelled=False)]
         check_ids(report, lines, expected, name="claim", source=str(input_path))
     return report
 
