@@ -48,8 +48,8 @@ def check(path, input_path=None):
 
 
 def score(gold, runs, options):
-    table = read_scores(only(runs, "--run")).table
-    return ranking.score(read_gold(gold), table, options.measures or ["RR"], unit="line", official=OFFICIAL)
+    measures = options.measures or ["RR"]
+    return ranking.score_files(gold, runs, read_gold, read_scores, measures, unit="line", official=OFFICIAL)
 '''
 
 
