@@ -57,20 +57,14 @@ class ScoredTweet(NamedTuple):
     score: float
 
 
-class Gold(NamedTuple):
-    """The tweets of an input with the label of each id; if an id is repeated, its last label counts."""
-
-    tweets: list[Tweet]
-    labels: dict[str, int]
-
-
-def read_gold(paths: Sequence[Path]) -> Gold:
+def read_gold(paths: Sequence[Path]) -> tuple[list[Tweet], dict[str, int]]:
+    """Return the tweets of a file, and the label of each id; if an id is repeated, its last label counts."""
     path = only(paths, "--gold")
     tweets = read_tweets(path)
     if all(not tweet.label for tweet in tweets):
         raise SourceError("has no labels: it needs a column check_worthiness or claim_worthiness", place=path)
     faults = Strict(path)
-    return Gold(tweets, {tweet.tweet_id: read_label(tweet.line, tweet.label, faults) for tweet in tweets})
+    return tweets, {tweet.tweet_id: read_label(tweet.line, tweet.label, faults) for tweet in tweets}
 
 
 def read_statements(path: Path, *, labelled: bool) -> list[Statement]:
@@ -133,15 +127,15 @@ def check(path: Path, input_path: Path | None = None) -> CheckReport:
 
 
 def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
-    right = read_gold(gold)
+    tweets, labels = read_gold(gold)
     submitted, report = read_or_refuse(only(runs, "--run"), read_submission)
-    _check_tweets(report, submitted, right.tweets, "the gold")
+    _check_tweets(report, submitted, tweets, "the gold")
     report.refuse()
-    items = [LabelledScore(row.tweet_id, row.score, right.labels[row.tweet_id]) for row in submitted]
-    positives = sum(right.labels.values())
+    items = [LabelledScore(row.tweet_id, row.score, labels[row.tweet_id]) for row in submitted]
+    positives = sum(labels.values())
     values = figures(items, positives)
     tied = ties(items, positives)
-    counts = [number for number in Counter(tweet.tweet_id for tweet in right.tweets).values() if number > 1]
+    counts = [number for number in Counter(tweet.tweet_id for tweet in tweets).values() if number > 1]
     repeats = f"the gold repeats ids ({len(counts)} on {sum(counts)} rows): as in the official scorer"
     return Scores(
         official=OFFICIAL,
