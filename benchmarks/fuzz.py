@@ -118,7 +118,7 @@ def _judge(name: str, path: Path, chance: random.Random) -> None:
     task: Any = tasks.task(name)
     lines = path.read_bytes().splitlines(keepends=True)
     readers: dict[str, tuple[Any, ...]] = {
-        **dict.fromkeys(("read_queries", "read_submission", "check", "read_claims", "read_statements"), (path,)),
+        **dict.fromkeys(("read_queries", "read_scores", "check", "read_claims", "read_statements"), (path,)),
         "read_gold": ([path],),
         "stream_statements": (lines, str(path)),
     }

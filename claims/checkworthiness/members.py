@@ -204,7 +204,7 @@ class _Signs(Member):
 
     @classmethod
     def restore(cls, member: State, model: State, config: Config) -> MemberReader:
-        return MemberReader(cls(), models.Forest(restore_trees(model, len(NAMES))))
+        return MemberReader(cls(), models.Forest(*restore_trees(model, len(NAMES))))
 
     def features(self, statements: Sequence[Statement]) -> Floats:
         return surface_features(statements)

@@ -71,18 +71,6 @@ def matrix(
     return np.array(rows, dtype=np.float64).reshape(-1, len(NAMES))
 
 
-def compute_coverage(claim: str, evidence: ClaimEvidence, analyzer: Analyzer) -> float:
-    """Return the share of a claim's distinct terms that occur in at least one sentence of its evidence."""
-    there = [term for sentence in evidence.sentences for term in terms(sentence.text, analyzer)]
-    return coverage(terms(claim, analyzer), there)
-
-
-def numbers_missing(claim: str, evidence: ClaimEvidence) -> list[Quantity]:
-    """Return the quantities of a claim that no sentence of its evidence repeats."""
-    there = [number for sentence in evidence.sentences for number in quantities(sentence.text)]
-    return find_unstated(quantities(claim), there)
-
-
 def _row(claim: Reading, evidence: ClaimEvidence, analyzer: Analyzer, lists: Lexicon) -> list[float]:
     read = [_read(sentence.text, analyzer, lists) for sentence in evidence.sentences]
     lacking = find_unstated(claim.quantities, [number for text in read for number in text.quantities])
@@ -108,7 +96,7 @@ def _row(claim: Reading, evidence: ClaimEvidence, analyzer: Analyzer, lists: Lex
 
 def _pair(claim: Reading, sentence: EvidenceSentence, text: Reading, lacking: Sequence[Quantity]) -> list[float]:
     likely = max(sentence.similarity, 0.0)
-    numbers = agreement(claim.quantities, text.quantities, lacking)
+    stated, repeated, contradicted = agreement(claim.quantities, text.quantities, lacking)
     negated, claimed = text.polarity.negations > 0, claim.polarity.negations > 0
     same_way = claim.polarity.direction * text.polarity.direction
     wanted = frozenset(claim.terms)
@@ -119,8 +107,8 @@ def _pair(claim: Reading, sentence: EvidenceSentence, text: Reading, lacking: Se
         coverage(pairwise(claim.terms), pairwise(text.terms)),
         math.log1p(len(wanted.difference(text.terms))),
         math.log1p(len(text.terms)),
-        numbers.repeated / numbers.stated if numbers.stated else 0.0,
-        float(numbers.contradicted > 0),
+        repeated / stated if stated else 0.0,
+        float(contradicted > 0),
         float(negated),
         float(negated != claimed),
         float(negated and claimed),

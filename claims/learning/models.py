@@ -95,21 +95,14 @@ def restore_kernel(state: State, width: int | None) -> KernelModel:
     return KernelModel(tensors, number(state, "gamma", lambda value: value > 0), number(state, "bias"))
 
 
-class Forest:
+class Forest(Trees):
     """Scores a row by the mean probability of many trees, as log-odds; the value of a leaf is its probability."""
-
-    def __init__(self, grown: Trees) -> None:
-        self._trees = grown
 
     def score(self, features: Any) -> Floats:
         """Return the log-odds of each row."""
         # scikit-learn grows and evaluates its trees in float32.
-        mean = np.clip(self._trees.leaves(np.asarray(features, dtype=np.float32)).mean(axis=1), _SURE, 1 - _SURE)
+        mean = np.clip(self.leaves(np.asarray(features, dtype=np.float32)).mean(axis=1), _SURE, 1 - _SURE)
         return np.asarray(np.log(mean / (1 - mean)))
-
-    def state(self) -> State:
-        """Return the arrays of the trees."""
-        return self._trees.state()
 
 
 def grow_forest(features: Floats, labels: Labels, weights: Floats, *, trees: int, leaf: int, seed: int) -> Forest:
@@ -122,14 +115,13 @@ def grow_forest(features: Floats, labels: Labels, weights: Floats, *, trees: int
     both = (np.stack([part.children_left, part.children_right], axis=1) for part in parts)
     children = [of_tree + start for of_tree, start in zip(both, starts, strict=True)]
     counts = np.concatenate([part.value[:, 0, :] for part in parts])
-    grown = Trees(
+    return Forest(
         features=np.maximum(np.concatenate([part.feature for part in parts]), -1).astype(np.int16),
         thresholds=np.concatenate([part.threshold for part in parts]),
         children=np.concatenate(children).astype(np.int32),
         values=counts[:, 1] / counts.sum(axis=1),
         roots=starts.astype(np.int32),
     )
-    return Forest(grown)
 
 
 class Logistic:

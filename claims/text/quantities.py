@@ -50,26 +50,18 @@ def quantities(text: str) -> list[Quantity]:
     return found
 
 
-class Agreement(NamedTuple):
-    """How many quantities a claim has, how many of them evidence repeats, and how many it contradicts."""
-
-    stated: int
-    repeated: int
-    contradicted: int
-
-
 def agreement(
     claim: Sequence[Quantity], evidence: Sequence[Quantity], lacking: Sequence[Quantity] | None = None
-) -> Agreement:
-    """Return how a claim's quantities agree with those of evidence; another value of the same unit is a contradiction.
+) -> tuple[int, int, int]:
+    """Return how many quantities a claim has, how many of them evidence repeats, and how many it contradicts.
 
-    If ``evidence`` is a single sentence of several, ``lacking`` are the claim's quantities that none of them repeats;
-    only these can be contradicted.
+    Another value of the same unit is a contradiction. If ``evidence`` is a single sentence of several, ``lacking`` are
+    the claim's quantities that none of them repeats; only these can be contradicted.
     """
     missing = find_unstated(claim, evidence)
     units = {written.unit for written in evidence} - {""}
     contradicted = sum(stated.unit in units for stated in (missing if lacking is None else lacking))
-    return Agreement(len(claim), len(claim) - len(missing), contradicted)
+    return len(claim), len(claim) - len(missing), contradicted
 
 
 def find_unstated(claim: Sequence[Quantity], evidence: Sequence[Quantity]) -> list[Quantity]:

@@ -31,7 +31,7 @@ from ...retrieval.terminal import (
     require_text,
     say,
 )  # fmt: skip
-from ..evidence.features import EntailmentExtractor, open_contrast
+from ..evidence.features import NO_EXTRACTORS, EntailmentExtractor, FeatureExtractors, open_contrast
 from ..evidence.sentences import Finder
 from ..formats import add_learning, check_model
 from ..settings import Config
@@ -120,15 +120,15 @@ def _load_or_train(args: argparse.Namespace, formats: VerdictTasks, finder: Find
     sources = [(path, format_.read_claims(path, labelled=True)) for path in args.train]
     lesson = training.Lesson(args.task, format_.LABELS, sources)
     name = args.model or "evidence"
-    contrast = entailment = None
+    extractors = NO_EXTRACTORS
     if kind(name).READS_EVIDENCE:  # a baseline reads no evidence and needs neither
         settings = config.verdict.entailment
         of_model = msgspec.structs.replace(settings, model=args.entailment) if args.entailment else settings
-        contrast = open_contrast(config, finder.index.info.language)
+        extractors = FeatureExtractors(open_contrast(config, finder.index.info.language))
         if of_model.model:
             opened = open_entailment(of_model)
-            entailment = EntailmentExtractor(opened, opened.info)
-    learned = training.train(name, lesson, finder, config.verdict, bar, contrast=contrast, entailment=entailment)
+            extractors = extractors._replace(entailment=EntailmentExtractor(opened, opened.info))
+    learned = training.train(name, lesson, finder, config.verdict, bar, extractors=extractors)
     figures = learned.manifest.figures
     each = [name for name in (*names(), training.WITHOUT_ENTAILMENT) if name in figures]
     measured = ", ".join(f"{name} {figures[name]['macro_f1']:.3f}" for name in each)

@@ -20,15 +20,7 @@ from ...retrieval.files import sha256, storable
 from ...retrieval.progress import Progress
 from ...retrieval.records.claim_review import groups
 from ...retrieval.records.model_file import restored_from
-from ..evidence.features import (
-    CONTRASTED,
-    ENTAILED,
-    NAMES,
-    ContrastExtractor,
-    EntailmentExtractor,
-    FeatureExtractors,
-    reopen,
-)  # fmt: skip
+from ..evidence.features import CONTRASTED, ENTAILED, NAMES, NO_EXTRACTORS, FeatureExtractors, reopen
 from ..evidence.sentences import Finder
 from ..learning.figures import figures, risk_curve
 from ..learning.models import load_for
@@ -68,8 +60,7 @@ def train(
     settings: VerdictSettings,
     progress: Progress,
     *,
-    contrast: ContrastExtractor | None = None,
-    entailment: EntailmentExtractor | None = None,
+    extractors: FeatureExtractors = NO_EXTRACTORS,
 ) -> TrainedVerdicts:
     """Train the model ``name`` on evidence that is retrieved for the claims, as in its later use.
 
@@ -84,7 +75,7 @@ def train(
     labels = tuple(label for label in lesson.labels if label in counts)
     refuse_long(claims, finder)
     classes = np.array([labels.index(claim.label) for claim in claims], dtype=np.int64)
-    extractors = FeatureExtractors(contrast, entailment)
+    contrast, entailment = extractors
     parts = []
     with closing(progress("finding evidence", "claim", len(claims))) as bar:
         for start in range(0, len(claims), AT_ONCE):

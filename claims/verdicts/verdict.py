@@ -14,13 +14,14 @@ from ...retrieval.errors import QueryError
 from ...retrieval.files import storable
 from ...retrieval.progress import Bar
 from ...retrieval.store.manifest import EncoderInfo
-from ..evidence.features import NO_EXTRACTORS, FeatureExtractors, compute_coverage, matrix, numbers_missing
+from ..evidence.features import NO_EXTRACTORS, FeatureExtractors, matrix
 from ..evidence.sentences import ClaimEvidence, Finder, stance_of
 from ..learning.figures import RiskPoint, needed_confidence
 from ..learning.models import ModelManifest
 from ..settings import VerdictSettings
 from ..text.polarity import lexicon
-from ..text.words import terms
+from ..text.quantities import find_unstated, quantities
+from ..text.words import coverage, terms
 from . import models
 from .models import Cases, VerdictModel
 
@@ -153,14 +154,16 @@ class Verifier:
     def _lack_of_evidence(self, claim: Claim, evidence: ClaimEvidence, label: str) -> str:
         if not evidence.sentences:
             return "no evidence was found"
-        supports = stance_of(label) == "for"
-        if self._settings.need_numbers and supports and (missing := numbers_missing(claim.text, evidence)):
-            return f"the evidence does not state {missing[0].value:.12g}, which is a number in the claim"
-        analyzer = self._finder.index.terms
-        share = compute_coverage(claim.text, evidence, analyzer)
+        texts, analyzer = [sentence.text for sentence in evidence.sentences], self._finder.index.terms
+        if self._settings.need_numbers and stance_of(label) == "for":
+            there = [number for text in texts for number in quantities(text)]
+            if missing := find_unstated(quantities(claim.text), there):
+                return f"the evidence does not state {missing[0].value:.12g}, which is a number in the claim"
+        wanted = frozenset(terms(claim.text, analyzer))
+        share = coverage(wanted, [term for text in texts for term in terms(text, analyzer)])
         if share >= self._settings.min_coverage:
             return ""
-        words = len(set(terms(claim.text, analyzer)))
+        words = len(wanted)
         return f"the evidence contains {round(share * words)} of the {words} words of the claim, excluding stop words"
 
 

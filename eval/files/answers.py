@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...retrieval.domain import Hit, ScoredDocids
+from ...retrieval.domain import ScoredDocids
 from ...retrieval.errors import QueryError
 from ...retrieval.records.lines import quote_value
 from ...retrieval.records.runs import ScoreTable, encodable
@@ -105,14 +105,6 @@ def prediction_line(qid: str, docids: Sequence[str]) -> str:
     if set(qid) & set("'\""):
         raise QueryError(f"{quote_value(qid)} contains a quote: it cannot be submitted")
     return f"{qid}\t[{', '.join(map(repr, docids))}]\n"
-
-
-def slots(docids: Sequence[str]) -> list[Hit]:
-    """Return a hit for each docid, in order. A repeated docid gets an id that no document has, to keep its place."""
-    return [
-        Hit(f"{docid} (slot {rank})" if docid in docids[: rank - 1] else docid, float(-rank))
-        for rank, docid in enumerate(docids, 1)
-    ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

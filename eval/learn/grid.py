@@ -57,14 +57,13 @@ COLUMNS = ("retriever", "fusion", "rrf_k", "weights", "depth", "k1", "b", "title
 def parameters(base: Setting) -> Sequence[Setting]:
     """Return settings of BM25 alone that vary k1 and b; the values of ``base`` come first."""
     alone = base._replace(retriever=_find_retriever(lambda kind: kind.WEIGHS_WORDS))
-    return _distinct([alone, *(alone._replace(bm25=replace(base.bm25, k1=k1, b=b)) for k1 in K1 for b in B)])
+    return [alone, *(alone._replace(bm25=replace(base.bm25, k1=k1, b=b)) for k1 in K1 for b in B)]
 
 
 def title_weights(base: Setting) -> Sequence[Setting]:
     """Return settings that vary the weight of a match in the title, ``base`` first."""
     text = base.bm25.text_weight or 1.0
-    varied = (base._replace(bm25=replace(base.bm25, title_weight=weight * text)) for weight in TITLE_WEIGHTS)
-    return _distinct([base, *varied])
+    return [base, *(base._replace(bm25=replace(base.bm25, title_weight=weight * text)) for weight in TITLE_WEIGHTS)]
 
 
 def fusions(base: Setting, alone: Sequence[str]) -> Sequence[Setting]:
@@ -78,19 +77,19 @@ def fusions(base: Setting, alone: Sequence[str]) -> Sequence[Setting]:
     ]
     fusing = base._replace(retriever=_find_retriever(lambda kind: kind.FUSES))
     unfused = [base._replace(retriever=name) for name in alone]
-    return _distinct([base, *unfused, *(fusing._replace(fusion=fusion) for fusion in weighted)])
+    return list(dict.fromkeys([base, *unfused, *(fusing._replace(fusion=fusion) for fusion in weighted)]))
 
 
 def depths(base: Setting) -> Sequence[Setting]:
     """Return settings that vary how many hits of each ranking are fused, ``base`` first."""
-    return _distinct([base, *(base._replace(fusion=replace(base.fusion, depth=depth)) for depth in DEPTHS)])
+    return [base, *(base._replace(fusion=replace(base.fusion, depth=depth)) for depth in DEPTHS)]
 
 
 def stages(base: Setting, ranking: Sequence[str]) -> Sequence[Setting]:
     """Return settings that vary which of the stages in ``ranking`` re-rank, and their order, ``base`` first."""
     kept = tuple(stage for stage in base.stages if stage.partition("=")[0] not in ranking)
     orders = (order for count in range(len(ranking) + 1) for order in permutations(ranking, count))
-    return _distinct([base, *(base._replace(stages=(*order, *kept)) for order in orders)])
+    return [base, *(base._replace(stages=(*order, *kept)) for order in orders)]
 
 
 def _find_retriever(chosen: Callable[[RetrieverKind], bool]) -> str:
@@ -102,7 +101,3 @@ def _weights(names: Sequence[str]) -> list[dict[str, float]]:
     least = max(1, 6 // len(names))
     shares = [parts for parts in product(range(least, 11), repeat=len(names)) if sum(parts) == 10]
     return [dict(zip(names, (part / 10 for part in reversed(parts)), strict=True)) for parts in shares]
-
-
-def _distinct(settings: Sequence[Setting]) -> list[Setting]:
-    return list(dict.fromkeys(settings))

@@ -19,7 +19,7 @@ from ...retrieval import retrievers
 from ...retrieval import stages as stage_kinds
 from ...retrieval.caching import cache_method
 from ...retrieval.config import BM25Settings, Config, FusionSettings, to_mapping
-from ...retrieval.domain import Hit, Qrels
+from ...retrieval.domain import Hit
 from ...retrieval.errors import QueryError
 from ...retrieval.progress import Bar, Progress, silent
 from ...retrieval.records.runs import ScoreTable
@@ -28,7 +28,7 @@ from ...retrieval.search.index import Index
 from ...retrieval.search.options import Search
 from ...retrieval.search.order import scores_below
 from ...retrieval.search.score_normalizers import scorer_of
-from ..run.batch import Judged, SearchQuery, depth_of, search_all
+from ..run.batch import Judged, depth_of, search_all
 from ..scoring.measures import values_of
 from ..scoring.statistics import Interval, PairedTest, Values, compare_pairs, intervals
 from ..scoring.tables import figure, span, table
@@ -150,8 +150,7 @@ def tune(
         raise QueryError(f"--folds {folds}: give a number from 2 to {queries:,}, the number of judged queries")
     config = index.settings
     default = Setting(index.resolve().retriever, config.bm25, config.search.fusion, config.search.stages)
-    search = judged.search._replace(k=depth_of([measure]))
-    evaluator = SettingEvaluator(index, judged.queries, judged.qrels, measure, search)
+    evaluator = SettingEvaluator(index, judged, measure)
     with closing(progress("tuning", "setting", None)) as bar:
         choose = _chooser(evaluator, default, index, bar)
         parts = folds_of(queries, folds, seed)
@@ -166,7 +165,7 @@ def tune(
     default_mean, cross_validated = intervals(np.stack([plain, held_out], axis=1), seed)
     tried = [(each, float(values.mean())) for each, values in evaluator.tried.items()]
     return Tuning(
-        measure=evaluator.measure,
+        measure=measure,
         queries=queries,
         seed=seed,
         default=default,
@@ -226,47 +225,38 @@ class SettingEvaluator:
     Settings with stages are searched in full.
     """
 
-    def __init__(
-        self, index: Index, queries: Sequence[SearchQuery], qrels: Qrels, measure: str, search: Search
-    ) -> None:
-        """Take the queries, in the order of ``qrels``; ``search.k`` is the number of hits that the measure uses."""
-        self.k = search.k or 1000
-        self.measure = measure
-        self._values: dict[Setting, Values] = {}
-        self._index, self._queries, self._qrels = index, queries, qrels
-        self._search = search._replace(group=True, stages=())
+    def __init__(self, index: Index, judged: Judged, measure: str) -> None:
+        # The settings tried so far with their values, in the order in which they were tried.
+        self.tried: dict[Setting, Values] = {}
+        self._index, self._judged, self._measure, self._k = index, judged, measure, depth_of([measure])
+        self._search = judged.search._replace(k=self._k, group=True, stages=())
         resolved = index.resolve(self._search)
-        self._texts = [(query.qid, resolved.text(query.text)) for query in queries]
+        self._texts = [(query.qid, resolved.text(query.text)) for query in judged.queries]
         # The ranking of many queries is large, so only the latest ones are kept.
         self._ranking = cache_method(4, self._rank)
         self._pool = cache_method(2, self._make_pool)
 
-    @property
-    def tried(self) -> Mapping[Setting, Values]:
-        """The settings tried so far with their values, in the order in which they were tried."""
-        return self._values
-
     def values(self, setting: Setting) -> Values:
         """Return the measure's value for each query, in the order of the judgements."""
-        if setting not in self._values:
-            self._values[setting] = values_of(self._qrels, self._run(setting), self.measure)
-        return self._values[setting]
+        if setting not in self.tried:
+            self.tried[setting] = values_of(self._judged.qrels, self._run(setting), self._measure)
+        return self.tried[setting]
 
     def _run(self, setting: Setting) -> ScoreTable:
-        fusion, deep = setting.fusion, max(self.k, setting.fusion.depth, DEPTHS[-1])
+        fusion, deep = setting.fusion, max(self._k, setting.fusion.depth, DEPTHS[-1])
         if setting.fuses and not setting.stages:
             names, fusing = tuple(sorted(fusion.weights)), retrievers.fusing(setting.retriever)
             language = self._index.info.language
             chosen = {qid: fusing.fusion_of(text, fusion, language) for qid, text in self._texts if fusing}
-            return self._pool(names, setting.bm25, fusion.depth, deep).fused_by_query(chosen, self.k)
+            return self._pool(names, setting.bm25, fusion.depth, deep).fused_by_query(chosen, self._k)
         if setting.stages:
-            hits = self._rank(**setting._asdict(), k=self.k)
+            hits = self._rank(**setting._asdict(), k=self._k)
         elif retrievers.kind(setting.retriever).WEIGHS_WORDS:
             # Each k1 and b occurs once, so the ranking is not kept.
-            hits = self._rank(setting.retriever, setting.bm25, self.k)
+            hits = self._rank(setting.retriever, setting.bm25, self._k)
         else:
             hits = self._ranking(setting.retriever, None, deep)
-        return {qid: {hit.docid: hit.score for hit in ranked[: self.k]} for qid, ranked in hits.items()}
+        return {qid: {hit.docid: hit.score for hit in ranked[: self._k]} for qid, ranked in hits.items()}
 
     def _make_pool(self, names: tuple[str, ...], bm25: BM25Settings, depth: int, k: int) -> FusedEvaluator:
         weighed = {name: bm25 if retrievers.kind(name).WEIGHS_WORDS else None for name in names}
@@ -274,7 +264,9 @@ class SettingEvaluator:
 
     def _rank(self, retriever: str, bm25: BM25Settings | None, k: int, **others: Any) -> Hits:
         search = self._search._replace(retriever=retriever, bm25=bm25, k=k, **others)
-        return {done.qid: done.ranking for chunk in search_all(self._index, self._queries, search) for done in chunk}
+        return {
+            done.qid: done.ranking for chunk in search_all(self._index, self._judged.queries, search) for done in chunk
+        }
 
 
 def as_text(tuning: Tuning) -> str:

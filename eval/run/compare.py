@@ -141,7 +141,7 @@ def compare(
     decided = []
     for name, run in runs.items():  # the first of a run's measures that ties can change
         for measure, bound in islice(ranking.tie_bounds(qrels, run, figures[name]).items(), 1):
-            noted = ranking.tie_note(measure, figures[name].means()[measure], bound, ranking.RULE, "query")
+            noted = ranking.tie_note(measure, figures[name].means()[measure], bound, "query")
             decided += [f"{name}: {note}" for note in noted]
     by_chance = holm([test.p_randomisation for _, _, _, test in tests])
     by_t = holm([test.p_t for _, _, _, test in tests])

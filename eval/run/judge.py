@@ -13,6 +13,7 @@ from typing import Any
 
 from ...retrieval.errors import CheckFailed, FactseekError, QueryError, SourceError
 from ...retrieval.files import files_in, writable
+from ...retrieval.records.lines import Strict
 from ...retrieval.records.runs import write_text
 from ...retrieval.terminal import BAD_FILE, DONE, Subparsers, add_json, say, write
 from ..files.answers import ScoreOptions, Scores
@@ -195,30 +196,32 @@ def hinting(chosen: Task, gold: Sequence[Path], runs: Iterable[Sequence[Path]], 
 
 def _are_swapped(chosen: Task, gold: Sequence[Path], runs: Sequence[Path]) -> bool:
     files = all(path.is_file() for path in (*gold, *runs))  # opening a pipe again may wait forever
-    return files and _reads(chosen.read_gold, runs) and all(_reads(chosen.read_submission, path) for path in gold)
+    submitted = (_reads(chosen.read_submission, path, Strict(path)) for path in gold)
+    return files and _reads(chosen.read_gold, runs) and all(submitted)
 
 
 def _other_task(chosen: Task, gold: Sequence[Path], runs: Sequence[Path]) -> str:
     """Return a hint that names another task which can read the first file that ``chosen`` cannot, or ``""``."""
 
-    def reads(read: Callable[[Any], object], path: Path, given: Any) -> bool:
+    def reads(read: Callable[..., object], path: Path, *given: object) -> bool:
         """Return whether a file can be read without an error; true, without trying, for a pipe or a large file."""
-        return not path.is_file() or path.stat().st_size > _LARGEST or _reads(read, given)
+        return not path.is_file() or path.stat().st_size > _LARGEST or _reads(read, *given)
 
-    unread = (path for path in gold if not reads(chosen.read_gold, path, [path]))
-    path = next(unread, None) or next((path for path in runs if not reads(chosen.read_submission, path, path)), None)
+    bad_gold = (path for path in gold if not reads(chosen.read_gold, path, [path]))
+    bad_runs = (path for path in runs if not reads(chosen.read_submission, path, path, Strict(path)))
+    path = next(chain(bad_gold, bad_runs), None)
     if path is None:
         return ""
     others = [(name, task(name)) for name in names() if task(name) is not chosen]
-    as_run = (f"a submission of {name}" for name, other in others if _reads(other.read_submission, path))
+    as_run = (f"a submission of {name}" for name, other in others if _reads(other.read_submission, path, Strict(path)))
     as_gold = (f"the gold of {name}" for name, other in others if _reads(other.read_gold, [path]))
     kind = next(chain(as_run, as_gold), "")
     return f"{path.name} looks like {kind}" if kind else ""
 
 
-def _reads(read: Callable[[Any], object], given: object) -> bool:
+def _reads(read: Callable[..., object], *given: object) -> bool:
     try:
-        read(given)
+        read(*given)
     except FactseekError:
         return False
     return True

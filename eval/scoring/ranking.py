@@ -22,7 +22,6 @@ from ..files.report import near_miss, only
 from .measures import Figures, evaluate, follows_relevance
 
 Table = Mapping[str, Mapping[str, float]]  # the score of each document of each query
-RULE = "trec_eval's order (docid descending)"
 _SLACK = 1e-12  # smaller differences of a mean are rounding errors
 _AT_ONCE = 200  # the number of rankings evaluated together; it bounds the memory that long rankings take
 
@@ -40,7 +39,8 @@ def score_files(
 ) -> Scores:
     """Score the run in a file; with ``ignore_identical_ids``, leave out a document that has the same id as its query.
 
-    Raises CheckFailed if the run has errors, or no query in common with the judgements.
+    A judged query without results counts 0. Raises CheckFailed if the run has errors, or no query in common with the
+    judgements.
     """
     path = only(runs, "--run")
     notes: list[str] = []
@@ -51,7 +51,20 @@ def score_files(
         own = [qid for qid, docs in table.items() if qid in docs]
         table = table | {qid: {docid: score for docid, score in table[qid].items() if docid != qid} for qid in own}
     notes += identical_notes(unit, own_first(table, qrels))
-    return score(qrels, table, measures, unit=unit, official=official, notes=notes)
+    figures = evaluate(qrels, table, measures)
+    values, bounds = figures.means(), tie_bounds(qrels, table, figures)
+    if empty := sum(not table.get(qid) for qid in qrels):
+        effect = "has no results and counts 0" if empty == 1 else "have no results and count 0"
+        notes.append(f"{empty:,} of {format_count(len(qrels), f'judged {unit}')} {effect}")
+    first = figures.names[0]
+    return Scores(
+        official=official,
+        unit=unit,
+        values=values,
+        per_query=figures.per_query(),
+        ties={name: (bound.low, bound.high) for name, bound in bounds.items()},
+        notes=(*notes, *tie_note(first, values[first], bounds.get(first), unit)),
+    )
 
 
 def own_first(table: Table, qrels: Qrels) -> list[str]:
@@ -67,34 +80,6 @@ def identical_notes(unit: str, qids: Sequence[str]) -> tuple[str, ...]:
     count = f"{format_count(len(qids), unit)} find{'s' if len(qids) == 1 else ''}"
     found = f"{count} the document of the same id first, such as {quote_value(qids[0])}"
     return (f"{found}; use --ignore-identical-ids to leave it out, as BEIR does",)
-
-
-def score(
-    qrels: Qrels,
-    run: Table,
-    measures: Sequence[str],
-    *,
-    unit: str,
-    official: str = "",
-    notes: Sequence[str] = (),
-) -> Scores:
-    """Score a run; a judged query without results counts 0. The default of ``official`` is the first measure."""
-    figures = evaluate(qrels, run, measures)
-    values = figures.means()
-    first = figures.names[0]
-    empty = sum(not run.get(qid) for qid in qrels)
-    effect = "has no results and counts 0" if empty == 1 else "have no results and count 0"
-    silent = (f"{empty:,} of {format_count(len(qrels), f'judged {unit}')} {effect}",) if empty else ()
-    bounds = tie_bounds(qrels, run, figures)
-    decided = tie_note(first, values[first], bounds.get(first), RULE, unit)
-    return Scores(
-        official=official or first,
-        unit=unit,
-        values=values,
-        per_query=figures.per_query(),
-        ties={name: (bound.low, bound.high) for name, bound in bounds.items()},
-        notes=(*notes, *silent, *decided),
-    )
 
 
 def compare_queries(path: Path, qrels: Qrels, run: Table, unit: str) -> tuple[str, ...]:
@@ -175,14 +160,14 @@ def tie_bounds(qrels: Qrels, run: Table, figures: Figures) -> dict[str, Bounds]:
     return {name: bound for name, bound in all_bounds.items() if bound.high - bound.low > _SLACK}
 
 
-def tie_note(measure: str, value: float, bound: Bounds | None, rule: str, unit: str) -> tuple[str, ...]:
+def tie_note(measure: str, value: float, bound: Bounds | None, unit: str) -> tuple[str, ...]:
     """Return a note on the values that a figure can take because of ties; no note if ``bound`` is ``None``."""
     if bound is None:
         return ()
     queries = format_count(bound.queries, unit)
     digits = 4 if bound.high - bound.low >= 5e-5 else 8
     return (
-        f"ties decide: {measure} is {value:.{digits}f} with equal scores in {rule}, "
+        f"ties decide: {measure} is {value:.{digits}f} with equal scores in trec_eval's order (docid descending), "
         f"between {bound.low:.{digits}f} and {bound.high:.{digits}f} in other orders ({queries} with such ties)",
     )
 

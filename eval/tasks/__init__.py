@@ -15,6 +15,7 @@ from ...retrieval.domain import Claim, Qrels, Statement
 from ...retrieval.errors import QueryError
 from ...retrieval.files import sha256
 from ...retrieval.plugins import Plugins
+from ...retrieval.records.lines import Faults
 from ..files.answers import Answer, Note, RunScores, ScoreOptions, Scores, TaskDefaults, TaskQuery, ignore
 from ..files.report import CheckReport
 
@@ -37,8 +38,8 @@ class Task(Protocol):
     def read_gold(self, paths: Sequence[Path]) -> Any:
         """Return the judgements of one or more files, in the form that the task's ``score`` uses."""
 
-    def read_submission(self, path: Path) -> Any:
-        """Return a submission of any system. Raises SourceError at its first error."""
+    def read_submission(self, path: Path, faults: Faults) -> Any:
+        """Return a submission of any system, and report its errors and warnings to ``faults``."""
 
     def check(self, path: Path, input_path: Path | None = None) -> CheckReport:
         """Report every fault of a submission; if the input is given, also missing and unknown ids."""

@@ -15,11 +15,12 @@ import msgspec
 
 from ...retrieval.config import Settings, explain
 from ...retrieval.config_file import read_yaml
-from ...retrieval.domain import Qrels, Run
+from ...retrieval.domain import Qrels
 from ...retrieval.errors import ConfigError, QueryError, UserError
 from ...retrieval.languages import language_code
 from ...retrieval.records.lines import Faults, Strict, quote_value
 from ...retrieval.records.qrels import GRADES, LARGEST_GRADE
+from ...retrieval.records.runs import ScoreTable
 from ...retrieval.records.table_shape import shape_of
 from ...retrieval.terminal import format_count, plural
 from ...retrieval.text import ProfileName
@@ -34,7 +35,6 @@ from ..files.answers import (
     docids_in,
     ignore,
     prediction_line,
-    slots,
 )  # fmt: skip
 from ..files.report import CheckReport, check_ids, only, read_or_refuse
 from ..files.tables import rows_of
@@ -162,12 +162,8 @@ class DescribedTask:
                 faults.error(line, f"{quote_value(row[names.docid])} of {quote_value(row[names.id])} has two grades")
         return qrels
 
-    def read_submission(self, path: Path) -> Run:
-        """Return a submission as a run; its scores express only the order. A repeated docid keeps its place."""
-        return {qid: slots(row.docids) for qid, row in self._read(path, Strict(path)).items()}
-
     def read_scores(self, path: Path) -> RunScores:
-        return RunScores(_slot_scores(read_or_refuse(path, self._read)[0]))
+        return RunScores(_slot_scores(read_or_refuse(path, self.read_submission)[0]))
 
     def lines(self, answers: Sequence[Answer], run_id: str) -> list[str]:
         return [prediction_line(qid, documents.docids[: self._description.submission.k]) for qid, documents in answers]
@@ -175,7 +171,7 @@ class DescribedTask:
     def check(self, path: Path, input_path: Path | None = None) -> CheckReport:
         """Report every problem in a submission: a missing query is a warning, and an unknown query is an error."""
         report = CheckReport(path)
-        predictions = self._read(path, report)
+        predictions = self.read_submission(path, report)
         if input_path is not None:
             expected = [query.qid for query in self.read_queries(input_path)]
             self._check_queries(report, predictions, expected, str(input_path))
@@ -184,7 +180,7 @@ class DescribedTask:
     def score(self, gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
         """Return the figures, the official one first, or those of ``options.measures``. A missing query counts 0."""
         right = self.read_gold(gold)
-        predictions, report = read_or_refuse(only(runs, "--run"), self._read)
+        predictions, report = read_or_refuse(only(runs, "--run"), self.read_submission)
         self._check_queries(report, predictions, list(right), "the gold")
         report.refuse()
         figures = evaluate(right, _slot_scores(predictions), options.measures or self._measures)
@@ -214,7 +210,7 @@ class DescribedTask:
         lines = {qid: row.line for qid, row in predictions.items()}
         check_ids(report, lines, expected, name=self._description.unit, source=source, missing="warning")
 
-    def _read(self, path: Path, faults: Faults) -> dict[str, Predictions]:
+    def read_submission(self, path: Path, faults: Faults) -> dict[str, Predictions]:
         names = self._description.submission
         predictions: dict[str, Predictions] = {}
         for line, row in rows_of(path, faults, (names.id, names.docids)):
@@ -283,5 +279,12 @@ def _measures(key: str, texts: Sequence[str]) -> list[str]:
         raise QueryError(error.what, place=key, remedy=error.remedy) from None
 
 
-def _slot_scores(predictions: Mapping[str, Predictions]) -> dict[str, dict[str, float]]:
-    return {qid: {hit.docid: hit.score for hit in slots(row.docids)} for qid, row in predictions.items()}
+def _slot_scores(predictions: Mapping[str, Predictions]) -> ScoreTable:
+    """Return scores that express the order. A repeated docid gets an id that no document has, to keep its place."""
+    return {
+        qid: {
+            f"{docid} (slot {rank})" if docid in row.docids[: rank - 1] else docid: float(-rank)
+            for rank, docid in enumerate(row.docids, 1)
+        }
+        for qid, row in predictions.items()
+    }

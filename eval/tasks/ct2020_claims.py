@@ -12,11 +12,11 @@ from pathlib import Path
 
 import numpy as np
 
-from ...retrieval.domain import Qrels, Run
+from ...retrieval.domain import Qrels
 from ...retrieval.errors import QueryError
-from ...retrieval.records.lines import Faults, Strict, quote_value
+from ...retrieval.records.lines import Faults, quote_value
 from ...retrieval.records.qrels import read_qrels
-from ...retrieval.records.runs import LARGEST, ScoreTable, columns, rank_docs
+from ...retrieval.records.runs import LARGEST, ScoreTable, columns
 from ..files.answers import Answer, Note, RunScores, ScoreOptions, Scores, TaskDefaults, TaskQuery, ignore, scores_of
 from ..files.report import CheckReport, check_ids, only
 from ..files.tables import finite, is_header, rows
@@ -52,12 +52,8 @@ def read_gold(paths: Sequence[Path], note: Note = ignore) -> Qrels:
     return read_qrels(only(paths, "--gold"), note)
 
 
-def read_submission(path: Path) -> Run:
-    return {qid: rank_docs(scores) for qid, scores in _read(path, Strict(path)).items()}
-
-
 def read_scores(path: Path) -> RunScores:
-    return scores_of(path, _read)
+    return scores_of(path, read_submission)
 
 
 def lines(answers: Sequence[Answer], run_id: str) -> list[str]:
@@ -76,7 +72,7 @@ def lines(answers: Sequence[Answer], run_id: str) -> list[str]:
 
 def check(path: Path, input_path: Path | None = None) -> CheckReport:
     report = CheckReport(path)
-    table = _read(path, report, submitted=True)
+    table = read_submission(path, report, submitted=True)
     if input_path is not None:
         expected = [query.qid for query in read_queries(input_path)]
         check_ids(report, dict.fromkeys(table, 0), expected, name="tweet", source=str(input_path), missing="warning")
@@ -88,7 +84,7 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
     return ranking.score_files(gold, runs, read_gold, read_scores, measures, unit="tweet", official=OFFICIAL)
 
 
-def _read(path: Path, faults: Faults, *, submitted: bool = False) -> ScoreTable:
+def read_submission(path: Path, faults: Faults, *, submitted: bool = False) -> ScoreTable:
     """Return the scores of a run; with ``submitted``, also report everything that the official checker would refuse."""
     table: ScoreTable = {}
     lines_of: dict[tuple[str, str], int] = {}

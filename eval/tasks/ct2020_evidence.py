@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ...retrieval.domain import Qrels, Run
+from ...retrieval.domain import Qrels
 from ...retrieval.errors import QueryError
 from ...retrieval.records.lines import Faults, Strict, quote_value
 from ...retrieval.records.qrels import GRADES, LARGEST_GRADE, RELEVANCE_NAMES, repeats_note
-from ...retrieval.records.runs import LARGEST, ScoreTable, columns, rank_docs, score_texts
+from ...retrieval.records.runs import LARGEST, columns, score_texts
 from ...retrieval.records.table_shape import column_at, column_name
 from ..files.answers import Answer, Note, RunScores, ScoreOptions, Scores, TaskDefaults, ignore
 from ..files.report import CheckReport, check_ids, read_or_refuse
@@ -103,13 +103,9 @@ def _judgements(path: Path, faults: Strict) -> Iterator[tuple[int, str, str, int
         yield line, first if "/" in first and second in ("0", "Q0") else claim_key(first, second), snippet, grade
 
 
-def read_submission(path: Path) -> Run:
-    return {qid: rank_docs(scores) for qid, scores in _read(path, Strict(path))[0].items()}
-
-
 def read_scores(path: Path) -> RunScores:
-    (scores, _), _ = read_or_refuse(path, _read)
-    return RunScores(scores)
+    claims, _ = read_or_refuse(path, read_submission)
+    return RunScores({qid: claim.scores for qid, claim in claims.items()})
 
 
 def lines(answers: Sequence[Answer], run_id: str) -> list[str]:
@@ -129,8 +125,9 @@ def lines(answers: Sequence[Answer], run_id: str) -> list[str]:
 
 def check(path: Path, input_path: Path | None = None) -> CheckReport:
     report = CheckReport(path)
-    _, first = _read(path, report)
+    claims = read_submission(path, report)
     if input_path is not None:
+        first = {qid: next(iter(claim.lines.values())) for qid, claim in claims.items()}
         expected = [query.qid for query in read_queries(input_path)]
         check_ids(report, first, expected, name="claim", source=str(input_path))
     return report
@@ -150,15 +147,12 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
     return replace(scores, topics=over_topics)
 
 
-def _read(path: Path, faults: Faults) -> tuple[ScoreTable, dict[str, int]]:
-    """Return the scores of a run and the first line of each claim."""
+def read_submission(path: Path, faults: Faults) -> dict[str, _Claim]:
     claims: dict[str, _Claim] = {}
-    first: dict[str, int] = {}
     odd: list[tuple[int, str]] = []
     rising: list[int] = []
     for line, (topic, tweet, rank, snippet, score_, _) in rows(path, faults, _LAYOUT, one_run=True):
         qid = claim_key(topic, tweet)
-        first.setdefault(qid, line)
         claim = claims.setdefault(qid, _Claim())
         _take_rank(line, rank, claim, faults)
         before = claim.lines.setdefault(snippet, line)
@@ -179,7 +173,7 @@ def _read(path: Path, faults: Faults) -> tuple[ScoreTable, dict[str, int]]:
         line, snippet = odd[0]
         form = f"snippet ids without the form TOPIC-0001-001: {len(odd):,} in all, such as {quote_value(snippet)}"
         faults.warning(line, f"{form}; their topic cannot be compared with the claim's")
-    return {qid: claim.scores for qid, claim in claims.items()}, first
+    return claims
 
 
 def _take_rank(line: int, text: str, claim: _Claim, faults: Faults) -> None:

@@ -16,7 +16,7 @@ from ...retrieval.records.runs import column, write_text
 from ..files.answers import ScoreOptions, Scores
 from ..files.report import CheckReport, check_ids, only, read_or_refuse
 from ..files.tables import rows
-from ..files.tweets import VERDICTS, claim_key, columns_of, no_labels, read_claim_queries
+from ..files.tweets import VERDICTS, claim_key, columns_of, no_labels
 from ..files.tweets import read_claims as read_tweets
 
 SUMMARY = "CheckThat! 2020 task 4: is a claim TRUE or FALSE (Arabic)"
@@ -30,8 +30,6 @@ LABELS = ("TRUE", "FALSE")
 _LAYOUT = ("topicID", "tweetID", "label", "runID")
 _GOLD = _LAYOUT[:3]
 
-read_queries = read_claim_queries
-
 
 class LabelledClaim(NamedTuple):
     """The label of a claim, and its line."""
@@ -42,11 +40,7 @@ class LabelledClaim(NamedTuple):
 
 def read_gold(paths: Sequence[Path]) -> dict[str, LabelledClaim]:
     path = only(paths, "--gold")
-    return _read(path, Strict(path), _GOLD)
-
-
-def read_submission(path: Path) -> dict[str, LabelledClaim]:
-    return _read(path, Strict(path))
+    return read_submission(path, Strict(path), _GOLD)
 
 
 def read_claims(path: Path, *, labelled: bool) -> list[Claim]:
@@ -81,10 +75,10 @@ def write_verdicts(verdicts: Iterable[tuple[Claim, str, Sequence[tuple[str, int]
 
 def check(path: Path, input_path: Path | None = None) -> CheckReport:
     report = CheckReport(path)
-    verdicts = _read(path, report)
+    verdicts = read_submission(path, report)
     if input_path is not None:
         lines = {qid: verdict.line for qid, verdict in verdicts.items()}
-        expected = [query.qid for query in read_queries(input_path)]
+        expected = [claim.qid for claim in read_claims(input_path, labelled=False)]
         check_ids(report, lines, expected, name="claim", source=str(input_path))
     return report
 
@@ -92,7 +86,7 @@ def check(path: Path, input_path: Path | None = None) -> CheckReport:
 def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
     """Return macro-averaged F1 and its parts; a class that is never predicted has precision 0."""
     right = read_gold(gold)
-    verdicts, report = read_or_refuse(only(runs, "--run"), _read)
+    verdicts, report = read_or_refuse(only(runs, "--run"), read_submission)
     check_ids(report, {qid: verdict.line for qid, verdict in verdicts.items()}, right, name="claim", source="the gold")
     report.refuse()
     pairs = [(right[qid].label, verdicts[qid].label) for qid in right]
@@ -113,7 +107,7 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
     return Scores(official=OFFICIAL, unit="claim", values=values | parts, per_query=per_query, notes=notes)
 
 
-def _read(path: Path, faults: Faults, layout: Sequence[str] = _LAYOUT) -> dict[str, LabelledClaim]:
+def read_submission(path: Path, faults: Faults, layout: Sequence[str] = _LAYOUT) -> dict[str, LabelledClaim]:
     verdicts: dict[str, LabelledClaim] = {}
     for line, fields in rows(path, faults, layout, one_run=layout is _LAYOUT):
         topic, tweet, label = fields[:3]

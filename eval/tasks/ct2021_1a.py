@@ -57,20 +57,14 @@ class ScoredTweet(NamedTuple):
     score: float
 
 
-class Gold(NamedTuple):
-    """The tweets of an input with the label of each id; if an id is repeated, its last label counts."""
-
-    tweets: list[Tweet]
-    labels: dict[str, int]
-
-
-def read_gold(paths: Sequence[Path]) -> Gold:
+def read_gold(paths: Sequence[Path]) -> tuple[list[Tweet], dict[str, int]]:
+    """Return the tweets of a file, and the label of each id; if an id is repeated, its last label counts."""
     path = only(paths, "--gold")
     tweets = read_tweets(path)
     if all(not tweet.label for tweet in tweets):
         raise SourceError("has no labels: it needs a column check_worthiness or claim_worthiness", place=path)
     faults = Strict(path)
-    return Gold(tweets, {tweet.tweet_id: read_label(tweet.line, tweet.label, faults) for tweet in tweets})
+    return tweets, {tweet.tweet_id: read_label(tweet.line, tweet.label, faults) for tweet in tweets}
 
 
 def read_statements(path: Path, *, labelled: bool) -> list[Statement]:
@@ -107,10 +101,6 @@ def stream_statements(lines: Iterable[bytes], source: str) -> Iterator[Statement
     return stream(lines, source, take)
 
 
-def read_submission(path: Path) -> list[ScoredTweet]:
-    return _read(path, Strict(path))
-
-
 def write(records: Iterable[tuple[str, str, float]], path: Path, run_id: str) -> None:
     """Write topic (``-`` if unknown), tweet and score in the form that the official checker accepts."""
     column(run_id)
@@ -124,7 +114,7 @@ def write(records: Iterable[tuple[str, str, float]], path: Path, run_id: str) ->
 
 def check(path: Path, input_path: Path | None = None) -> CheckReport:
     report = CheckReport(path)
-    submitted = _read(path, report)
+    submitted = read_submission(path, report)
     if input_path is not None:
         _check_tweets(report, submitted, read_tweets(input_path), str(input_path))
     else:
@@ -137,15 +127,15 @@ def check(path: Path, input_path: Path | None = None) -> CheckReport:
 
 
 def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
-    right = read_gold(gold)
-    submitted, report = read_or_refuse(only(runs, "--run"), _read)
-    _check_tweets(report, submitted, right.tweets, "the gold")
+    tweets, labels = read_gold(gold)
+    submitted, report = read_or_refuse(only(runs, "--run"), read_submission)
+    _check_tweets(report, submitted, tweets, "the gold")
     report.refuse()
-    items = [LabelledScore(row.tweet_id, row.score, right.labels[row.tweet_id]) for row in submitted]
-    positives = sum(right.labels.values())
+    items = [LabelledScore(row.tweet_id, row.score, labels[row.tweet_id]) for row in submitted]
+    positives = sum(labels.values())
     values = figures(items, positives)
     tied = ties(items, positives)
-    counts = [number for number in Counter(tweet.tweet_id for tweet in right.tweets).values() if number > 1]
+    counts = [number for number in Counter(tweet.tweet_id for tweet in tweets).values() if number > 1]
     repeats = f"the gold repeats ids ({len(counts)} on {sum(counts)} rows): as in the official scorer"
     return Scores(
         official=OFFICIAL,
@@ -157,7 +147,7 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
     )
 
 
-def _read(path: Path, faults: Faults) -> list[ScoredTweet]:
+def read_submission(path: Path, faults: Faults) -> list[ScoredTweet]:
     submitted = []
     for line, (topic, tweet_id, score_, _) in rows(path, faults, _LAYOUT, one_run=True):
         if not _TWEET.fullmatch(tweet_id) and not is_header(line, score_):

@@ -89,10 +89,6 @@ def _statement(path: Path, line: int, number: str, speaker: str, text: str) -> S
     return Statement(number, text.strip(), topic=path.stem, speaker=speaker.strip(), place=place)
 
 
-def read_submission(path: Path) -> list[float]:
-    return _read(path, Strict(path))
-
-
 def write(records: Iterable[tuple[str, str, float]], path: Path, run_id: str) -> None:
     """Write the scores of one debate by line number, from 1 without a gap; a record is debate, number and score."""
     scores = {line: score_ for _, line, score_ in records}
@@ -106,7 +102,7 @@ def write(records: Iterable[tuple[str, str, float]], path: Path, run_id: str) ->
 
 def check(path: Path, input_path: Path | None = None) -> CheckReport:
     report = CheckReport(path)
-    scores = _read(path, report)
+    scores = read_submission(path, report)
     if input_path is not None:
         _check_length(report, len(scores), len(read_sentences(input_path)), str(input_path))
     return report
@@ -124,7 +120,7 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
     worst: dict[str, dict[str, float]] = {}
     best: dict[str, dict[str, float]] = {}
     for (path, run), labels in zip(pairs, read_gold([path for path, _ in pairs]), strict=True):
-        scores, report = read_or_refuse(run, _read)
+        scores, report = read_or_refuse(run, read_submission)
         _check_length(report, len(scores), len(labels), str(path))
         report.refuse()
         name = str(path) if path.stem in per_file else path.stem
@@ -144,7 +140,7 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
     )
 
 
-def _read(path: Path, faults: Faults) -> list[float]:
+def read_submission(path: Path, faults: Faults) -> list[float]:
     scores = []
     due = 1
     for line, (number, score_) in rows(path, faults, _LAYOUT):

@@ -19,7 +19,7 @@ from ...retrieval.errors import CheckFailed, QueryError
 from ...retrieval.records.lines import Faults, Strict, quote_value
 from ...retrieval.records.runs import write_text
 from ...retrieval.terminal import format_count
-from ..files.answers import ScoreOptions, Scores, TaskQuery
+from ..files.answers import ScoreOptions, Scores
 from ..files.report import CheckReport, check_ids, near_miss, only, read_or_refuse
 from ..files.tables import json_objects, whole
 from ..files.tweets import no_labels
@@ -57,28 +57,11 @@ class Truth(NamedTuple):
     groups: list[list[Sentence]]
 
 
-def read_queries(path: Path) -> list[TaskQuery]:
-    """Return the claims of JSON lines ``{"id", "claim"}``."""
-    faults = Strict(path)
-    queries = []
-    for line, row in json_objects(path, faults):
-        text = row.get("claim")
-        if not isinstance(text, str) or not text.strip():
-            faults.error(line, "has no claim")
-        queries.append(TaskQuery(_id(line, row, faults), text.strip()))
-    return queries
-
-
 def read_gold(paths: Sequence[Path]) -> list[Truth]:
     """Return labels and evidence of JSON lines ``{"id", "label", "evidence"}``."""
     path = only(paths, "--gold")
     faults = Strict(path)
     return [_truth(line, row, faults) for line, row in json_objects(path, faults)]
-
-
-def read_submission(path: Path) -> list[Prediction]:
-    """Return the predictions of JSON lines ``{"id", "predicted_label", "predicted_evidence"}``."""
-    return _read(path, Strict(path))
 
 
 def write_verdicts(verdicts: Iterable[tuple[Claim, str, Sequence[tuple[str, int]]]], path: Path, run_id: str) -> None:
@@ -96,29 +79,32 @@ def write_verdicts(verdicts: Iterable[tuple[Claim, str, Sequence[tuple[str, int]
 
 
 def read_claims(path: Path, *, labelled: bool) -> list[Claim]:
-    """Return the claims of a file in their order; with ``labelled``, also their labels and groups of evidence."""
-    lines = [number for number, _ in json_objects(path, Strict(path))]
-    queries = read_queries(path)
-    claims = [Claim(query.qid, query.text, place=f"{path}:{line}") for query, line in zip(queries, lines, strict=True)]
-    if not labelled:
-        return claims
-    keys = list(next(row for _, row in json_objects(path, Strict(path))))
-    if "label" not in {name.strip('" ').lower() for name in keys}:
-        raise no_labels(path, keys, ["label"])
-    labelled_claims = []
-    for claim, truth in zip(claims, read_gold([path]), strict=True):
-        # A claim without evidence has a group that names no sentence; this group is left out.
-        named = [[(page, at) for page, at in group if page is not None and at is not None] for group in truth.groups]
-        groups = tuple(tuple(group) for group in named if group)
-        labelled_claims.append(claim._replace(label=truth.label, groups=groups))
-    return labelled_claims
+    """Return the claims of JSON lines ``{"id", "claim"}``; with ``labelled``, also labels and groups of evidence."""
+    faults = Strict(path)
+    claims: list[Claim] = []
+    for line, row in json_objects(path, faults):
+        text = row.get("claim")
+        if not isinstance(text, str) or not text.strip():
+            faults.error(line, "has no claim")
+        claim = Claim(_id(line, row, faults), text.strip(), place=f"{path}:{line}")
+        if labelled:
+            if not claims and "label" not in {name.strip('" ').lower() for name in row}:
+                raise no_labels(path, list(row), ["label"])
+            truth = _truth(line, row, faults)
+            # A claim without evidence has a group that names no sentence; this group is left out.
+            named = [
+                [(page, at) for page, at in group if page is not None and at is not None] for group in truth.groups
+            ]
+            claim = claim._replace(label=truth.label, groups=tuple(tuple(group) for group in named if group))
+        claims.append(claim)
+    return claims
 
 
 def check(path: Path, input_path: Path | None = None) -> CheckReport:
     report = CheckReport(path)
-    predictions = _read(path, report)
+    predictions = read_submission(path, report)
     if input_path is not None:
-        expected = Counter(query.qid for query in read_queries(input_path))
+        expected = Counter(claim.qid for claim in read_claims(input_path, labelled=False))
         lines: dict[str, list[int]] = {}
         for row in predictions:
             before = lines.setdefault(row.claim, [])
@@ -139,7 +125,7 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
     if options.max_evidence < 0:
         raise QueryError(f"--max-evidence {options.max_evidence}: give a number of sentences, 0 or more")
     right = read_gold(gold)
-    predictions, report = read_or_refuse(only(runs, "--run"), _read)
+    predictions, report = read_or_refuse(only(runs, "--run"), read_submission)
     pairs, notes = _pair_rows(report.path, predictions, right)
     figures = [_figures(prediction, truth, options.max_evidence) for prediction, truth in pairs]
     per_claim: dict[str, dict[str, float]] = {}
@@ -189,7 +175,8 @@ def _pair_rows(
     return list(zip(predictions, right, strict=True)), (f"{reason}: predictions and gold are paired by position{hint}",)
 
 
-def _read(path: Path, faults: Faults) -> list[Prediction]:
+def read_submission(path: Path, faults: Faults) -> list[Prediction]:
+    """Return the predictions of JSON lines ``{"id", "predicted_label", "predicted_evidence"}``."""
     predictions = []
     for line, row in json_objects(path, faults):
         claim = _id(line, row, faults)

@@ -13,8 +13,8 @@ from ...retrieval.domain import Qrels
 from ...retrieval.errors import SourceError
 from ...retrieval.records.lines import quote_value
 from ...retrieval.records.qrels import read_qrels
-from ...retrieval.records.runs import read_run, runs_lines
 from ...retrieval.records.runs import read_scores as read_run_scores
+from ...retrieval.records.runs import runs_lines
 from ..files.answers import Note, RunScores, ScoreOptions, Scores, TaskDefaults, ignore, scores_of
 from ..files.report import CheckReport, check_ids
 from ..files.topics import read_queries as read_topics
@@ -31,7 +31,7 @@ DEFAULTS = TaskDefaults(1000)
 HEADER = ""
 COMMENTS = True
 
-read_queries, read_submission, lines = read_topics, read_run, runs_lines
+read_queries, read_submission, lines = read_topics, read_run_scores, runs_lines
 
 
 def read_gold(paths: Sequence[Path], note: Note = ignore) -> Qrels:

@@ -13,7 +13,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from factseek.claims.checkworthiness import ranking as training
-from factseek.claims.evidence.features import EntailmentExtractor
+from factseek.claims.evidence.features import EntailmentExtractor, FeatureExtractors
 from factseek.claims.evidence.sentences import Finder
 from factseek.claims.settings import BestSettings, ClaimsSettings, VerdictSettings
 from factseek.claims.verdicts import training as verdicts
@@ -138,8 +138,8 @@ def models(indexes: dict[str, Index], config: Config) -> dict[str, ServedVerdict
     lesson = verdicts.Lesson("fever", ("SUPPORTS", "REFUTES", "NOT ENOUGH INFO"), [(Path(__file__), claims)])
     finder = Finder(indexes["english"], config.verdict, None)
     model = open_entailment(CrossEncoderSettings(model=str(small_entailment())))
-    entailment = EntailmentExtractor(model, model.info)
-    learned = verdicts.train("evidence", lesson, finder, config.verdict, silent, entailment=entailment)
+    extractors = FeatureExtractors(None, EntailmentExtractor(model, model.info))
+    learned = verdicts.train("evidence", lesson, finder, config.verdict, silent, extractors=extractors)
     return {"few": ServedVerdicts("few", learned)}
 
 

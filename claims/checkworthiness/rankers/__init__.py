@@ -29,6 +29,7 @@ class Ranker(Protocol):
 
     def probability(self, scores: NDArray[np.float64]) -> NDArray[np.float64] | None:
         """Return the probability of being worth checking for each score; ``None`` if it is unknown."""
+        return None
 
     def state(self) -> State:
         """Return the state from which :func:`restore` makes the same ranker."""
@@ -44,7 +45,6 @@ class Trained(NamedTuple):
 class RankerKind(Protocol):
     """The interface of a module of this package."""
 
-    SUMMARY: str  # one line for ``--help``
     LEARNS: bool  # whether it needs labelled statements
 
     def train(self, statements: Sequence[Statement], config: Config, progress: Progress) -> Trained:

@@ -37,7 +37,6 @@ from ..members import Member, MemberReader, applies
 from ..members import kind as member_kind
 from . import Trained
 
-SUMMARY = "the strongest ranker without a download: a weighted sum of words, characters, signs, neighbours, vectors"
 LEARNS = True
 
 _ALL = "all"  # the name of all languages together, next to the language codes

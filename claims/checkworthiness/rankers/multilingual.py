@@ -35,7 +35,6 @@ from ...settings import CHARACTERS, Config, MultilingualSettings
 from ...text.words import Hashing, learn_buckets
 from . import Trained
 
-SUMMARY = "a network with a claim head and a language head over a multilingual sentence encoder, or over characters"
 LEARNS = True
 
 _RARITY = "rarity"

@@ -19,9 +19,8 @@ from ....retrieval.records.model_file import State, array, number
 from ...learning.models import restore_rows, restore_vocabulary, row_tensors
 from ...settings import Config
 from ...text.words import NgramVocabulary, learn_ngrams
-from . import Trained
+from . import Ranker, Trained
 
-SUMMARY = "the organisers' n-gram baseline: TF-IDF of words, support vector classifier"
 LEARNS = True
 
 _GAMMA = 0.75
@@ -31,7 +30,7 @@ _WORD = re.compile(r"\b\w\w+\b")
 _AT_ONCE = 256  # the number of statements scored together; each has a kernel value for every support vector
 
 
-class NgramRanker:
+class NgramRanker(Ranker):
     """Scores a statement by the weighted sum of its kernel values with the support vectors."""
 
     explains = True
@@ -49,9 +48,6 @@ class NgramRanker:
             # Sum row by row: in a matrix product, a score may depend on the other rows.
             parts.append((np.exp(-_GAMMA * distances) * self._weights).sum(axis=1) + self._bias)
         return np.concatenate(parts)
-
-    def probability(self, scores: NDArray[np.float64]) -> None:
-        """Return None: the baseline is not calibrated."""
 
     def state(self) -> State:
         return State(

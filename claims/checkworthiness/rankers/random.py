@@ -12,13 +12,12 @@ from ....retrieval.domain import Statement
 from ....retrieval.progress import Progress
 from ....retrieval.records.model_file import State
 from ...settings import Config
-from . import Trained
+from . import Ranker, Trained
 
-SUMMARY = "the organisers' random baseline"
 LEARNS = False
 
 
-class RandomRanker:
+class RandomRanker(Ranker):
     """Numbers between 0 and 1 from one seeded sequence, in the order of the statements."""
 
     explains = False
@@ -30,9 +29,6 @@ class RandomRanker:
     def score(self, statements: Sequence[Statement]) -> NDArray[np.float64]:
         """Return the next numbers of the sequence."""
         return np.array([self._source.random() for _ in statements])
-
-    def probability(self, scores: NDArray[np.float64]) -> None:
-        """Return None: random scores have no probability."""
 
     def state(self) -> State:
         return State({"seed": self._seed}, {})

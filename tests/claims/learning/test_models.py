@@ -53,7 +53,7 @@ def test_log_odds_of_trees_are_those_of_scikit_learn() -> None:
     asked = np.vstack([rows, rows + 0.1, np.zeros((1, 6))])
     expected = np.clip(theirs.predict_proba(asked)[:, 1], 1e-4, 1 - 1e-4)
     assert grown.score(asked) == pytest.approx(np.log(expected / (1 - expected)), abs=1e-9)
-    assert (Forest(restore_trees(grown.state(), 6)).score(asked) == grown.score(asked)).all()
+    assert (Forest(*restore_trees(grown.state(), 6)).score(asked) == grown.score(asked)).all()
     assert grown.score(np.empty((0, 6))).shape == (0,)
 
 

@@ -59,7 +59,7 @@ def usual(example, files):
 def test_a_setting_is_worth_what_a_search_with_it_finds(setting, example, files) -> None:
     with Index(example) as index:
         before, judged = index.settings, read_judged(files, index)
-        bed = SettingEvaluator(index, judged.queries, judged.qrels, "nDCG@10", judged.search._replace(k=10))
+        bed = SettingEvaluator(index, judged, "nDCG@10")
         values = bed.values(setting)
         assert index.settings == before
     fusion = msgspec.to_builtins(setting.fusion)
@@ -75,15 +75,14 @@ class Planted(SettingEvaluator):
     """A bed whose values are given: ``good`` is better by a half on the queries of ``where``."""
 
     def __init__(self, good: Setting, where: list[int], queries: int) -> None:
-        self.measure, self.k = "nDCG@10", 10
         self._good, self._where, self._queries = good, where, queries
-        self._values = {}
+        self.tried = {}
 
     def values(self, setting):
         found = np.full(self._queries, 0.25)
         if setting == self._good:
             found[self._where] += 0.5
-        self._values[setting] = found
+        self.tried[setting] = found
         return found
 
 

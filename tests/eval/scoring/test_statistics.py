@@ -115,7 +115,7 @@ def test_equal_scores_are_ties_and_those_of_the_same_float32_are_none():
     assert bounds_of({"q": {"a": 1, "b": 0}}, {"q": {"a": 1.0, "b": 1.0 + 1e-9}}, "AP") is None
     found = bounds_of({"q": {"a": 1, "b": 0}}, {"q": {"a": 1.0, "b": 1.0}}, "AP")
     assert found == (0.5, 1.0, 1)
-    assert note("AP", 0.5, found, "some order", "query") == (
-        "ties decide: AP is 0.5000 with equal scores in some order, "
+    assert note("AP", 0.5, found, "query") == (
+        "ties decide: AP is 0.5000 with equal scores in trec_eval's order (docid descending), "
         "between 0.5000 and 1.0000 in other orders (1 query with such ties)",
     )

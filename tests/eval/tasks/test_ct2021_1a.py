@@ -135,12 +135,12 @@ def test_a_missing_tweet_is_never_scored(put):
 
 def test_labels_may_be_written_as_fractions(put):
     table = gold_of([(IDS[0], 1), (IDS[1], 0)]).replace("\t1\n", "\t1.0\n").replace("\t0\n", "\t0.0\n")
-    assert TASK.read_gold([put("gold", table)]).labels == {IDS[0]: 1, IDS[1]: 0}
+    assert TASK.read_gold([put("gold", table)])[1] == {IDS[0]: 1, IDS[1]: 0}
     objects = "".join(
         json.dumps({"tweet_id": tweet, "tweet_text": "x", "check_worthiness": label}) + "\n"
         for tweet, label in ((IDS[0], 1.0), (IDS[1], 0.0))
     )
-    assert TASK.read_gold([put("objects", objects)]).labels == {IDS[0]: 1, IDS[1]: 0}
+    assert TASK.read_gold([put("objects", objects)])[1] == {IDS[0]: 1, IDS[1]: 0}
 
 
 BAD_GOLD = {
@@ -175,4 +175,4 @@ def test_every_variant_of_the_input_is_read(name, data_dir):
     assert len(statements) == count
     assert all(statement.qid.isdigit() and statement.text for statement in statements)
     if positives is not None:
-        assert sum(TASK.read_gold([path]).labels.values()) == positives
+        assert sum(TASK.read_gold([path])[1].values()) == positives

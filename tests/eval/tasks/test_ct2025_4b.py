@@ -13,6 +13,7 @@ from factseek.eval.scoring.measures import evaluate
 from factseek.eval.tasks import task
 from factseek.retrieval.domain import Hit
 from factseek.retrieval.errors import QueryError, SourceError
+from factseek.retrieval.records.lines import Strict
 from tests.eval.tasks.conftest import write_submission
 
 DESCRIBED = Path(__file__).parents[3] / "examples" / "tasks" / "ct2025-4b.yaml"
@@ -37,7 +38,7 @@ def of_task(request):
 )
 def test_reads_lists_of_python_and_of_json_quoted_or_not(of_task, preds, put):
     path = put("run", f"post_id\tpreds\n1\t{preds}\n")
-    assert [hit.docid for hit in of_task.read_submission(path)["1"]] == [A, B]
+    assert of_task.read_submission(path, Strict(path))["1"].docids == [A, B]
     assert of_task.check(path).messages == []
 
 
@@ -56,8 +57,7 @@ def test_what_counts_and_what_does_not(of_task, put):
 def test_a_paper_named_twice_keeps_both_slots_in_the_run_that_is_compared(of_task, put):
     run = put("run", f"post_id\tpreds\n1\t['{B}', '{B}', '{A}']\n02\t['{C}', '{C}', '{C}', '{C}', '{C}', '{B}']\n")
     gold = put("gold", GOLD)
-    run_scores = {qid: {hit.docid: hit.score for hit in hits} for qid, hits in of_task.read_submission(run).items()}
-    compared = evaluate(of_task.read_gold([gold]), run_scores, ["RR@5"])
+    compared = evaluate(of_task.read_gold([gold]), of_task.read_scores(run).table, ["RR@5"])
     assert compared.per_query() == {"1": {"RR@5": pytest.approx(1 / 3)}, "02": {"RR@5": 0.0}}
     assert compared.means()["RR@5"] == of_task.score([gold], [run], ScoreOptions()).values["RR@5"]
 
@@ -130,6 +130,6 @@ def test_quotes_and_escapes_in_docids_are_read_as_json_and_python_write_them(of_
     write_submission(of_task, {"1": [Hit(docid, -rank) for rank, docid in enumerate(docids)]}, tmp_path / "run")
     json_run = put("json", f"post_id\tpreds\n1\t{json.dumps(docids)}\n")
     for path in (tmp_path / "run", json_run):
-        assert [hit.docid for hit in of_task.read_submission(path)["1"]] == docids
+        assert of_task.read_submission(path, Strict(path))["1"].docids == docids
     unfit = put("unfit", 'post_id\tpreds\n1\t["\\ud83d", "a\\u0000b"]\n')
-    assert [hit.docid for hit in of_task.read_submission(unfit)["1"]] == ["\\ud83d", "a\\u0000b"]
+    assert of_task.read_submission(unfit, Strict(unfit))["1"].docids == ["\\ud83d", "a\\u0000b"]

@@ -12,6 +12,7 @@ from factseek.eval.run.judge import score_files as score
 from factseek.eval.tasks import RANKING, STATEMENTS, VERDICTS, task
 from factseek.retrieval.domain import Claim, Statement
 from factseek.retrieval.errors import CheckFailed, FactseekError, QueryError, SourceError
+from factseek.retrieval.records.lines import Strict
 from tests.eval.tasks.conftest import write_submission
 
 
@@ -25,10 +26,10 @@ def test_what_it_writes_passes_its_check_reads_back_and_scores(sample, put, tmp_
     assert sorted(path.name for path in tmp_path.iterdir()) == ["again", "run"]
     assert of_task.check(tmp_path / "run", put("input", sample.input)).messages == []
     assert of_task.check(tmp_path / "run").messages == []
-    back = of_task.read_submission(tmp_path / "run")
-    assert len(back) == len(sample.records)
+    assert len(of_task.read_submission(tmp_path / "run", Strict(tmp_path / "run"))) == len(sample.records)
     if sample.task in RANKING.names():
-        assert {qid: [hit.docid for hit in hits] for qid, hits in back.items()} == {
+        table = of_task.read_scores(tmp_path / "run").table
+        assert {qid: sorted(docs, key=docs.get, reverse=True) for qid, docs in table.items()} == {
             qid: [hit.docid for hit in hits] for qid, hits in sample.records.items()
         }
     scores = of_task.score([put("gold", sample.gold)], [tmp_path / "run"], ScoreOptions())
@@ -102,7 +103,7 @@ def test_nonsense_is_refused_in_words_and_never_scored(sample, put, content):
     with pytest.raises((CheckFailed, SourceError)) as caught:
         of_task.score([put("gold", sample.gold)], [path], ScoreOptions())
     assert caught.value.line.startswith(str(path))
-    for read in (lambda path: of_task.read_gold([path]), of_task.read_submission):
+    for read in (lambda path: of_task.read_gold([path]), lambda path: of_task.read_submission(path, Strict(path))):
         with pytest.raises(SourceError, match="run"):
             read(path)
 

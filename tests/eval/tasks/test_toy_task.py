@@ -17,7 +17,6 @@ TOY = '''
 """A task whose queries are lines of text, numbered, and whose submission is a run of TREC."""
 
 from ...retrieval.records.qrels import read_qrels
-from ...retrieval.records.runs import read_run
 from ..files.answers import TaskDefaults
 from ..files.report import only
 from ..files.answers import TaskQuery
@@ -49,8 +48,8 @@ def check(path, input_path=None):
 
 
 def score(gold, runs, options):
-    table = read_scores(only(runs, "--run")).table
-    return ranking.score(read_gold(gold), table, options.measures or ["RR"], unit="line", official=OFFICIAL)
+    measures = options.measures or ["RR"]
+    return ranking.score_files(gold, runs, read_gold, read_scores, measures, unit="line", official=OFFICIAL)
 '''
 
 

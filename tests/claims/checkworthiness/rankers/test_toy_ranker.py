@@ -18,7 +18,6 @@ import numpy as np
 from ....retrieval.records.model_file import State
 from . import Trained
 
-SUMMARY = "toy ranker: the more digits, the higher"
 LEARNS = True
 
 
