@@ -6,7 +6,6 @@ import os
 import select
 import signal
 import sys
-from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -27,36 +26,27 @@ def main(folder: str, lock: str, lifeline: str) -> int:
     log_to_stderr()
     with suppress(OSError):
         os.nice(NICE)
+    signals, path = list[int](), Path(folder) / JOBS / LOCK
+    signal.signal(signal.SIGTERM, lambda number, _: signals.append(number))
+    # Ctrl-C reaches every process of a terminal. Ignore it: the server ends and so closes the lifeline.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def wait_for_stop(seconds: float) -> bool:
+        """Wait some seconds, and return True after a signal, or if the server or index is gone."""
+        gone = bool(select.select([int(lifeline)], [], [], seconds)[0])
+        try:
+            return bool(signals) or gone or not os.path.samestat(os.fstat(int(lock)), path.stat())
+        except OSError:
+            return True
+
     with closing(Writer(Path(folder), config, limits_of(config.server))) as writer:
-        writer.run(_stop(Path(folder) / JOBS / LOCK, int(lock), int(lifeline)))
+        writer.run(wait_for_stop)
     return 0
 
 
 def limits_of(settings: ServerSettings) -> WriterLimits:
     """Return the configured limits for waiting changes and for keeping jobs."""
     return WriterLimits(settings.write_seconds, settings.keep_jobs, settings.keep_job_days)
-
-
-def _stop(path: Path, lock: int, lifeline: int) -> Callable[[float], bool]:
-    """Return a function that waits some seconds and returns True after a signal, or if the server or index is gone."""
-    stop_requested = False
-
-    def hear(*_: object) -> None:
-        nonlocal stop_requested
-        stop_requested = True
-
-    signal.signal(signal.SIGTERM, hear)
-    # Ctrl-C reaches every process of a terminal. Ignore it: the server ends and so closes the lifeline.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-    def wait_for_stop(seconds: float) -> bool:
-        gone = bool(select.select([lifeline], [], [], seconds)[0])
-        try:
-            return stop_requested or gone or not os.path.samestat(os.fstat(lock), path.stat())
-        except OSError:
-            return True
-
-    return wait_for_stop
 
 
 if __name__ == "__main__":
