@@ -46,7 +46,6 @@ def create_app(
     auth.register(app, config.server, rates)
     for module in (routes, rankers, writing, openapi, page):
         app.register_blueprint(module.blueprint)
-    app.register_blueprint(routes.many)
     adapters.install(app, config.server.adapters, {**config.server.indexes, **indexes})
     schemas.prepare()
     app.wsgi_app = behind(app.wsgi_app, config.server.trusted_proxies)  # type: ignore[method-assign]
