@@ -78,8 +78,8 @@ class Gateway:
 
     def __init__(self, application: WSGI, settings: ServerSettings, changing: Iterable[str] = ()) -> None:
         self.refused: Callable[[int], object] = lambda _: None  # called with each refusal's status
+        self.settings = settings
         self._application = application
-        self._most_body = settings.max_body_bytes
         self._changing = frozenset(changing)
         self.budget = Budget(settings.memory_bytes)
         self._searches = _Lane("answer", settings.threads, settings.max_waiting)
@@ -118,7 +118,7 @@ class Gateway:
 
     async def _body(self, scope: Any, receive: Any, charge: Charge) -> bytes:
         announced = next((int(value) for name, value in scope["headers"] if name == b"content-length"), 0)
-        if announced > self._most_body:
+        if announced > self.settings.max_body_bytes:
             raise RequestEntityTooLarge
         body = bytearray()
         while True:
@@ -126,7 +126,7 @@ class Gateway:
             if message["type"] == "http.disconnect":
                 raise _GoneError
             body += message["body"]
-            if len(body) > self._most_body:
+            if len(body) > self.settings.max_body_bytes:
                 raise RequestEntityTooLarge
             if len(body) > _FREE_BODY:
                 charge.keep(len(body) - _FREE_BODY, _OF_BODIES)
