@@ -95,26 +95,25 @@ class Gateway:
         send, environ, charge = _noting_gone(send), environ_of(scope), Charge(self.budget)
         environ[MEMORY] = charge
         whole = False
-        try:
-            if scope.get("crowded") and lane is not self._always:
-                raise OverloadedError
-            body = await self._body(scope, receive, charge)
-            whole = True
-            environ["wsgi.input"] = io.BytesIO(body)
-            if body:
-                environ["CONTENT_LENGTH"] = str(len(body))
-            answer = await self._answer(lane, scope, environ, join=scope["http_version"] == "1.0")
-            if answer.rest is not None:
-                await self._stream(answer, receive, send)
-            else:
-                charge.keep(len(answer.body) if len(answer.body) > _LARGE_ANSWER else 0)
-                await _send_whole(answer, send)
-        except (RefusedError, HTTPException) as error:
-            await self._refuse(error, environ, receive, send, whole=whole)
-        except _GoneError:
-            pass  # nobody reads the answer
-        finally:
-            charge.keep(0)
+        with suppress(_GoneError):  # nobody reads the answer
+            try:
+                if scope.get("crowded") and lane is not self._always:
+                    raise OverloadedError
+                body = await self._body(scope, receive, charge)
+                whole = True
+                environ["wsgi.input"] = io.BytesIO(body)
+                if body:
+                    environ["CONTENT_LENGTH"] = str(len(body))
+                answer = await self._answer(lane, scope, environ, join=scope["http_version"] == "1.0")
+                if answer.rest is not None:
+                    await self._stream(answer, receive, send)
+                else:
+                    charge.keep(len(answer.body) if len(answer.body) > _LARGE_ANSWER else 0)
+                    await _send_whole(answer, send)
+            except (RefusedError, HTTPException) as error:
+                await self._refuse(error, environ, receive, send, whole=whole)
+            finally:
+                charge.keep(0)
 
     async def _body(self, scope: Any, receive: Any, charge: Charge) -> bytes:
         announced = next((int(value) for name, value in scope["headers"] if name == b"content-length"), 0)
