@@ -10,7 +10,7 @@ from flask import Flask
 
 from . import adapters, auth, errors, hooks, page, schemas, writing
 from .api import openapi, rankers, routes
-from .api.rankers import ServedRanker, ServedVerdicts
+from .api.rankers import ServedRanker
 from .auth import Rates
 from .metrics import Counts
 from .routing import Application, DocidConverter, behind
@@ -18,6 +18,7 @@ from .runtime import REGISTRY, IndexRegistry
 from .settings import Config
 
 if TYPE_CHECKING:
+    from ..claims.verdicts.verdict import TrainedVerdicts
     from ..retrieval.search.index import Index
 
 
@@ -28,7 +29,7 @@ def create_app(
     *,
     counts: Counts | None = None,
     ranked_by: Mapping[str, ServedRanker] = MappingProxyType({}),
-    judged_by: Mapping[str, ServedVerdicts] = MappingProxyType({}),
+    judged_by: Mapping[str, TrainedVerdicts] = MappingProxyType({}),
 ) -> Flask:
     """Return the application that serves ``indexes``; raise ConfigError if an index name, adapter or proxy is wrong."""
     app = Application(page.__name__)
@@ -46,7 +47,6 @@ def create_app(
     auth.register(app, config.server, rates)
     for module in (routes, rankers, writing, openapi, page):
         app.register_blueprint(module.blueprint)
-    app.register_blueprint(routes.many)
     adapters.install(app, config.server.adapters, {**config.server.indexes, **indexes})
     schemas.prepare()
     app.wsgi_app = behind(app.wsgi_app, config.server.trusted_proxies)  # type: ignore[method-assign]

@@ -78,8 +78,8 @@ class Gateway:
 
     def __init__(self, application: WSGI, settings: ServerSettings, changing: Iterable[str] = ()) -> None:
         self.refused: Callable[[int], object] = lambda _: None  # called with each refusal's status
+        self.settings = settings
         self._application = application
-        self._most_body = settings.max_body_bytes
         self._changing = frozenset(changing)
         self.budget = Budget(settings.memory_bytes)
         self._searches = _Lane("answer", settings.threads, settings.max_waiting)
@@ -95,30 +95,29 @@ class Gateway:
         send, environ, charge = _noting_gone(send), environ_of(scope), Charge(self.budget)
         environ[MEMORY] = charge
         whole = False
-        try:
-            if scope.get("crowded") and lane is not self._always:
-                raise OverloadedError
-            body = await self._body(scope, receive, charge)
-            whole = True
-            environ["wsgi.input"] = io.BytesIO(body)
-            if body:
-                environ["CONTENT_LENGTH"] = str(len(body))
-            answer = await self._answer(lane, scope, environ, join=scope["http_version"] == "1.0")
-            if answer.rest is not None:
-                await self._stream(answer, receive, send)
-            else:
-                charge.keep(len(answer.body) if len(answer.body) > _LARGE_ANSWER else 0)
-                await _send_whole(answer, send)
-        except (RefusedError, HTTPException) as error:
-            await self._refuse(error, environ, receive, send, whole=whole)
-        except _GoneError:
-            pass  # nobody reads the answer
-        finally:
-            charge.keep(0)
+        with suppress(_GoneError):  # nobody reads the answer
+            try:
+                if scope.get("crowded") and lane is not self._always:
+                    raise OverloadedError
+                body = await self._body(scope, receive, charge)
+                whole = True
+                environ["wsgi.input"] = io.BytesIO(body)
+                if body:
+                    environ["CONTENT_LENGTH"] = str(len(body))
+                answer = await self._answer(lane, scope, environ, join=scope["http_version"] == "1.0")
+                if answer.rest is not None:
+                    await self._stream(answer, receive, send)
+                else:
+                    charge.keep(len(answer.body) if len(answer.body) > _LARGE_ANSWER else 0)
+                    await _send_whole(answer, send)
+            except (RefusedError, HTTPException) as error:
+                await self._refuse(error, environ, receive, send, whole=whole)
+            finally:
+                charge.keep(0)
 
     async def _body(self, scope: Any, receive: Any, charge: Charge) -> bytes:
         announced = next((int(value) for name, value in scope["headers"] if name == b"content-length"), 0)
-        if announced > self._most_body:
+        if announced > self.settings.max_body_bytes:
             raise RequestEntityTooLarge
         body = bytearray()
         while True:
@@ -126,7 +125,7 @@ class Gateway:
             if message["type"] == "http.disconnect":
                 raise _GoneError
             body += message["body"]
-            if len(body) > self._most_body:
+            if len(body) > self.settings.max_body_bytes:
                 raise RequestEntityTooLarge
             if len(body) > _FREE_BODY:
                 charge.keep(len(body) - _FREE_BODY, _OF_BODIES)

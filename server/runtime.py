@@ -44,8 +44,9 @@ from .metrics import Counts
 from .settings import Config
 
 if TYPE_CHECKING:
+    from ..claims.verdicts.verdict import TrainedVerdicts
     from ..retrieval.search.index import Index
-    from .api.rankers import ServedRanker, ServedVerdicts
+    from .api.rankers import ServedRanker
 
 REGISTRY = "factseek"  # the key in app.extensions for the IndexRegistry
 READY = "ready"
@@ -87,7 +88,7 @@ class IndexRegistry:
         self.failed: dict[str, bool] = {}  # the names of indexes that could not answer a request
         self.recorded: dict[str, str] = {}  # the last known state of each index: READY, UNAVAILABLE or GONE
         self.rankers: Mapping[str, ServedRanker] = {}
-        self.verdicts: Mapping[str, ServedVerdicts] = {}
+        self.verdicts: Mapping[str, TrainedVerdicts] = {}
         self.beside = ThreadPoolExecutor(config.server.threads, "search")  # for calls that cannot be interrupted
         self._asking = threading.Lock()
         for name, index in indexes.items():

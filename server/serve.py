@@ -166,7 +166,7 @@ class FactseekServer(BaseApplication):  # type: ignore[misc]  # gunicorn has no 
         changing = (f"/{name}{address}" for name, adapter in chosen.items() for address in adapter.changes)
         gateway = Gateway(application, settings, changing)
         gateway.refused = lambda status: self._counts.add((("refused_total", status), 1))
-        return gateway, server_of(gateway, self._most_connections, settings.answer_seconds, gateway.refused, **more)
+        return gateway, server_of(gateway, self._most_connections, **more)
 
 
 def takes_files(folder: str) -> bool:

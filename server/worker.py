@@ -12,7 +12,6 @@ import re
 import signal
 import sys
 import termios
-from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from http import HTTPStatus
@@ -35,10 +34,10 @@ _UPGRADE = re.compile(rb"\r\nUpgrade:", re.IGNORECASE)
 
 
 class _Connection(HttpToolsProtocol):
-    def __init__(self, *args: Any, most: int, answering: float, refused: Callable[[int], object], **more: Any) -> None:
-        """Accept at most ``most`` connections; allow ``answering`` seconds for reading a whole answer."""
+    def __init__(self, *args: Any, gateway: Gateway, most: int, **more: Any) -> None:
+        """Accept at most ``most`` connections."""
         super().__init__(*args, **more)
-        self._most, self._answering, self._refused = most, answering, refused
+        self._most, self._answering, self._refused = most, gateway.settings.answer_seconds, gateway.refused
         self._unread = b""
         self._silent = 0  # bytes of heads, trailers or chunk framing since the last useful data
         self._status = 400
@@ -245,14 +244,12 @@ class _Server(uvicorn.Server):
         return nullcontext()
 
 
-def server_of(
-    gateway: Gateway, most: int, answering: float, refused: Callable[[int], object], **more: Any
-) -> uvicorn.Server:
-    """Return a server of uvicorn for a gateway; ``more`` are further settings of uvicorn."""
+def server_of(gateway: Gateway, most: int, **more: Any) -> uvicorn.Server:
+    """Return a server of uvicorn for a gateway, for ``most`` connections; ``more`` are further settings of uvicorn."""
     config = uvicorn.Config(
         gateway,
         loop="uvloop",
-        http=partial(_Connection, most=most, answering=answering, refused=refused),  # type: ignore[arg-type]
+        http=partial(_Connection, gateway=gateway, most=most),  # type: ignore[arg-type]
         ws="none",
         lifespan="off",
         interface="asgi3",

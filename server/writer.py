@@ -6,7 +6,6 @@ import os
 import select
 import signal
 import sys
-from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -27,32 +26,23 @@ def main(folder: str, lock: str, lifeline: str) -> int:
     log_to_stderr()
     with suppress(OSError):
         os.nice(NICE)
-    server = config.server
-    with closing(Writer(Path(folder), config, server.write_seconds, server.keep_jobs, server.keep_job_days)) as writer:
-        writer.run(_stop(Path(folder) / JOBS / LOCK, int(lock), int(lifeline)))
-    return 0
-
-
-def _stop(path: Path, lock: int, lifeline: int) -> Callable[[float], bool]:
-    """Return a function that waits some seconds and returns True after a signal, or if the server or index is gone."""
-    stop_requested = False
-
-    def hear(*_: object) -> None:
-        nonlocal stop_requested
-        stop_requested = True
-
-    signal.signal(signal.SIGTERM, hear)
+    signals, path = list[int](), Path(folder) / JOBS / LOCK
+    signal.signal(signal.SIGTERM, lambda number, _: signals.append(number))
     # Ctrl-C reaches every process of a terminal. Ignore it: the server ends and so closes the lifeline.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def wait_for_stop(seconds: float) -> bool:
-        gone = bool(select.select([lifeline], [], [], seconds)[0])
+        """Wait some seconds, and return True after a signal, or if the server or index is gone."""
+        gone = bool(select.select([int(lifeline)], [], [], seconds)[0])
         try:
-            return stop_requested or gone or not os.path.samestat(os.fstat(lock), path.stat())
+            return bool(signals) or gone or not os.path.samestat(os.fstat(int(lock)), path.stat())
         except OSError:
             return True
 
-    return wait_for_stop
+    server = config.server
+    with closing(Writer(Path(folder), config, server.write_seconds, server.keep_jobs, server.keep_job_days)) as writer:
+        writer.run(wait_for_stop)
+    return 0
 
 
 if __name__ == "__main__":

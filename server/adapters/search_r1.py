@@ -31,20 +31,6 @@ class SearchR1Queries(ForeignFields):
     return_scores: bool = False
 
 
-class SearchR1Document(AnswerPart):
-    """A passage as Search-R1 reads it: its title in quotes, then its text."""
-
-    id: str
-    contents: str
-
-
-class SearchR1Hit(AnswerPart):
-    """A passage with its score."""
-
-    document: SearchR1Document
-    score: float
-
-
 class SearchR1Answer(AnswerPart):
     """The documents of each query, best first; each is an object with its score if ``return_scores`` is true."""
 
@@ -64,10 +50,8 @@ def search_r1_retrieve(body: SearchR1Queries) -> SearchR1Answer:
     found: dict[str, list[Any]] = {}
     for query, text in texts.items():  # a request often repeats a query; search only once
         hits = whole_answer(index, text, search, "queries").hits
-        documents = [
-            SearchR1Document(id=hit.docid, contents=f'"{hit.title or hit.docid}"\n{hit.passage.text}') for hit in hits
-        ]
-        scored = [SearchR1Hit(document=one, score=hit.score) for one, hit in zip(documents, hits, strict=True)]
+        documents = [{"id": hit.docid, "contents": f'"{hit.title or hit.docid}"\n{hit.passage.text}'} for hit in hits]
+        scored = [{"document": one, "score": hit.score} for one, hit in zip(documents, hits, strict=True)]
         found[query] = scored if body.return_scores else documents
     return SearchR1Answer(result=[found.get(query, []) for query in body.queries])
 
@@ -81,13 +65,6 @@ class SearchR1Rerank(ForeignFields):
     ]
     rerank_topk: Annotated[Positive | None, says("the number of documents per query (default: 3)")] = None
     return_scores: bool = False
-
-
-class SearchR1Scored(AnswerPart):
-    """A document as the client sent it, with its new score."""
-
-    document: dict[str, Any]
-    score: float
 
 
 _EXAMPLE = {
@@ -112,8 +89,8 @@ def search_r1_rerank(body: SearchR1Rerank) -> SearchR1Answer:
     result: list[list[Any]] = []
     for query, documents, contents in zip(body.queries, bare, texts, strict=True):
         best = rank_texts(model, query, contents, body.rerank_topk or _BEST, limit)
-        scored = [SearchR1Scored(document=documents[text.place], score=text.score) for text in best]
-        result.append(scored if body.return_scores else [one.document for one in scored])
+        scored = [{"document": documents[text.place], "score": text.score} for text in best]
+        result.append(scored if body.return_scores else [one["document"] for one in scored])
     return SearchR1Answer(result=result)
 
 

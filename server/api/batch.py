@@ -56,7 +56,8 @@ class Batch:
         """Check the options that all queries share; raise BadInput, with the field, if one is invalid."""
         self._index = index
         self._request = request
-        self.search = search_of(request, index)
+        self._search = search_of(request, index)
+        self.retriever = self._search.retriever or ""
         self.retrieve = self.evidence = 0.0
         server, number = registry().config.server, len(request.queries)
         self._seconds = server.search_seconds
@@ -74,11 +75,6 @@ class Batch:
     def took(self) -> Took:
         """The milliseconds of the work so far."""
         return Took(retrieve=round(self.retrieve, 2), evidence=round(self.evidence, 2))
-
-    @property
-    def retriever(self) -> str:
-        """The retriever that answers."""
-        return self.search.retriever or ""
 
     def pieces(self, written: Callable[[int, Answer], bytes]) -> Iterator[bytes]:
         """Yield the answers in order; ``written`` turns each into bytes. Yield an empty piece if there is no memory."""
@@ -133,9 +129,9 @@ class Batch:
         return [content[start : start + _PIECE] for start in range(0, len(content), _PIECE)]
 
     def _answer(self, group: Sequence[_Ranked], memory: PartMemory) -> Iterator[Answer]:
-        index, resolved = self._index, self._index.resolve(self.search)
+        index, resolved = self._index, self._index.resolve(self._search)
         reading = Deadline(self._seconds * len(group), self._beside, memory)
-        search = self.search._replace(limit=reading)
+        search = self._search._replace(limit=reading)
         texts = [(ranked.query.text, ranked.hits) for ranked in group]
         evidences = index.evidences(texts, search, highlight=self._request.highlight)
         for ranked, evidence in zip(group, evidences, strict=True):
@@ -147,7 +143,7 @@ class Batch:
             missing = (*ranked.missing, *reading.missing, *index.missing_since(reading.began))
             yield BatchHits(
                 qid=ranked.query.qid,
-                note=index.note(text, self.search),
+                note=index.note(text, self._search),
                 hits=hits,
                 coverage=coverage(resolved.rankings, missing) or msgspec.UNSET,
                 approximate=resolved.approximate or msgspec.UNSET,
@@ -175,7 +171,7 @@ class Batch:
         """Yield a few ranked queries at a time; the next queries may be ranked meanwhile."""
         queries = self._request.queries
         parts = [queries[start : start + _AT_ONCE] for start in range(0, len(queries), _AT_ONCE)]
-        ahead = 0 if retrievers.kind(self._index.resolve(self.search).retriever).BATCHES else 1 + _AHEAD
+        ahead = 0 if retrievers.kind(self.retriever).BATCHES else 1 + _AHEAD
         pending: deque[Future[list[_Ranked]]] = deque()
         try:
             for at, part in enumerate(parts):
@@ -208,7 +204,7 @@ class Batch:
 
     def _rank(self, queries: Sequence[BatchQuery], memory: PartMemory) -> list[_Ranked]:
         limit = Deadline(self._seconds * len(queries), self._beside, memory)
-        hits = self._index.search([query.text for query in queries], self.search._replace(limit=limit))
+        hits = self._index.search([query.text for query in queries], self._search._replace(limit=limit))
         missing = (*limit.missing, *self._index.missing_since(limit.began))
         return [_Ranked(query, ranking, None, missing) for query, ranking in zip(queries, hits, strict=True)]
 

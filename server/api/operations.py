@@ -74,7 +74,7 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
             headers=_CUT_OFF,
             example={"query": _CLAIM, "k": 3, "as_of": "2025", "undated": "keep", "explain": True},
         ),
-        "many.search_many": Operation(
+        "api.search_many": Operation(
             "Search",
             schemas.SearchManyAnswer,
             body=schemas.SearchManyRequest,

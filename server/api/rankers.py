@@ -54,13 +54,6 @@ class ServedRanker(NamedTuple):
     manifest_id: str
 
 
-class ServedVerdicts(NamedTuple):
-    """A trained verdict model under its name."""
-
-    name: str
-    learned: TrainedVerdicts
-
-
 def _open_models(
     config: Config, setting: str, load: Callable[[str, str], Model], noun: str, *, strict: bool
 ) -> dict[str, Model]:
@@ -89,25 +82,25 @@ def open_rankers(config: Config, *, strict: bool = False) -> dict[str, ServedRan
     return _open_models(config, "rankers", load, "ranker", strict=strict)
 
 
-def open_verdicts(config: Config, *, strict: bool = False) -> dict[str, ServedVerdicts]:
+def open_verdicts(config: Config, *, strict: bool = False) -> dict[str, TrainedVerdicts]:
     """Load the verdict models as :func:`open_rankers` does; ``strict`` requires that each has an entailment model."""
 
-    def load(name: str, path: str) -> ServedVerdicts:
+    def load(_: str, path: str) -> TrainedVerdicts:
         learned = training.load(Path(path), view(config, claims.Config))
         if strict and learned.manifest.entailment is None:
             what = "was trained without an entailment model, so the page cannot show its verdicts"
             raise SourceError(what, place=path, remedy="train it with --entailment MODEL, or do not serve it")
-        return ServedVerdicts(name, learned)
+        return learned
 
     return _open_models(config, "verdicts", load, "verdict model", strict=strict)
 
 
-def judge_of(index: Index, config: Config, where: Filter | None) -> tuple[ServedVerdicts, Verifier] | None:
-    """Return the first model that was trained with an index like ``index``, and its verifier for ``index``; or None."""
-    for served in registry().verdicts.values():
+def judge_of(index: Index, config: Config, where: Filter | None) -> tuple[str, TrainedVerdicts, Verifier] | None:
+    """Return the name of the first model trained with an index like ``index``, the model and its verifier; or None."""
+    for name, model in registry().verdicts.items():
         with suppress(QueryError):
             finder = Finder(index, config.verdict, where, limit_of())
-            return served, served.learned.verifier(finder, config.verdict, for_people=True)
+            return name, model, model.verifier(finder, config.verdict, for_people=True)
     return None
 
 

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from ...retrieval.search.index import Index
 
 blueprint = Blueprint("api", __name__)
-many = Blueprint("many", __name__)
 _Options = TypeVar("_Options", schemas.SearchRequest, schemas.SearchManyRequest)
 _HEAD = Struct(">I8s")  # of a cursor: the number of hits before the page, and a digest of the search
 _ID = 8  # the number of bytes of a manifest's id
@@ -206,7 +205,7 @@ def write_listing(hits: Sequence[Evidence], name: str, qid: str, missing: Iterab
     return response
 
 
-@many.post("/v1/search")
+@blueprint.post("/v1/search")
 def search_many() -> Response:
     """Search several indexes and fuse their hits by rank into one ranking; each hit names its index."""
     body = from_body(request, schemas.SearchManyRequest)
@@ -269,8 +268,7 @@ def search_batch(name: str) -> Response:
         return Response(run, mimetype=TEXT, headers={"X-Failed-Queries": str(failed)})
     if wanted == NDJSON:
         return Response(batch.pieces(lambda _, answer: msgspec.json.encode(answer) + b"\n"), mimetype=NDJSON)
-    retriever = served.index.resolve(batch.search).retriever
-    head = {"request_id": g.request_id, "index": name, "manifest_id": served.manifest_id, "retriever": retriever}
+    head = {"request_id": g.request_id, "index": name, "manifest_id": served.manifest_id, "retriever": batch.retriever}
 
     def pieces() -> Iterator[bytes]:
         yield msgspec.json.encode(head)[:-1] + b',"results":['

@@ -5,9 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
-
-from msgspec import UNSET, UnsetType
+from typing import Any
 
 from ...retrieval.domain import Document, Passage
 from ...retrieval.search.evidence import Evidence, page_at
@@ -17,31 +15,9 @@ from ...retrieval.text import Piece, pieces_of
 LONGEST_EXCERPT = 480
 Mark = Callable[[str], Sequence[tuple[int, int]]]  # a function from a text to the ranges that match a query, in order
 _LEAD = 60
+REVIEW = ("claimant", "rating", "publisher", "verdict")  # the metadata of a fact-check
 _VERDICTS = frozenset({"true", "mixed", "false", "unproven"})
 _TITLE = 80  # the number of characters of a passage that replace a missing title
-
-
-class Review(NamedTuple):
-    """A fact-checker's verdict on a claim, as far as the document has it; ``verdict`` is one of four words or empty."""
-
-    claimant: str
-    rating: str
-    publisher: str
-    verdict: str
-
-
-class Block(NamedTuple):
-    """A part of a document's text, as lines; the passage ``number`` or a ``page`` may begin there."""
-
-    number: int | None
-    lines: list[list[Piece]]
-    chosen: bool
-    page: int | UnsetType = UNSET
-
-    @property
-    def marked(self) -> bool:
-        """Whether any part of the block matches the query."""
-        return any(piece.marked for line in self.lines for piece in line)
 
 
 def title_of(title: str, passage: str, docid: str) -> str:
@@ -52,13 +28,15 @@ def title_of(title: str, passage: str, docid: str) -> str:
     return text if len(text) <= _TITLE else f"{text[:_TITLE].rsplit(' ', 1)[0]} …"
 
 
-def review_of(metadata: Mapping[str, Any]) -> Review | None:
-    """Return the review in a document's metadata, or None without a rating; ignore values that are not text."""
-    texts = {name: value if isinstance(value := metadata.get(name), str) else "" for name in Review._fields}
-    if not texts["rating"].strip():
+def review_of(metadata: Mapping[str, Any]) -> dict[str, str] | None:
+    """Return a fact-checker's verdict on a claim, as far as the metadata have it as text; None without a rating.
+
+    ``verdict`` is one of four words or empty.
+    """
+    review = {name: value if isinstance(value := metadata.get(name), str) else "" for name in REVIEW}
+    if not review["rating"].strip():
         return None
-    verdict = texts["verdict"] if texts["verdict"] in _VERDICTS else ""
-    return Review(**{**texts, "verdict": verdict})
+    return {**review, "verdict": review["verdict"] if review["verdict"] in _VERDICTS else ""}
 
 
 def plain_citation(hit: Evidence, link: str) -> str:
@@ -100,8 +78,11 @@ def _best_start(text: str, highlights: Sequence[tuple[int, int]], longest: int) 
     return min(max(begins, key=matching), len(text) - longest)
 
 
-def blocks(document: Document, passages: Sequence[Passage], chosen: int | None, mark: Mark) -> list[Block]:
-    """Return a document's text in blocks that begin where passages do, without overlaps; ``mark`` finds the matches."""
+def blocks(document: Document, passages: Sequence[Passage], chosen: int | None, mark: Mark) -> list[dict[str, Any]]:
+    """Return a document's text in blocks that begin where passages do, without overlaps; ``mark`` finds the matches.
+
+    Each block has its lines; a passage, whose ``number`` it has, or a ``page`` may begin there.
+    """
     picked = next((passage for passage in passages if passage.number == chosen), None)
     numbers = {passage.start: passage.number for passage in passages}
     ends = (picked.start, picked.end) if picked else ()
@@ -110,6 +91,12 @@ def blocks(document: Document, passages: Sequence[Passage], chosen: int | None, 
         texts = [line for line in document.text[start:end].splitlines() if line.strip()]
         lines = [pieces_of(line, mark(line), 0, len(line)) for line in texts]
         if lines:
-            is_chosen = picked is not None and picked.start <= start < picked.end
-            cut.append(Block(numbers.get(start), lines, is_chosen, page_at(document.metadata, start)))
+            block = {
+                "number": numbers.get(start),
+                "lines": lines,
+                "chosen": picked is not None and picked.start <= start < picked.end,
+                "page": page_at(document.metadata, start),
+                "marked": any(piece.marked for line in lines for piece in line),
+            }
+            cut.append(block)
     return cut

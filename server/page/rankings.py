@@ -49,21 +49,6 @@ class IndexSearch(NamedTuple):
         return self.search.k or self.served.index.settings.search.k
 
 
-class Reason(NamedTuple):
-    """The reasons for a hit's rank: the query's words in its passage, with their weights in BM25.
-
-    ``rankings`` has its rank and score in each ranking and, in a fusion, what the ranking added to the score as
-    ``vote``; ``missed`` the rankings that lack it, and ``steps`` the stages that changed its rank or score.
-    """
-
-    words: list[tuple[str, float]]
-    rankings: list[dict[str, Any]]
-    missed: list[str]
-    depth: int
-    steps: list[dict[str, Any]]
-    fused: bool
-
-
 class ShownRanking(NamedTuple):
     """The hits of one ranking with their reasons; ``late`` names the parts that were cut off.
 
@@ -72,7 +57,7 @@ class ShownRanking(NamedTuple):
 
     name: str
     hits: list[Evidence]
-    reasons: list[Reason]
+    reasons: list[dict[str, Any]]
     took: Took | None
     more: bool = False
     note: str = ""
@@ -136,7 +121,7 @@ def ranking(searches: Sequence[IndexSearch], retriever: str = "") -> ShownRankin
         why = [next(of_each[of.name]) for of in result.ranked]
         asked = [(indexes[of.name], texts[of.name]) for of in result.ranked]
     bears = any(
-        index.bears(text, {by: part.score for by, part in hit.retrievers.items()}, [word for word, _ in reason.words])
+        index.bears(text, {by: part.score for by, part in hit.retrievers.items()}, list(dict(reason["words"])))
         for (index, text), hit, reason in zip(asked, result.hits, why, strict=True)
     )
     return ShownRanking(
@@ -159,8 +144,13 @@ def rankings(searches: Sequence[IndexSearch]) -> list[ShownRanking]:
 
 def reasons(
     index: Index, query: str, search: Search, hits: Sequence[Hit], limit: Deadline, *, ranks: Sequence[int] = ()
-) -> list[Reason]:
-    """Return the reasons of each hit. Ranks begin after the offset; words are left out if there is no time for them."""
+) -> list[dict[str, Any]]:
+    """Return the reasons for each hit's rank: the query's words in its passage, with their weights in BM25.
+
+    ``rankings`` has its rank and score in each ranking and, in a fusion, what the ranking added to the score as
+    ``vote``; ``missed`` the rankings that lack it, and ``steps`` the stages that changed its rank or score. Ranks begin
+    after the offset; words are left out if there is no time for them.
+    """
     resolved, of_stages = index.resolve(search), set(stages.names())
     none: list[dict[str, float]] = [{} for _ in hits]
     words = none if limit.is_over("reasons") else index.word_weights(query, hits, search)
@@ -176,23 +166,19 @@ def reasons(
                 head = {"name": part.retriever, "label": label, "help": help_}
                 shown.append({**head, "rank": part.rank, "score": part.score, "vote": vote})
         missed = set(resolved.rankings) - {by["name"] for by in shown} if resolved.fuses else ()
-        reason = Reason(
-            words=sorted(held.items(), key=lambda pair: (-pair[1], pair[0]))[:_WORDS],
-            rankings=shown,
-            missed=[labels_of(name)[0] for name in resolved.rankings if name in missed],
-            depth=resolved.settings.search.fusion.depth,
-            steps=[
-                {
-                    "label": stages.KINDS.load(part.retriever).LABEL,
-                    "rank": part.rank,
-                    "after": after,
-                    "gave": part.vote or None,
-                }
-                for part, after in zip(staged, [*(later.rank for later in staged[1:]), rank], strict=bool(staged))
-                if part.vote or part.rank != after
-            ],
-            fused=resolved.fuses,
-        )
+        steps = []
+        for part, after in zip(staged, [*(later.rank for later in staged[1:]), rank], strict=bool(staged)):
+            if part.vote or part.rank != after:
+                label = stages.KINDS.load(part.retriever).LABEL
+                steps.append({"label": label, "rank": part.rank, "after": after, "gave": part.vote or None})
+        reason = {
+            "words": sorted(held.items(), key=lambda pair: (-pair[1], pair[0]))[:_WORDS],
+            "rankings": shown,
+            "missed": [labels_of(name)[0] for name in resolved.rankings if name in missed],
+            "depth": resolved.settings.search.fusion.depth,
+            "steps": steps,
+            "fused": resolved.fuses,
+        }
         found.append(reason)
     return found
 

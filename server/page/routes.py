@@ -25,7 +25,7 @@ from ..errors import BadInput
 from ..memory import charged_document
 from ..runtime import ServedIndex, index_named, registry, suited_indexes
 from ..search import limit_of
-from .cards import LONGEST_EXCERPT, Mark, Review, blocks, excerpt, plain_citation, review_of, title_of
+from .cards import LONGEST_EXCERPT, REVIEW, Mark, blocks, excerpt, plain_citation, review_of, title_of
 from .i18n import direction_of
 from .layout import blueprint, chosen_indexes, page_of, reason_of, short_of, state_parameters
 from .rankings import (
@@ -260,7 +260,7 @@ def _details(metadata: Mapping[str, Any]) -> dict[str, str]:
     return {
         name.replace("_", " "): str(value)
         for name, value in metadata.items()
-        if name not in Review._fields and isinstance(value, str | int | float) and len(str(value)) <= _LONGEST_DETAIL
+        if name not in REVIEW and isinstance(value, str | int | float) and len(str(value)) <= _LONGEST_DETAIL
     }
 
 
@@ -300,7 +300,7 @@ def document_page(name: str, docid: str) -> tuple[str, int]:
         details={} if example else _details(document.metadata),
         blocks=shown,
         count=len(passages),
-        matching=[block for block in shown if block.marked and block.number is not None],
+        matching=[block for block in shown if block["marked"] and block["number"] is not None],
         link="" if example else web_link(document.url),
         back=state.query or state.like,
         like=PageState(index=[name], lang=state.lang, like=docid).address(),

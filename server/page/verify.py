@@ -8,7 +8,7 @@ import msgspec
 from werkzeug.wrappers import Response
 
 from ...claims.evidence.sentences import EvidenceSentence, Finder, stance_of, states_finding
-from ...claims.verdicts.verdict import Verifier
+from ...claims.verdicts.verdict import TrainedVerdicts, Verifier
 from ...retrieval.domain import Claim, Filter
 from ...retrieval.errors import QueryError
 from ...retrieval.filters import parse_filter
@@ -16,7 +16,7 @@ from ...retrieval.lucene.analysis import highlighter
 from ...retrieval.search import listings
 from ...retrieval.search.options import Search
 from ...retrieval.text import pieces_of, tweet, web_link
-from ..api.rankers import ServedVerdicts, judge_of
+from ..api.rankers import judge_of
 from ..errors import BadInput, RefusedError
 from ..runtime import ServedIndex, registry, suited_indexes
 from ..schemas import RequestFields
@@ -59,7 +59,7 @@ def verify_page() -> tuple[str, int] | Response:
             claim = Claim("claim", tweet(form.claim))
             if not served.index.resolve().has_words(claim.text):
                 raise BadInput("claim", "the claim contains no words to search for")
-            shown = _judge(claim, *judge, served, form) if judge else _find_sentences(claim, where, served, form)
+            shown = _judge(claim, *judge[1:], served, form) if judge else _find_sentences(claim, where, served, form)
         shown |= {"served": served, "judge": judge, "example_data": listings.is_example(served.name, {})}
         shown["example"] = _EXAMPLES.get(served.index.info.language, "")
     except (QueryError, RefusedError) as error:
@@ -87,11 +87,11 @@ def _find_sentences(claim: Claim, where: Filter | None, served: ServedIndex, for
 
 
 def _judge(
-    claim: Claim, model: ServedVerdicts, verifier: Verifier, served: ServedIndex, form: VerifyState
+    claim: Claim, model: TrainedVerdicts, verifier: Verifier, served: ServedIndex, form: VerifyState
 ) -> dict[str, Any]:
     with query_errors_named("claim"):
         verdict = next(iter(verifier.verify([claim])))
-    manifest, likely = model.learned.manifest, verdict.probabilities.get(verdict.label, 0) > _MORE_LIKELY_THAN_NOT
+    manifest, likely = model.manifest, verdict.probabilities.get(verdict.label, 0) > _MORE_LIKELY_THAN_NOT
     learned = sum(sum(source.labels.values()) for source in manifest.sources)
     stances: dict[str, list[dict[str, Any]]] = {"for": [], "against": [], "neither": []}
     for sentence, each in zip(verdict.evidence.sentences, verifier.by_each(verdict), strict=True):

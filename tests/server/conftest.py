@@ -17,6 +17,7 @@ from factseek.claims.evidence.features import EntailmentExtractor, FeatureExtrac
 from factseek.claims.evidence.sentences import Finder
 from factseek.claims.settings import BestSettings, ClaimsSettings, VerdictSettings
 from factseek.claims.verdicts import training as verdicts
+from factseek.claims.verdicts.verdict import TrainedVerdicts
 from factseek.eval.tasks import STATEMENTS
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.writer import Writer
@@ -27,7 +28,7 @@ from factseek.retrieval.lucene.jvm import java_thread
 from factseek.retrieval.progress import silent
 from factseek.retrieval.records import model_file
 from factseek.retrieval.search.index import Index
-from factseek.server.api.rankers import ServedRanker, ServedVerdicts, open_rankers
+from factseek.server.api.rankers import ServedRanker, open_rankers
 from factseek.server.app import create_app
 from factseek.server.auth import digest
 from factseek.server.runtime import IndexReloader
@@ -125,7 +126,7 @@ def rankers(config: Config) -> dict[str, ServedRanker]:
 
 
 @pytest.fixture(scope="session")
-def models(indexes: dict[str, Index], config: Config) -> dict[str, ServedVerdicts]:
+def models(indexes: dict[str, Index], config: Config) -> dict[str, TrainedVerdicts]:
     texts = [
         ("SUPPORTS", "Two doses of the measles vaccine are effective."),
         ("SUPPORTS", "Twelve people walked on the moon."),
@@ -139,8 +140,7 @@ def models(indexes: dict[str, Index], config: Config) -> dict[str, ServedVerdict
     finder = Finder(indexes["english"], config.verdict, None)
     model = open_entailment(CrossEncoderSettings(model=str(small_entailment())))
     extractors = FeatureExtractors(None, EntailmentExtractor(model, model.info))
-    learned = verdicts.train("evidence", lesson, finder, config.verdict, silent, extractors=extractors)
-    return {"few": ServedVerdicts("few", learned)}
+    return {"few": verdicts.train("evidence", lesson, finder, config.verdict, silent, extractors=extractors)}
 
 
 @pytest.fixture(scope="session")

@@ -25,13 +25,7 @@ class GatewayBench:
         self.gateway.refused = self.refusals.append
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
-        self.server = server_of(
-            self.gateway,
-            settings.max_connections,
-            settings.answer_seconds,
-            self.refusals.append,
-            timeout_graceful_shutdown=5,
-        )
+        self.server = server_of(self.gateway, settings.max_connections, timeout_graceful_shutdown=5)
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
 

@@ -11,9 +11,9 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
+from factseek.claims.verdicts.verdict import TrainedVerdicts
 from factseek.retrieval.errors import IndexStateError, MachineError
 from factseek.retrieval.search.index import Index
-from factseek.server.api.rankers import ServedVerdicts
 from factseek.server.app import create_app
 from factseek.settings import Config
 
@@ -265,7 +265,7 @@ DIGITS = "1" * 4_400
 
 
 @pytest.fixture(scope="module")
-def long_client(folders: dict[str, Path], models: dict[str, ServedVerdicts]) -> Iterator[FlaskClient]:
+def long_client(folders: dict[str, Path], models: dict[str, TrainedVerdicts]) -> Iterator[FlaskClient]:
     with Index(folders["english"], Config()) as index:
         yield create_app(Config(), {"english": index}, judged_by=models).test_client()
 

@@ -45,7 +45,7 @@ SEARCHES = [
 MORE: dict[str, list[dict[str, Any]]] = {
     "api.search_simply": SEARCHES,
     "api.search": SEARCHES,
-    "many.search_many": [{**QUERY, "indexes": {"english": 2, "arabic": 1}, "passages": True}],
+    "api.search_many": [{**QUERY, "indexes": {"english": 2, "arabic": 1}, "passages": True}],
     "api.search_batch": [{"queries": [{"qid": "1", "text": "moon"}, {"qid": "2", "text": "?"}], "group": True}],
     "openai.openai_embeddings": [{"input": ["a", "b"], "encoding_format": "base64", "dimensions": 384}],
     "pyserini_1.pyserini_1_search": [{"query": {"query_txt": "measles", "qid": "1"}, "hits": 2}],

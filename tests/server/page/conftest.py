@@ -20,8 +20,9 @@ from selenium.webdriver.support import expected_conditions
 from selenium.webdriver.support.wait import WebDriverWait
 from werkzeug.serving import make_server
 
+from factseek.claims.verdicts.verdict import TrainedVerdicts
 from factseek.retrieval.search.index import Index
-from factseek.server.api.rankers import ServedRanker, ServedVerdicts
+from factseek.server.api.rankers import ServedRanker
 from factseek.server.app import create_app
 from factseek.settings import Config
 
@@ -40,7 +41,7 @@ def app(
     indexes: dict[str, Index],
     config: Config,
     rankers: dict[str, ServedRanker],
-    models: dict[str, ServedVerdicts],
+    models: dict[str, TrainedVerdicts],
 ) -> Flask:
     return create_app(config, indexes, ranked_by=rankers, judged_by=models)
 
@@ -50,7 +51,7 @@ def address(
     config: Config,
     indexes: dict[str, Index],
     rankers: dict[str, ServedRanker],
-    models: dict[str, ServedVerdicts],
+    models: dict[str, TrainedVerdicts],
 ) -> Iterator[str]:
     served = {"example-en": indexes["english"], "example-ar": indexes["arabic"]}
     with listening(create_app(config, served, ranked_by=rankers, judged_by=models)) as port:

@@ -9,8 +9,9 @@ import msgspec
 import pytest
 from flask.testing import FlaskClient
 
+from factseek.claims.verdicts.verdict import TrainedVerdicts
 from factseek.retrieval.search.index import Index
-from factseek.server.api.rankers import ServedRanker, ServedVerdicts
+from factseek.server.api.rankers import ServedRanker
 from factseek.server.app import create_app
 from factseek.settings import Config
 from tests.server.conftest import build_index
@@ -103,7 +104,7 @@ def long(mark: str, end: str = "") -> str:
 
 @pytest.fixture(scope="module")
 def wide(
-    config: Config, indexes: dict[str, Index], rankers: dict[str, ServedRanker], models: dict[str, ServedVerdicts]
+    config: Config, indexes: dict[str, Index], rankers: dict[str, ServedRanker], models: dict[str, TrainedVerdicts]
 ) -> FlaskClient:
     server = msgspec.structs.replace(config.server, max_body_bytes=2_000_000)
     app = create_app(msgspec.structs.replace(config, server=server), indexes, ranked_by=rankers, judged_by=models)
