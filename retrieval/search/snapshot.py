@@ -33,7 +33,7 @@ from ..store.integrity import REMEDY, check_files, check_own
 from ..store.manifest import COLUMNS, LUCENE, SEGMENTS, SIGNATURES, WORDS, EncoderInfo, Manifest
 from ..store.signatures import Signatures
 from ..views import OpenSegment
-from ..views.words import WordIndex
+from ..views.words import SegmentWords
 from .collection_statistics import FieldStatistics, Term, TermCount, weighted_terms
 from .counting import both, without
 from .options import CountQuery, ReadNote, ShardHealth
@@ -121,10 +121,6 @@ class Snapshot:
     def rows(self) -> Rows:
         """The docid and the passage number of each row."""
         return self.columns.rows
-
-    def row_of(self, docid: str, number: int) -> int:
-        """Return the row of a passage of a document."""
-        return self._rows_at([(docid, number)])[0]
 
     def rows_of(self, docid: str) -> range:
         """Return the rows of a document's passages, which are adjacent; an empty range if it does not exist."""
@@ -284,13 +280,14 @@ class Snapshot:
         return list(filter(self._unwritten, words))
 
     def _is_unwritten(self, word: str) -> bool:
-        return not self._words.holds(word) and not self._lucene.holds(word) and bool(self.terms(word))
+        stored = any(segment.holds(word) for segment in self._words)
+        return not stored and not self._lucene.holds(word) and bool(self.terms(word))
 
     def _is_indexed(self, word: str) -> bool:
         return self._lucene.holds(word)
 
     def _stored_near(self, word: str, edits: int) -> Sequence[WordNearby]:
-        return tuple(self._words.near(word, edits))
+        return [near for segment in self._words for near in segment.near(word, edits)]
 
     def words_near(self, word: str, edits: int) -> Sequence[WordNearby]:
         """Return the words of the index within ``edits`` edits of a word."""
@@ -353,8 +350,8 @@ class Snapshot:
         return [rows[place] for place in places]
 
     @property
-    def _words(self) -> WordIndex:
-        words: WordIndex = self.view(WORDS)
+    def _words(self) -> list[SegmentWords]:
+        words: list[SegmentWords] = self.view(WORDS)
         return words
 
     def close(self) -> None:

@@ -47,15 +47,18 @@ class WordsView(View):
     def checks(self, segment: SegmentPlace, tools: Tools) -> Sequence[Check]:
         return (Check(TEXT, lambda: _wrong(segment)),)
 
-    def open(self, segments: Sequence[OpenSegment], manifest: Manifest, config: Config) -> WordIndex:
-        return WordIndex([_read(segment.folder) for segment in segments])
+    def open(self, segments: Sequence[OpenSegment], manifest: Manifest, config: Config) -> list[SegmentWords]:
+        return [_read(segment.folder) for segment in segments]
 
 
 view = WordsView
 
 
 class SegmentWords(NamedTuple):
-    """The words of a segment: their lines, the masks of their letters, and the offset and frequency of each word."""
+    """The words of a segment: their lines, the masks of their letters, and the offset and frequency of each word.
+
+    It is safe for threads. The files stay mapped while anybody uses it.
+    """
 
     text: memoryview
     masks: NDArray[np.uint64]
@@ -67,7 +70,7 @@ class SegmentWords(NamedTuple):
         return bytes(self.text[self.places[at] >> _COUNT_BITS : end - 1])
 
     def holds(self, word: str) -> bool:
-        """Return whether the segment contains a word."""
+        """Return whether the segment contains a word, in lower case."""
         wanted = word.encode("utf-8", "replace")
         at = bisect_left(range(len(self.places)), wanted, key=self.line)
         return at < len(self.places) and self.line(at) == wanted
@@ -86,25 +89,6 @@ class SegmentWords(NamedTuple):
         others = [str(self.text[start:end], "utf-8", "replace") for start, end in spans]
         for place, distance in within(word, others, edits):
             yield WordNearby(others[place], distance, int(frequencies[fitting[place]]))
-
-
-class WordIndex:
-    """The words of all segments of an index. It is safe for threads."""
-
-    def __init__(self, parts: Sequence[SegmentWords]) -> None:
-        self._parts = parts
-
-    def close(self) -> None:
-        """Release the files, which stay mapped while anybody uses them; afterwards this index contains no words."""
-        self._parts = ()
-
-    def holds(self, word: str) -> bool:
-        """Return whether any segment contains a word, in lower case."""
-        return any(part.holds(word) for part in self._parts)
-
-    def near(self, word: str, edits: int) -> Iterator[WordNearby]:
-        """Yield the words within ``edits`` edits of a word, each once per segment that contains it."""
-        return (near for part in self._parts for near in part.near(word, edits))
 
 
 class _WordSink(PassageSink):
