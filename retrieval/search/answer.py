@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from time import monotonic, perf_counter
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
 Coverage = dict[str, Literal["complete", "cut off"]]
 """Whether each ranking, and each missing part of the answer, was ready in time."""
+
+
+IndexQuestion = tuple[str, Search, ParsedQuery | None]
+"""The text to search for, the search with the conditions of the query added, and the parsed query."""
 
 
 class Took(AnswerPart):
@@ -65,21 +69,13 @@ class Question(msgspec.Struct, frozen=True):
                 text, search = index.like(self.like, self.search)
             except NotFoundError as error:
                 raise QueryError(error.what, field="like") from None
-            return IndexQuestion(text, search)
+            return text, search, None
         if self.syntax != QUERY:
-            return IndexQuestion(self.query, self.search)
+            return self.query, self.search, None
         parsed = parse_query(self.query, self.search, undated=self.undated)
         if any(parsed[1:-1]) and not has_words(parsed.text):
             raise QueryError("the query has only conditions", remedy="add words to search for")
-        return IndexQuestion(parsed.text, parsed.search, parsed)
-
-
-class IndexQuestion(NamedTuple):
-    """The text to search for, the search with the conditions of the query added, and the parsed query."""
-
-    text: str
-    search: Search
-    parsed: ParsedQuery | None = None
+        return parsed.text, parsed.search, parsed
 
 
 class IndexAnswer(msgspec.Struct, kw_only=True):
@@ -125,11 +121,6 @@ class Answer(IndexAnswer, kw_only=True):
     def depth(self) -> int:
         """The number of hits fused from each ranking; 0 if the hits come from one ranking."""
         return self.resolved.settings.search.fusion.depth if self.resolved.fuses else 0
-
-    @property
-    def approximate(self) -> bool:
-        """Whether the search used an approximate vector index."""
-        return self.resolved.approximate
 
 
 def coverage(rankings: Iterable[str], missing: Sequence[str]) -> Coverage:

@@ -204,7 +204,7 @@ def _print(args: argparse.Namespace, manifest_id: str, answer: Answer, wanted: s
         "query": query,
         "suggestion": answer.suggestion,
         "depth": answer.depth,
-        "approximate": answer.approximate,
+        "approximate": answer.resolved.approximate,
         **_counts_as_json(answer.total, answer.facets),
         "explanation": [
             {"words": {word.word: word.weight for word in hit.words}, "sentence": hit.sentence} for hit in explained

@@ -58,7 +58,10 @@ class CountsOfMany(NamedTuple):
 
 
 class FederatedAnswer(NamedTuple):
-    """One ranking over several indexes, each hit with its index, and the notes of each index by its name."""
+    """One ranking over several indexes, each hit with its index, and the notes of each index by its name.
+
+    ``retriever`` is the word that stands for the retriever in logs and metrics.
+    """
 
     hits: list[Evidence]
     ranked: list[IndexedHit]
@@ -67,11 +70,7 @@ class FederatedAnswer(NamedTuple):
     took: Took
     indexes: dict[str, IndexAnswer]
     counts: CountsOfMany | None = None
-
-    @property
-    def retriever(self) -> str:
-        """The word that stands for the retriever in logs and metrics."""
-        return "many"
+    retriever: str = "many"
 
 
 def search_many(
@@ -112,8 +111,8 @@ def answer(
     """
     since, chosen = monotonic(), chosen_weights(indexes, weights)
     on_index = {name: questions[name].to(index) for name, index in indexes.items()}
-    first, searches = next(iter(questions.values())), {name: part.search for name, part in on_index.items()}
-    text = next(iter(on_index.values())).text
+    first, searches = next(iter(questions.values())), {name: search for name, (_, search, _) in on_index.items()}
+    text = next(iter(on_index.values()))[0]
     counts = counts_of_many(indexes, text, searches, first.facets) if first.count or first.facets else None
     began = perf_counter()
     resolved = next(iter(indexes.values())).resolve(first.search)

@@ -176,7 +176,7 @@ def _answer_search(served: ServedIndex, body: schemas.SearchRequest) -> Response
         "suited_indexes": suited_indexes(served, result.text) or UNSET,
         "suggestion": result.suggestion or UNSET,
         "coverage": result.coverage or UNSET,
-        "approximate": result.approximate or UNSET,
+        "approximate": result.resolved.approximate or UNSET,
         "depth": result.depth or UNSET,
         "cursor": page.cursor(options.offset + len(result.hits)) if result.more else UNSET,
         "total": total_answer(result.total) if result.total else UNSET,

@@ -104,7 +104,7 @@ def ranking(searches: Sequence[IndexSearch], retriever: str = "") -> ShownRankin
     if len(searches) == 1:
         index = searches[0].served.index
         result = answer(index, searches[0].question)
-        name, late, approximate = result.retriever, tuple(dict.fromkeys(result.missing)), result.approximate
+        name, late, approximate = result.retriever, tuple(dict.fromkeys(result.missing)), result.resolved.approximate
         why = reasons(index, result.text, result.search, result.ranked, limit_of())
         asked = [(index, result.text)] * len(result.hits)
     else:
