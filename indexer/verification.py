@@ -149,8 +149,8 @@ def _faults(path: Path, segment: str, check: Callable[[], Iterator[str]]) -> lis
 def _check_documents(tools: Tools, segment: SegmentInfo, seen: Counter[str]) -> Iterator[str]:
     """Yield the faults of a segment's documents; count each undamaged document in ``seen``."""
     with closing(open_documents(tools.folder, segment, check=False)) as documents:
-        yield from _differs("documents", documents.counts()[0], segment.documents)
-        yield from _differs("passages", documents.counts()[1], segment.passages)
+        yield from _differs("documents", documents.counts[0], segment.documents)
+        yield from _differs("passages", documents.counts[1], segment.passages)
         if outside := [row for row in segment.deleted if not 0 <= row < segment.documents]:
             yield f"has no document in row {outside[0]}, but the manifest lists it as deleted"
         for stored in documents.each_stored():

@@ -203,7 +203,7 @@ class Work:
         text_end = perf_counter()
         folder = self._folder / BUILD / self.journal.text_of
         with closing(SegmentDocuments(folder / DOCUMENTS)) as text:
-            documents, passages = text.counts()
+            documents, passages = text.counts
         for view in views(self._tools.manifest):
             view.complete(SegmentPlace(folder, folder.name, self._kind, passages), self._tools)
         seconds = perf_counter() - text_end

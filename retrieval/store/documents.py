@@ -108,13 +108,6 @@ class Stored(NamedTuple):
         return Passage(self.document.docid, *self.span, self.document.text[self.span.start : self.span.end])
 
 
-class StoredPassage(NamedTuple):
-    """A passage with its document's title: the text to encode, show and highlight."""
-
-    passage: Passage
-    title: str
-
-
 class StoredDocument(NamedTuple):
     """A stored document with its passages, their first row, its checksum and its place in the source."""
 
@@ -139,8 +132,9 @@ class SegmentDocuments:
         highest = "SELECT IFNULL((SELECT MAX(row) FROM documents), -1), IFNULL((SELECT MAX(row) FROM passages), -1)"
         try:
             ((documents, passages),) = self._file.select(highest, (int, int))
-            self._counts = documents + 1, passages + 1
-            pairs = zip(("documents", "passages"), self._counts, expected or self._counts, strict=True)
+            self.counts = documents + 1, passages + 1
+            """The numbers of documents and passages, including deleted ones; :meth:`each` finds missing rows."""
+            pairs = zip(("documents", "passages"), self.counts, expected or self.counts, strict=True)
             for what, count, wanted in pairs:
                 if count != wanted:
                     raise IndexStateError(f"contains {count} {what}, expected {wanted}", place=path, remedy=REMEDY)
@@ -194,10 +188,6 @@ class SegmentDocuments:
         columns = self._columns_of(docid, "row", (int,))
         return int(columns[0]) if columns else None
 
-    def counts(self) -> tuple[int, int]:
-        """Return the numbers of documents and passages, including deleted ones; :meth:`each` finds missing rows."""
-        return self._counts
-
     def look_up(self, docid: str) -> tuple[str, str] | None:
         """Return the checksum and the place of the document of this docid, or None."""
         columns = self._columns_of(docid, "checksum, place", (str, str))
@@ -247,16 +237,16 @@ class SegmentDocuments:
             rows += chain.from_iterable(self._file.select(query, (int,), some))
         return rows
 
-    def each_passage(self, first_row: int = 0) -> Iterator[StoredPassage]:
-        """Iterate over all passages, deleted or not, in the order of their rows, starting at ``first_row``."""
+    def each_passage(self, first_row: int = 0) -> Iterator[tuple[str, Passage]]:
+        """Yield the title and passage of each row, deleted or not, in their order, starting at ``first_row``."""
         query = (
             'SELECT p.row, d.docid, p.number, p.start, p."end", d.text, d.title FROM passages p JOIN documents d '
             "ON d.row = p.document WHERE p.row >= ? ORDER BY p.row"
         )
         types = (int, str, *_SPAN, str, str)
         rows = self._file.stream(query, types, (first_row,))
-        for _, docid, number, start, end, text, title in self._consecutive(rows, first_row, self._counts[1]):
-            yield StoredPassage(Passage(docid, number, start, end, text[start:end]), title)
+        for _, docid, number, start, end, text, title in self._consecutive(rows, first_row, self.counts[1]):
+            yield title, Passage(docid, number, start, end, text[start:end])
 
     def close(self) -> None:
         """Close the file; current reads continue to their end."""
@@ -272,7 +262,7 @@ class SegmentDocuments:
 
     def _in_order(self, columns: str, table: str, types: Types, first: int = 0) -> Iterator[Any]:
         query = f"SELECT {columns} FROM {table} WHERE row >= ? ORDER BY row"
-        return self._consecutive(self._file.stream(query, types, (first,)), first, self._counts[table != "documents"])
+        return self._consecutive(self._file.stream(query, types, (first,)), first, self.counts[table != "documents"])
 
     def _consecutive(self, rows: Iterator[Any], first: int, after: int) -> Iterator[Any]:
         expected = first

@@ -81,7 +81,7 @@ class _LuceneSink(PassageSink):
 
 def _find_misnamed(segment: SegmentPlace) -> Iterator[str]:
     with closing(segment.documents()) as documents:
-        docids = [stored.passage.docid for stored in documents.each_passage()]
+        docids = [passage.docid for _, passage in documents.each_passage()]
     missing = set(range(len(docids)))
     for name, row in passage_ids(segment.folder / LUCENE):
         if row < len(docids) and name == token("id", f"{segment.name}:{docids[row]}"):

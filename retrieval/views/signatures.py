@@ -110,8 +110,8 @@ def _wrong(segment: SegmentPlace) -> Iterator[str]:
     with closing(segment.documents()) as documents:
         texts: list[str] = []
         start = 0
-        for passage in documents.each_passage():
-            texts.append(signed_text(passage.title, passage.passage.text))
+        for title, passage in documents.each_passage():
+            texts.append(signed_text(title, passage.text))
             if len(texts) == AT_ONCE or start + len(texts) == segment.passages:
                 differs = (signatures_of(texts) != stored[start : start + len(texts)]).any(axis=1)
                 yield from (f"signature {start + row} is not that of its passage" for row in np.flatnonzero(differs))

@@ -79,7 +79,7 @@ class VectorsView(View):
             left.update(done)
 
             def chunks() -> Iterator[NDArray[np.float32]]:
-                texts = (flat_text(stored.title, stored.passage.text) for stored in documents.each_passage(done))
+                texts = (flat_text(title, passage.text) for title, passage in documents.each_passage(done))
                 for chunk in tools.encoders(self.name, self.encoder).encode_documents_stream(texts, ENCODED_AT_ONCE):
                     yield chunk
                     left.update(len(chunk))

@@ -123,7 +123,7 @@ def vectors(index: Path) -> dict[str, bytes]:
         for part, segment in ((part, segment) for part, manifest in parts for segment in manifest.segments):
             folder = part / "segments" / segment.name
             documents = SegmentDocuments(folder / DOCUMENTS)
-            docids = [stored.passage.docid for stored in documents.each_passage()]
+            docids = [passage.docid for _, passage in documents.each_passage()]
             documents.close()
             rows = np.array(read_vectors(folder / "vectors.f32", segment.passages, 384))
             by_docid |= {docid: row.tobytes() for docid, row in zip(docids, rows, strict=True)}

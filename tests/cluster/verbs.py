@@ -58,7 +58,7 @@ def passages(index: Path) -> Counter[tuple[str, bool]]:
     with leased(index) as parts:
         for folder, segment in ((folder, segment) for folder, manifest in parts for segment in manifest.segments):
             documents = SegmentDocuments(folder / "segments" / segment.name / DOCUMENTS)
-            docids = [stored.passage.docid for stored in documents.each_passage()]
+            docids = [passage.docid for _, passage in documents.each_passage()]
             documents.close()
             there.update((docid, row not in segment.deleted) for row, docid in enumerate(docids))
     return there

@@ -61,7 +61,7 @@ class Initials(View):
 
     def complete(self, segment, tools):
         with closing(segment.documents()) as documents:
-            lengths = [len(stored.passage.text) for stored in documents.each_passage()]
+            lengths = [len(passage.text) for _, passage in documents.each_passage()]
         (segment.folder / "lengths.json").write_text(json.dumps(lengths))
 
     def copy(self, parts, segment, tools):
