@@ -74,7 +74,7 @@ class PassageWriter:
         self._size = 0
         self._ended = False
 
-    def add(self, title: str, text: str, filters: str) -> None:
+    def add_passage(self, title: str, text: str, filters: str) -> None:
         """Add the next passage; ``filters`` is the string of :func:`factseek.retrieval.filters.tokens`."""
         whole = analysable(self._analyzer, flat_text(title, text))
         fields = (whole,) if self._is_flat else (analysable(self._analyzer, title), analysable(self._analyzer, text))
@@ -90,11 +90,10 @@ class PassageWriter:
             self._call_java(partial(java("PassageWriter").end, self._writer))
             self._ended = True
 
-    def finish(self) -> int:
-        """Wait until the work that :meth:`end` started is done; return the number of passages."""
+    def finish(self) -> None:
+        """Wait until the work that :meth:`end` started is done."""
         self.end()
-        count: int = self._call_java(partial(java("PassageWriter").finish, self._writer))
-        return count
+        self._call_java(partial(java("PassageWriter").finish, self._writer))
 
     def abandon(self) -> None:
         """Close without keeping anything; a writer that has failed is already closed."""

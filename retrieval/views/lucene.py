@@ -14,7 +14,7 @@ from ..lucene.index import PassageSearcher, PassageWriter, passage_ids
 from ..lucene.jvm import start
 from ..store.integrity import REMEDY
 from ..store.manifest import FILTER_FIELDS, LUCENE, Manifest
-from . import Check, Encoders, OpenSegment, PassageSink, SegmentPlace, Tools, View
+from . import Check, Encoders, OpenSegment, SegmentPlace, Tools, View
 
 
 class LuceneView(View):
@@ -35,10 +35,7 @@ class LuceneView(View):
 
     def sink(self, segment: SegmentPlace, tools: Tools) -> _LuceneSink:
         start(tools.config.java.heap)
-        manifest, buffer_mb = tools.manifest, tools.config.build.lucene_buffer_mb
-        options = {"phrases": manifest.has_phrases, "parts": manifest.has_parts}
-        writer = PassageWriter(segment.folder / LUCENE, manifest.analyzer, manifest.fields, buffer_mb, **options)
-        return _LuceneSink(writer, segment, manifest.filter_fields)
+        return _LuceneSink(segment, tools.manifest, tools.config.build.lucene_buffer_mb)
 
     def checks(self, segment: SegmentPlace, tools: Tools) -> Sequence[Check]:
         start(tools.config.java.heap)
@@ -60,23 +57,16 @@ class LuceneView(View):
 view = LuceneView
 
 
-class _LuceneSink(PassageSink):
-    def __init__(self, writer: PassageWriter, segment: SegmentPlace, declared: Sequence[str]) -> None:
-        self._writer, self._segment, self._declared = writer, segment, declared
+class _LuceneSink(PassageWriter):
+    def __init__(self, segment: SegmentPlace, manifest: Manifest, buffer_mb: int) -> None:
+        options = {"phrases": manifest.has_phrases, "parts": manifest.has_parts}
+        super().__init__(segment.folder / LUCENE, manifest.analyzer, manifest.fields, buffer_mb, **options)
+        self._segment, self._declared = segment, manifest.filter_fields
 
     def add(self, document: Document, spans: Sequence[Span]) -> None:
         filters = tokens(document, self._segment.kind, self._segment.name, self._declared)
         for span in spans:
-            self._writer.add(document.title, document.text[span.start : span.end], filters)
-
-    def end(self) -> None:
-        self._writer.end()
-
-    def finish(self) -> None:
-        self._writer.finish()
-
-    def abandon(self) -> None:
-        self._writer.abandon()
+            self.add_passage(document.title, document.text[span.start : span.end], filters)
 
 
 def _find_misnamed(segment: SegmentPlace) -> Iterator[str]:

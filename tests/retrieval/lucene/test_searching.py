@@ -34,7 +34,7 @@ def searcher(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 def _write(folder: Path, fields: Fields, texts: list[str]) -> None:
     writer = PassageWriter(folder, "english", fields)
     for number, text in enumerate(texts):
-        writer.add(text.split()[0], text, f"topic={'odd' if number % 2 else 'even'}")
+        writer.add_passage(text.split()[0], text, f"topic={'odd' if number % 2 else 'even'}")
     writer.finish()
 
 
