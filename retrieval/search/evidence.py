@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -14,7 +14,7 @@ from .. import stages
 from ..deadline import HIGHLIGHTS, PASSAGES, WRITTEN, Deadline, Unbounded
 from ..domain import Document, Hit, Part, Passage, Span
 from ..lucene.analysis import Highlighter, highlighter, in_time
-from .options import IndexState
+from .options import IndexState, Search
 
 
 class AnswerPart(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -103,18 +103,17 @@ def read_evidences(
     state: IndexState,
     ranked: Sequence[tuple[str, Sequence[Hit]]],
     retriever: str,
-    copies: Callable[[Sequence[Hit]], Sequence[Copies] | None],
+    staged: Mapping[str, stages.Stage],
+    options: Search,
     *,
-    highlight: bool = True,
-    limit: Deadline | None = None,
-    after: int = 0,
+    highlight: bool,
 ) -> Iterator[list[Evidence]]:
     """Yield the evidence for the hits of each text; the stored documents of all hits are read at once.
 
-    Hits without parts were ranked by ``retriever``. ``copies`` returns the near-duplicates grouped under each hit, None
-    if the search groups none. ``after`` is the number of hits before these. Hits that are read after the limit have no
-    highlights.
+    Hits without parts were ranked by ``retriever``; ``staged`` are the stages of the search. Hits that are read after
+    the limit have no highlights.
     """
+    limit = options.limit
     memory = limit.memory if limit else Unbounded()
 
     def charge(document: Document, span: Span) -> None:
@@ -123,14 +122,14 @@ def read_evidences(
         memory.spend(size + WRITTEN * size * (span.end - span.start) // (len(document.text) or 1))
 
     stored = state.read_passages([(hit.docid, hit.passage) for _, hits in ranked for hit in hits], charge)
-    staged = frozenset(stages.names() if any(hit.parts for _, hits in ranked for hit in hits) else ())
+    known = frozenset(stages.names() if any(hit.parts for _, hits in ranked for hit in hits) else ())
     for text, hits in ranked:
         marked = _highlighter(state, text, limit, HIGHLIGHTS) if highlight and hits else lambda _: []
         evidence = []
-        for rank, hit in enumerate(hits, after + 1):
+        for rank, hit in enumerate(hits, options.offset + 1):
             document, span, kind = stored[hit.docid, hit.passage]
             passage = document.text[span.start : span.end]
-            given = [part for part in hit.parts if part.retriever not in staged]
+            given = [part for part in hit.parts if part.retriever not in known]
             of_retrievers = {part.retriever: RetrieverPart(rank=part.rank, score=part.score) for part in given}
             evidence.append(
                 Evidence(
@@ -138,7 +137,7 @@ def read_evidences(
                     docid=hit.docid,
                     score=hit.score,
                     retrievers=of_retrievers if hit.parts else {retriever: RetrieverPart(rank=rank, score=hit.score)},
-                    stages={part.retriever: stage_answer(part) for part in hit.parts if part.retriever in staged}
+                    stages={part.retriever: stage_answer(part) for part in hit.parts if part.retriever in known}
                     or msgspec.UNSET,
                     title=document.title,
                     passage=_passage_answer(document.metadata, span, passage, marked(passage)),
@@ -151,7 +150,7 @@ def read_evidences(
                     metadata=dict(document.metadata),
                 )
             )
-        for shown, folded in zip(evidence, copies(hits) or (), strict=False):
+        for shown, folded in zip(evidence, stages.copies_of(staged, hits) or (), strict=False):
             shown.copies = folded
         yield evidence
 

@@ -142,7 +142,18 @@ def answer(
     retrieved, reading = perf_counter(), first.search.limit.renew() if first.search.limit else None
     # The offset applies to the merged ranking, not to the ranking of each index.
     options = {name: search._replace(limit=reading, offset=0) for name, search in searches.items()}
-    hits = evidence_of(indexes, text, options, shown, highlight=first.highlight, after=start)
+    read = {}
+    for name, index in indexes.items():
+        retriever = index.resolve(searches[name]).retriever
+        # A hit with parts already has its rank in its own index.
+        own = [
+            of.hit if of.hit.parts else replace(of.hit, parts=(Part(retriever, of.rank, of.hit.score),))
+            for of in shown
+            if of.name == name
+        ]
+        read[name] = iter(index.evidence(text, own, options[name], highlight=first.highlight))
+    ranks = enumerate(shown, start + 1)
+    hits = [replace(next(read[of.name]), rank=rank, score=of.score, index=of.name) for rank, of in ranks]
     if first.passages:
         hits = [indexes[str(hit.index)].with_passages(text, [hit], options[str(hit.index)])[0] for hit in hits]
     each = {
@@ -227,32 +238,6 @@ def fuse_indexes(
     scores = float32(weights[name] / (rrf_k + rank) for name, rank, _ in hits)
     scored = [IndexedHit(name, rank, score, hit) for (name, rank, hit), score in zip(hits, scores, strict=True)]
     return sorted(scored, key=lambda each: (each.score, each.hit.docid), reverse=True)[:k]
-
-
-def evidence_of(
-    indexes: Mapping[str, Index],
-    query: str,
-    searches: Mapping[str, Search],
-    ranked: Sequence[IndexedHit],
-    *,
-    highlight: bool,
-    after: int,
-) -> list[Evidence]:
-    """Return the evidence of hits, in their order, each with its index; ``after`` hits precede them in the ranking."""
-    read = {}
-    for name, index in indexes.items():
-        retriever = index.resolve(searches[name]).retriever
-        # A hit with parts already has its rank in its own index.
-        own = [
-            of.hit if of.hit.parts else replace(of.hit, parts=(Part(retriever, of.rank, of.hit.score),))
-            for of in ranked
-            if of.name == name
-        ]
-        read[name] = iter(index.evidence(query, own, searches[name], highlight=highlight))
-    return [
-        replace(next(read[of.name]), rank=rank, score=of.score, index=of.name)
-        for rank, of in enumerate(ranked, after + 1)
-    ]
 
 
 def _newest_first(ranked: Sequence[IndexedHit], indexes: Mapping[str, Index], window: int) -> list[IndexedHit]:

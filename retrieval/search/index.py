@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 from statistics import pstdev
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Self, cast
 
 import numpy as np
 from msgspec.structs import replace
@@ -296,9 +296,8 @@ class Index:
         """Yield the evidence of the hits of each query; hits that are read after the time limit have no highlights."""
         resolved = self.resolve(options)
         read = [(resolved.text(query), hits) for query, hits in ranked]
-        copies = partial(stages.copies_of, self.stages(resolved.settings.search.stages, options.where))
-        shown: dict[str, Any] = {"highlight": highlight, "limit": options.limit, "after": options.offset}
-        evidences = read_evidences(self._state, read, resolved.retriever, copies, **shown)
+        staged = self.stages(resolved.settings.search.stages, options.where)
+        evidences = read_evidences(self._state, read, resolved.retriever, staged, options, highlight=highlight)
         return map(self._with_weak, evidences) if resolved.encodes else evidences
 
     def with_passages(self, query: str, hits: Sequence[Evidence], options: Search = DEFAULT_SEARCH) -> list[Evidence]:
