@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from ...retrieval.caching import cache_method
 from ...retrieval.config import AUTO, EncoderSettings
-from ...retrieval.encoders.cross_encoder import EntailmentInfo, OnnxEntailment, open_entailment, revision_of
+from ...retrieval.encoders.cross_encoder import EntailmentInfo, OnnxEntailment, revision_of
 from ...retrieval.encoders.runtime import OnnxEncoder, open_encoder
 from ...retrieval.encoders.sources import MULTILINGUAL, MissingModelError, choose_model, find_model, of_index
 from ...retrieval.errors import MachineError, SourceError
@@ -239,7 +239,7 @@ def reopen(
         settings = msgspec.structs.replace(entailment.settings, cache=config.verdict.entailment.cache)
         with _learned_with(entailment, place):
             revision = revision_of(settings)
-            model = open_entailment(settings) if revision == entailment.revision else None
+            model = OnnxEntailment(settings) if revision == entailment.revision else None
         if model is None:
             raise differs(entailment, f"has revision {revision}")
         entailments = EntailmentExtractor(model, entailment)
