@@ -95,7 +95,7 @@ def read_packed(path: Path) -> PackedModel:
         elements //= BLOCK if kind else 1
         tensors[name.decode()] = np.frombuffer(content, _KINDS[kind], elements, offset)
     tokens = Pieces(pieces, list(scores), begin, end, padding, unknown, characters)
-    return PackedModel(Shape(*sizes, round(epsilon, 15)), tokens, tensors)
+    return PackedModel(Shape._make((*sizes, round(epsilon, 15))), tokens, tensors)
 
 
 def rebuild(packed: Path, folder: Path) -> None:
