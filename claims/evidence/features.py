@@ -212,7 +212,7 @@ def open_contrast(config: Config, language: str) -> ContrastExtractor | None:
             return None
         name = MULTILINGUAL
     encoder = _encoder(choose_model(config.encoder, name))
-    return ContrastExtractor(encoder, language, EncoderInfo.of(encoder))
+    return ContrastExtractor(encoder, language, encoder.info)
 
 
 def reopen(
@@ -231,7 +231,7 @@ def reopen(
     if contrast:
         with _learned_with(contrast, place):
             encoder = _encoder(of_index(contrast, config.encoder))
-        there = EncoderInfo.of(encoder)
+        there = encoder.info
         if there.identity != contrast.identity:
             raise differs(contrast, f"is {there}")
         contrasts = ContrastExtractor(encoder, language, contrast)
