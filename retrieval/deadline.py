@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from concurrent.futures import Executor, Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from time import monotonic
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from .errors import FactseekError
 
@@ -21,20 +21,14 @@ class CutOffError(FactseekError):
     """A retriever took longer than the time limit of the search."""
 
 
-class Memory(Protocol):
-    """The memory that an answer may use."""
+class Memory:
+    """The memory that an answer may use; this class sets no limit."""
 
     def spend(self, size: int) -> None:
         """Reserve ``size`` bytes; raise an error if they are not available."""
-        return
 
     def give_back(self, size: int) -> None:
         """Release ``size`` reserved bytes."""
-        return
-
-
-class Unbounded(Memory):
-    """Memory without a limit: both methods do nothing."""
 
 
 def losing_hits(parts: Iterable[str]) -> list[str]:
@@ -52,7 +46,7 @@ class Deadline:
     def __init__(self, seconds: float, beside: Executor, memory: Memory | None = None) -> None:
         self.missing: list[str] = []
         self.beside = beside
-        self.memory: Memory = memory or Unbounded()
+        self.memory = memory or Memory()
         self._seconds = seconds
         self.began = monotonic()
         self._deadline = self.began + seconds

@@ -51,13 +51,17 @@ def enter_package(package: str, about: "str | None", *registers: str) -> "NoRetu
     root = __name__.removesuffix(".retrieval.entry")
 
     def load() -> "Callable[[], int]":
+        from functools import partial
         from importlib import import_module
 
-        from .terminal import program
+        from .terminal import Parser, run
 
-        named = (each.split(":") for each in registers)
-        commands = [getattr(import_module(f"{root}.{module}"), function) for module, function in named]
-        return program(package, about, import_module(f"{root}.settings").Config, commands)
+        parser = Parser(prog=f"python -m factseek.{package}", description=about)
+        parser.set_defaults(config_type=import_module(f"{root}.settings").Config)
+        commands = parser.add_subparsers(required=True, metavar="COMMAND")
+        for module, _, function in (each.partition(":") for each in registers):
+            getattr(import_module(f"{root}.{module}"), function)(commands)
+        return partial(run, parser)
 
     leave_current_folder()
     sys.exit(enter(load))

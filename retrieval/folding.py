@@ -12,31 +12,19 @@ import unicodedata
 _DROPPED = "\u00ad\u034f\u061c\u180b-\u180f\u200b\u200d-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
 """Soft hyphens, zero-width spaces, direction marks, and variation selectors."""
 _INVISIBLE = re.compile(f"[{_DROPPED}]")
-_APOSTROPHES = "\u00b4\u1ffd\u02bb\u05f3\u02bc\u2018\u2019\u201b\u2032"
-_SUPERSCRIPTS = "\u00b2\u00b3\u00b9\u2070\u2074-\u2079"
-_FRACTIONS = "\u00bc-\u00be\u2150-\u215e\u2189"
-_CIRCLED = "\u2460-\u2473\u24ea\u3251-\u325f\u32b1-\u32bf"
-_THOUSANDS = "\u00a0\u2009\u202f\u066c"
-_TRADE_MARKS = "\u2116\u2120\u2122"
-_SENTENCES = "\ufdfa\ufdfb"
-_JOINER = "\u200c"
-_SPECIAL = re.compile(
-    f"[{_DROPPED}\U000e0000-\U000e0fff{_JOINER}{_APOSTROPHES}\u2044{_THOUSANDS}{_TRADE_MARKS}"
-    f"{_SUPERSCRIPTS}{_FRACTIONS}{_CIRCLED}{_SENTENCES}]"
-)
-_KINDS = {
-    kind: re.compile(f"[{characters}]")
-    for kind, characters in {
-        "joiner": _JOINER,
-        "slash": "\u2044",
-        "apostrophe": _APOSTROPHES,
-        "blank": _TRADE_MARKS,
-        "thousands": _THOUSANDS,
-        "fraction": _FRACTIONS,
-        "superscript": _SUPERSCRIPTS,
-        "apart": _CIRCLED + _SENTENCES,
-    }.items()
+_JOINER, _SUPERSCRIPTS = "\u200c", "\u00b2\u00b3\u00b9\u2070\u2074-\u2079"
+_CHARACTERS = {
+    "joiner": _JOINER,
+    "slash": "\u2044",
+    "apostrophe": "\u00b4\u1ffd\u02bb\u05f3\u02bc\u2018\u2019\u201b\u2032",
+    "blank": "\u2116\u2120\u2122",  # trade marks
+    "thousands": "\u00a0\u2009\u202f\u066c",
+    "fraction": "\u00bc-\u00be\u2150-\u215e\u2189",
+    "superscript": _SUPERSCRIPTS,
+    "apart": "\u2460-\u2473\u24ea\u3251-\u325f\u32b1-\u32bf\ufdfa\ufdfb",  # circled characters, and whole sentences
 }
+_KINDS = {kind: re.compile(f"[{characters}]") for kind, characters in _CHARACTERS.items()}
+_SPECIAL = re.compile(f"[{_DROPPED}\U000e0000-\U000e0fff{''.join(_CHARACTERS.values())}]")
 _ARABIC = re.compile("[\u0620-\u06ff]")
 _UNIT = r"(?:^|[\s\x00-@\[-`{-\x7f\u00b7\u00d7])[A-Za-z\u00b5\u03bc]{1,2}\Z"
 _APART = {"fraction": re.compile(r"\d\Z"), "superscript": re.compile(rf"(?s)\A(?!.*{_UNIT}).*[^\s{_SUPERSCRIPTS}]\Z")}

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from difflib import get_close_matches
-from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
 
@@ -155,18 +154,6 @@ def run(parser: argparse.ArgumentParser, arguments: Sequence[str] | None = None,
                 line = f"{error.filename or 'standard output'}: {error.strerror or error}"
         say(f"factseek: {line}")
     return code
-
-
-def program(
-    package: str, about: str | None, config_type: type[Config], registers: Iterable[Callable[[Subparsers], None]]
-) -> Callable[[], int]:
-    """Return the program ``python -m factseek.PACKAGE``; ``registers`` add its commands."""
-    parser = Parser(prog=f"python -m factseek.{package}", description=about)
-    parser.set_defaults(config_type=config_type)
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for register in registers:
-        register(commands)
-    return partial(run, parser)
 
 
 def _open_streams() -> None:

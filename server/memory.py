@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from flask import request
 
-from ..retrieval.deadline import WRITTEN, Memory, Unbounded
+from ..retrieval.deadline import WRITTEN, Memory
 from ..retrieval.domain import Document
 from .errors import OverloadedError
 
@@ -119,7 +119,7 @@ class Charge:
             self.spend(size - self.held, share)
 
 
-class PartMemory:
+class PartMemory(Memory):
     """The memory of a part of a streamed answer: taken while it is made, given back as it is sent. Safe for threads."""
 
     def __init__(self, memory: Memory, most: int | None = None) -> None:
@@ -165,7 +165,7 @@ class PartMemory:
 
 def answer_memory() -> Memory:
     """Return the memory of the current request."""
-    memory: Memory = request.environ.get(MEMORY) or Unbounded()
+    memory: Memory = request.environ.get(MEMORY) or Memory()
     return memory
 
 

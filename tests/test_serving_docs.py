@@ -18,7 +18,7 @@ import pytest
 import yaml
 
 from factseek.indexer.build import BuildRequest, build
-from factseek.retrieval.encoders.cross_encoder import open_cross_encoder
+from factseek.retrieval.encoders.cross_encoder import OnnxCrossEncoder
 from factseek.retrieval.stages.rerank import RerankSettings
 from factseek.server.adapters import ADAPTERS
 from factseek.server.auth import digest
@@ -135,7 +135,7 @@ def speaking(example_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     model = small_cross_encoder()
     settings = yaml.safe_load((example_folder / "config.yaml").read_text("utf-8"))
     settings["rerank"] = {"model": str(model), "cache": str(model.parent / "cache")}
-    open_cross_encoder(RerankSettings(**settings["rerank"]))  # exported now: no request waits for it
+    OnnxCrossEncoder(RerankSettings(**settings["rerank"]))  # exported now: no request waits for it
     config = example_folder / "speaking.yaml"
     config.write_text(yaml.safe_dump(settings, sort_keys=False), "utf-8")
     options = [word for name in ADAPTERS.names() for word in ("--adapter", name)] + ["--config", str(config)]

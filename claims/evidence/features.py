@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from ...retrieval.caching import cache_method
 from ...retrieval.config import AUTO, EncoderSettings
-from ...retrieval.encoders.cross_encoder import EntailmentInfo, OnnxEntailment, open_entailment, revision_of
+from ...retrieval.encoders.cross_encoder import EntailmentInfo, OnnxEntailment, revision_of
 from ...retrieval.encoders.runtime import OnnxEncoder, open_encoder
 from ...retrieval.encoders.sources import MULTILINGUAL, MissingModelError, choose_model, find_model, of_index
 from ...retrieval.errors import MachineError, SourceError
@@ -212,7 +212,7 @@ def open_contrast(config: Config, language: str) -> ContrastExtractor | None:
             return None
         name = MULTILINGUAL
     encoder = _encoder(choose_model(config.encoder, name))
-    return ContrastExtractor(encoder, language, EncoderInfo.of(encoder))
+    return ContrastExtractor(encoder, language, encoder.info)
 
 
 def reopen(
@@ -231,7 +231,7 @@ def reopen(
     if contrast:
         with _learned_with(contrast, place):
             encoder = _encoder(of_index(contrast, config.encoder))
-        there = EncoderInfo.of(encoder)
+        there = encoder.info
         if there.identity != contrast.identity:
             raise differs(contrast, f"is {there}")
         contrasts = ContrastExtractor(encoder, language, contrast)
@@ -239,7 +239,7 @@ def reopen(
         settings = msgspec.structs.replace(entailment.settings, cache=config.verdict.entailment.cache)
         with _learned_with(entailment, place):
             revision = revision_of(settings)
-            model = open_entailment(settings) if revision == entailment.revision else None
+            model = OnnxEntailment(settings) if revision == entailment.revision else None
         if model is None:
             raise differs(entailment, f"has revision {revision}")
         entailments = EntailmentExtractor(model, entailment)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ...retrieval.encoders.cross_encoder import open_entailment
+from ...retrieval.encoders.cross_encoder import OnnxEntailment
 from ...retrieval.errors import QueryError
 from ...retrieval.files import EVIDENCE, check_distinct, writable, write_atomically
 from ...retrieval.filters import parse_filter
@@ -126,7 +126,7 @@ def _load_or_train(args: argparse.Namespace, formats: VerdictTasks, finder: Find
         of_model = msgspec.structs.replace(settings, model=args.entailment) if args.entailment else settings
         extractors = FeatureExtractors(open_contrast(config, finder.index.info.language))
         if of_model.model:
-            opened = open_entailment(of_model)
+            opened = OnnxEntailment(of_model)
             extractors = extractors._replace(entailment=EntailmentExtractor(opened, opened.info))
     learned = training.train(name, lesson, finder, config.verdict, bar, extractors=extractors)
     figures = learned.manifest.figures

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ...retrieval.config import CrossEncoderSettings
 from ...retrieval.domain import Qrels
-from ...retrieval.encoders.cross_encoder import open_cross_encoder
+from ...retrieval.encoders.cross_encoder import OnnxCrossEncoder
 from ...retrieval.errors import MachineError
 from ...retrieval.progress import Progress
 from ...retrieval.search.score_normalizers import mix_scores
@@ -42,7 +42,7 @@ class EncoderTraining:
         from sentence_transformers import SentenceTransformer
 
         self._model: Any = trainer.load_base(settings.base, partial(SentenceTransformer, local_files_only=True))
-        self._teacher = open_cross_encoder(CrossEncoderSettings(model=settings.teacher)) if settings.teacher else None
+        self._teacher = OnnxCrossEncoder(CrossEncoderSettings(model=settings.teacher)) if settings.teacher else None
         self._limit: int = self._model.max_seq_length or settings.max_tokens
         prompts = self._model.prompts or {}
         self._query_prompt = prompts.get("query") or ""

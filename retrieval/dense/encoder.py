@@ -1,18 +1,8 @@
-"""The settings that locate an encoder, and the judgements of an entailment model."""
+"""The judgements of an entailment model."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
-
-
-class Origin(NamedTuple):
-    """The settings that located an encoder and can locate it again."""
-
-    model: str = ""
-    max_tokens: int = 0
-    query_prompt: str = ""
-    document_prompt: str = ""
-
 
 ENTAILS, CONTRADICTS, NEUTRAL = "entailment", "contradiction", "neutral"
 LABELS = (ENTAILS, CONTRADICTS, NEUTRAL)  # the labels, in the order of the fields of Entailment

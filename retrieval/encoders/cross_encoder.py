@@ -1,6 +1,6 @@
 """Score pairs of texts: a CrossEncoder of sentence-transformers, exported to ONNX, and run with one pair per call.
 
-The functions that open a model raise MachineError if the model is not installed here or cannot be exported.
+A model raises MachineError when it is opened if it is not installed here or cannot be exported.
 """
 
 from __future__ import annotations
@@ -13,23 +13,20 @@ import numpy as np
 from ..config import CrossEncoderSettings
 from ..dense.encoder import LABELS, Entailment
 from ..files import storable
-from .cache import CROSS_ENCODER, ENTAILMENT, REVISION, SCORES, Export, cache_folder, ensure_export, model_digest
+from .cache import CROSS_ENCODER, ENTAILMENT, REVISION, SCORES, ExportKind, cache_folder, ensure_export, model_digest
 from .runtime import CHARACTERS_PER_TOKEN, encodable, load_exported
 from .sources import find_model
-
-
-def open_cross_encoder(settings: CrossEncoderSettings) -> OnnxCrossEncoder:
-    """Open the configured re-ranker; export its model first if necessary."""
-    return OnnxCrossEncoder(ensure_export(settings, CROSS_ENCODER))
 
 
 class OnnxCrossEncoder:
     """An exported model that reads two texts together. Any number of threads may use it at once."""
 
-    def __init__(self, export: Export) -> None:
-        self._model = load_exported(export.folder)
-        self._most = CHARACTERS_PER_TOKEN * export.description.max_tokens
-        self.name = export.model.name
+    def __init__(self, settings: CrossEncoderSettings, kind: ExportKind = CROSS_ENCODER) -> None:
+        """Open the configured model; export it first if necessary."""
+        self._export = ensure_export(settings, kind)
+        self._model = load_exported(self._export.folder)
+        self._most = CHARACTERS_PER_TOKEN * self._export.description.max_tokens
+        self.name = self._export.model.name
 
     def score(self, query: str, passage: str) -> float:
         """Return how well a passage answers a query, from the model's head: higher is better, without bounds."""
@@ -69,30 +66,26 @@ class EntailmentInfo(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.convert(located, CrossEncoderSettings)
 
 
-def open_entailment(settings: CrossEncoderSettings) -> OnnxEntailment:
-    """Open the configured entailment model; export it first if necessary. Raises MachineError if labels are wrong."""
-    return OnnxEntailment(ensure_export(settings, ENTAILMENT), settings)
-
-
 def revision_of(settings: CrossEncoderSettings) -> str:
     """Return the current revision of the configured model, without exporting it."""
     return model_digest(find_model(settings.model, ENTAILMENT.noun), cache_folder(settings))[:REVISION]
 
 
 class OnnxEntailment(OnnxCrossEncoder):
-    """An exported entailment model."""
+    """An exported entailment model. Raises MachineError also if its labels are wrong."""
 
-    def __init__(self, export: Export, settings: CrossEncoderSettings) -> None:
-        super().__init__(export)
-        self.name = storable(export.model.name)
+    def __init__(self, settings: CrossEncoderSettings) -> None:
+        super().__init__(settings, ENTAILMENT)
+        _, description, model = self._export
+        self.name = storable(self.name)
         self.info = EntailmentInfo(
             name=self.name,
-            revision=export.description.revision,
-            model=storable(export.model.setting or export.model.name),
+            revision=description.revision,
+            model=storable(model.setting or model.name),
             precision=settings.precision,
             max_tokens=settings.max_tokens,
         )
-        self._columns = [export.description.labels.index(label) for label in LABELS]
+        self._columns = [description.labels.index(label) for label in LABELS]
 
     def judge(self, text: str, claim: str) -> Entailment:
         """Return the probabilities of the three labels for a text and a claim; they add up to 1."""

@@ -26,16 +26,16 @@ _LEAF, _VALUE = 1 << 8, 1 << 31
 
 
 class Shape(NamedTuple):
-    """The shape of a BERT model."""
+    """The shape of a BERT model, by the names in its configuration."""
 
-    hidden: int
-    layers: int
-    heads: int
-    feed_forward: int
-    vocabulary: int
-    positions: int
-    token_types: int
-    epsilon: float
+    hidden_size: int
+    num_hidden_layers: int
+    num_attention_heads: int
+    intermediate_size: int
+    vocab_size: int
+    max_position_embeddings: int
+    type_vocab_size: int
+    layer_norm_eps: float
 
 
 class Pieces(NamedTuple):
@@ -95,7 +95,7 @@ def read_packed(path: Path) -> PackedModel:
         elements //= BLOCK if kind else 1
         tensors[name.decode()] = np.frombuffer(content, _KINDS[kind], elements, offset)
     tokens = Pieces(pieces, list(scores), begin, end, padding, unknown, characters)
-    return PackedModel(Shape._make((*sizes, epsilon)), tokens, tensors)
+    return PackedModel(Shape._make((*sizes, round(epsilon, 15))), tokens, tensors)
 
 
 def rebuild(packed: Path, folder: Path) -> None:
@@ -121,11 +121,11 @@ def rebuild(packed: Path, folder: Path) -> None:
 
 
 def _names(shape: Shape) -> dict[str, tuple[str, tuple[int, ...]]]:
-    hidden, inner = shape.hidden, shape.feed_forward
+    hidden, inner = shape.hidden_size, shape.intermediate_size
     names: dict[str, tuple[str, tuple[int, ...]]] = {
-        "emb.word": ("embeddings.word_embeddings.weight", (shape.vocabulary, hidden)),
-        "emb.pos": ("embeddings.position_embeddings.weight", (shape.positions, hidden)),
-        "emb.type": ("embeddings.token_type_embeddings.weight", (shape.token_types, hidden)),
+        "emb.word": ("embeddings.word_embeddings.weight", (shape.vocab_size, hidden)),
+        "emb.pos": ("embeddings.position_embeddings.weight", (shape.max_position_embeddings, hidden)),
+        "emb.type": ("embeddings.token_type_embeddings.weight", (shape.type_vocab_size, hidden)),
         "emb.ln.w": ("embeddings.LayerNorm.weight", (hidden,)),
         "emb.ln.b": ("embeddings.LayerNorm.bias", (hidden,)),
     }
@@ -137,7 +137,7 @@ def _names(shape: Shape) -> dict[str, tuple[str, tuple[int, ...]]]:
         "fo": ("output.dense", (hidden, inner)),
         "oln": ("output.LayerNorm", (hidden,)),
     }
-    for layer, (part, (own, size)) in itertools.product(range(shape.layers), parts.items()):
+    for layer, (part, (own, size)) in itertools.product(range(shape.num_hidden_layers), parts.items()):
         names[f"l{layer}.{part}.w"] = (f"encoder.layer.{layer}.{own}.weight", size)
         names[f"l{layer}.{part}.b"] = (f"encoder.layer.{layer}.{own}.bias", size[:1])
     return names
@@ -152,15 +152,8 @@ def _descriptions(shape: Shape, pieces: Pieces) -> dict[str, Any]:
             "architectures": ["BertModel"],
             "model_type": "bert",
             "hidden_act": "gelu",
-            "hidden_size": shape.hidden,
-            "intermediate_size": shape.feed_forward,
-            "layer_norm_eps": round(shape.epsilon, 15),
-            "max_position_embeddings": shape.positions,
-            "num_attention_heads": shape.heads,
-            "num_hidden_layers": shape.layers,
             "pad_token_id": pieces.padding,
-            "type_vocab_size": shape.token_types,
-            "vocab_size": shape.vocabulary,
+            **shape._asdict(),
         },
         "tokenizer_config.json": {
             "tokenizer_class": "PreTrainedTokenizerFast",
@@ -169,15 +162,15 @@ def _descriptions(shape: Shape, pieces: Pieces) -> dict[str, Any]:
             **{"pad_token": padding, "unk_token": unknown},
             "clean_up_tokenization_spaces": False,
             "model_input_names": ["input_ids", "attention_mask"],
-            "model_max_length": shape.positions,
+            "model_max_length": shape.max_position_embeddings,
         },
         "modules.json": [
             {"idx": number, "name": str(number), "path": path, "type": f"sentence_transformers.models.{kind}"}
             for number, (path, kind) in enumerate(modules)
         ],
-        "sentence_bert_config.json": {"max_seq_length": shape.positions, "do_lower_case": False},
+        "sentence_bert_config.json": {"max_seq_length": shape.max_position_embeddings, "do_lower_case": False},
         "config_sentence_transformers.json": {"prompts": PROMPTS, "similarity_fn_name": "cosine"},
-        "1_Pooling/config.json": {"word_embedding_dimension": shape.hidden, "pooling_mode_mean_tokens": True},
+        "1_Pooling/config.json": {"word_embedding_dimension": shape.hidden_size, "pooling_mode_mean_tokens": True},
     }
 
 

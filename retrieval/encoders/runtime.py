@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from ..caching import OpenedOnce
 from ..config import EncoderSettings
-from ..dense.encoder import Origin
 from ..errors import MachineError
 from ..store.manifest import EncoderInfo
 from ..text import refuse_text
@@ -128,7 +127,7 @@ class OnnxEncoder:
             changed = f"{self.revision}\n{settings.max_tokens}\n{settings.document_prompt}"
             self.revision = hashlib.sha256(changed.encode()).hexdigest()[:16]
         self.dimension, self.max_tokens = description.dimension, description.max_tokens
-        self.precision, self.output = description.precision, LAYERED if layered else VECTOR
+        self.output = LAYERED if layered else VECTOR
         self.languages = languages(model.name, settings)
         self.threads = settings.threads or available_cores()
         prompts = {"": "", **description.prompts}
@@ -136,8 +135,16 @@ class OnnxEncoder:
         document = (prompts[key] for key in ("document", "passage", "corpus") if key in prompts)
         self.query_prompt = settings.query_prompt or prompts.get("query", default)
         self.document_prompt = settings.document_prompt or next(document, default)
-        setting = model.setting or model.name
-        self.origin = Origin(setting, settings.max_tokens, settings.query_prompt, settings.document_prompt)
+        self.info = EncoderInfo(
+            name=self.name,
+            revision=self.revision,
+            dimension=self.dimension,
+            precision=description.precision,
+            model=model.setting or model.name,
+            max_tokens=settings.max_tokens,
+            query_prompt=settings.query_prompt,
+            document_prompt=settings.document_prompt,
+        )
         self._lock = Lock()
         self._model: ExportedModel | None = None
         self._pool: ThreadPoolExecutor | None = None
@@ -235,7 +242,7 @@ class SharedEncoders:
                 raise MachineError(what, place=place, remedy=error.remedy) from None
 
         encoder = self._opened.get(settings, open_or_explain)
-        made_by.check(EncoderInfo.of(encoder), place)
+        made_by.check(encoder.info, place)
         return encoder
 
     def close(self) -> None:

@@ -258,6 +258,9 @@ class PassageSearcher:
         if where is None:
             return b""
         clauses: list[str] = []
+        if where.excluded:  # first, because Java does not cache such a filter
+            ids = [token("id", f"{segment}:{docid}") for segment in self._segments for docid in where.excluded]
+            clauses += ("none", str(len(ids)), *ids)
         for name, admitted in where.values():
             field = name if name in FIELDS else f"{METADATA}.{name}"
             clauses += ("any", str(len(admitted)), *(token(field, value) for value in admitted))
@@ -265,9 +268,6 @@ class PassageSearcher:
             first, last = days_of(where.since, where.as_of)
             days = token("date", first or "0"), token("date", last or "9999-12-31")
             clauses += ("between", *days, token("date", "") if where.undated else "")
-        if where.excluded:
-            ids = [token("id", f"{segment}:{docid}") for segment in self._segments for docid in where.excluded]
-            clauses += ("none", str(len(ids)), *ids)
         for kind, words in [("phrase", each) for each in where.phrases] + [("without", each) for each in where.without]:
             if not terms_of(self._analyzer, [words])[0]:
                 what = f'"{words[:60]}" contains only words that the analyzer drops, so it matches nothing'

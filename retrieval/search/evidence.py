@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from .. import stages
-from ..deadline import HIGHLIGHTS, PASSAGES, WRITTEN, Deadline, Unbounded
+from ..deadline import HIGHLIGHTS, PASSAGES, WRITTEN, Deadline, Memory
 from ..domain import Document, Hit, Part, Passage, Span
 from ..lucene.analysis import Highlighter, highlighter, in_time
 from .options import IndexState, Search
@@ -114,7 +114,7 @@ def read_evidences(
     the limit have no highlights.
     """
     limit = options.limit
-    memory = limit.memory if limit else Unbounded()
+    memory = limit.memory if limit else Memory()
 
     def charge(document: Document, span: Span) -> None:
         """Reserve memory for a document, and for its passage, which the answer repeats."""
@@ -157,7 +157,7 @@ def read_evidences(
 
 def read_passages(state: IndexState, text: str, hits: Sequence[Evidence], limit: Deadline | None) -> list[Evidence]:
     """Return each hit with its best passage and, if read in time, all others that contain a word of ``text``."""
-    marked, memory = _highlighter(state, text, limit, PASSAGES), limit.memory if limit else Unbounded()
+    marked, memory = _highlighter(state, text, limit, PASSAGES), limit.memory if limit else Memory()
     with_passages = []
     for hit in hits:
         passages = [hit.passage]

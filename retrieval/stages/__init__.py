@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from ..caching import OpenedOnce
 from ..config import Config
-from ..deadline import CutOffError, Deadline, Unbounded
+from ..deadline import CutOffError, Deadline, Memory
 from ..domain import Filter, Hit, Part
 from ..errors import QueryError
 from ..plugins import Plugins
@@ -155,7 +155,7 @@ def search(
 
     def after_stages(texts: Sequence[str], ranked: Sequence[Sequence[Hit]]) -> tuple[list[list[Hit]], list[bool]]:
         """Return the hits of each query, and whether a stage received fewer of them than its window."""
-        memory, sizes = options.limit.memory if options.limit else Unbounded(), list[int]()
+        memory, sizes = options.limit.memory if options.limit else Memory(), list[int]()
 
         def spend(size: int) -> None:
             memory.spend(size)

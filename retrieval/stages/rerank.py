@@ -12,7 +12,7 @@ import msgspec
 from ..config import CrossEncoderSettings, Weight
 from ..deadline import Deadline
 from ..domain import Hit
-from ..encoders.cross_encoder import OnnxCrossEncoder, open_cross_encoder
+from ..encoders.cross_encoder import OnnxCrossEncoder
 from ..errors import QueryError
 from ..lucene.index import flat_text
 from ..search.score_normalizers import mix_scores
@@ -38,7 +38,7 @@ SETTINGS = RerankSettings
 
 def re_ranker(context: StageContext) -> OnnxCrossEncoder:
     """Return the configured model that reads query and passage together, opened once."""
-    return context.opened.get(_NAME, partial(open_cross_encoder, _require_settings(context)))
+    return context.opened.get(_NAME, partial(OnnxCrossEncoder, _require_settings(context)))
 
 
 def _require_settings(context: StageContext) -> RerankSettings:

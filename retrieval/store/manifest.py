@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from functools import cache
 from os.path import isfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -26,9 +26,6 @@ from ..errors import IndexStateError, QueryError
 from ..files import open_regular, read_regular, sample, sha256, write_atomically
 from ..filters import field_names
 from ..lucene.analysis import ANALYZERS
-
-if TYPE_CHECKING:
-    from ..encoders.runtime import OnnxEncoder as Encoder
 
 LAYOUT = 4
 NAME = "manifest.json"
@@ -125,12 +122,6 @@ class EncoderInfo(ManifestPart, frozen=True, kw_only=True):
     max_tokens: Annotated[int, msgspec.Meta(ge=0)] = 0
     query_prompt: str = ""
     document_prompt: str = ""
-
-    @classmethod
-    def of(cls, encoder: Encoder) -> EncoderInfo:
-        """Return the description of an open encoder."""
-        own = {name: getattr(encoder, name) for name in ("name", "revision", "dimension", "precision")}
-        return cls(**own, **encoder.origin._asdict())
 
     def __str__(self) -> str:
         return f"{self.name} ({self.precision}, revision {self.revision})"

@@ -30,7 +30,7 @@ from ..dense.vectors import (
 from ..errors import IndexStateError
 from ..lucene.index import flat_text
 from ..progress import bar
-from ..store.manifest import EncoderInfo, Manifest
+from ..store.manifest import Manifest
 from . import Check, Encoders, Merged, OpenSegment, SegmentPlace, Tools, View
 
 ENCODED_AT_ONCE = 256  # the number of passages to encode and write together: an interruption loses at most this many
@@ -48,7 +48,7 @@ class VectorsView(View):
 
     @classmethod
     def describe(cls, name: str, config: Config, encoders: Encoders) -> dict[str, Any] | None:
-        description: dict[str, Any] = msgspec.to_builtins(EncoderInfo.of(encoders(name, None)))
+        description: dict[str, Any] = msgspec.to_builtins(encoders(name, None).info)
         return description
 
     def __init__(self, name: str, manifest: Manifest) -> None:
@@ -68,8 +68,7 @@ class VectorsView(View):
         return file in self._files
 
     def prepare(self, tools: Tools) -> None:
-        opened = EncoderInfo.of(tools.encoders(self.name, self.encoder))
-        self.encoder.check(opened, tools.folder)
+        self.encoder.check(tools.encoders(self.name, self.encoder).info, tools.folder)
 
     def complete(self, segment: SegmentPlace, tools: Tools) -> None:
         self.prepare(tools)

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.encoders import Encoders
-from factseek.retrieval.dense.encoder import Origin
 from factseek.retrieval.errors import IndexStateError, MachineError
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
+from factseek.retrieval.store.manifest import EncoderInfo
 from factseek.settings import Config, convert
 
 SUBJECTS = ["Measles", "The Nile", "Pluto", "Ice", "A vaccine", "The ozone layer"]
@@ -63,11 +63,10 @@ WORDS = (
 class Tiny:
     languages = ("en",)
     max_tokens = 100
-    precision = "fp32"
-    origin = Origin()
 
     def __init__(self, name: str, dimension: int, revision: str = "1") -> None:
-        self.name, self.dimension, self.revision = name, dimension, revision
+        self.name, self.dimension = name, dimension
+        self.info = EncoderInfo(name=name, revision=revision, dimension=dimension, precision="fp32")
         self.encoded = 0
         self.closed = False
 

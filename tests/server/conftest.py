@@ -23,7 +23,7 @@ from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.writer import Writer
 from factseek.retrieval.config import CrossEncoderSettings, SearchSettings
 from factseek.retrieval.domain import Claim
-from factseek.retrieval.encoders.cross_encoder import open_entailment
+from factseek.retrieval.encoders.cross_encoder import OnnxEntailment
 from factseek.retrieval.lucene.jvm import java_thread
 from factseek.retrieval.progress import silent
 from factseek.retrieval.records import model_file
@@ -138,7 +138,7 @@ def models(indexes: dict[str, Index], config: Config) -> dict[str, TrainedVerdic
     claims = [Claim(str(number), text, label=label) for number, (label, text) in enumerate(texts)]
     lesson = verdicts.Lesson("fever", ("SUPPORTS", "REFUTES", "NOT ENOUGH INFO"), [(Path(__file__), claims)])
     finder = Finder(indexes["english"], config.verdict, None)
-    model = open_entailment(CrossEncoderSettings(model=str(small_entailment())))
+    model = OnnxEntailment(CrossEncoderSettings(model=str(small_entailment())))
     extractors = FeatureExtractors(None, EntailmentExtractor(model, model.info))
     return {"few": verdicts.train("evidence", lesson, finder, config.verdict, silent, extractors=extractors)}
 

@@ -11,8 +11,8 @@ import java.util.List;
  * because pyjnius copies a string at once, but a byte[] element by element.
  */
 final class Packed {
-    final byte[] bytes;
     final int size;
+    private final byte[] bytes;
     private final int[] ends;
     private int next;
 
@@ -23,14 +23,6 @@ final class Packed {
         ends = new int[size + 1];
         ends[0] = 4 + 4 * size;
         for (int at = 0; at < size; at++) ends[at + 1] = ends[at] + buffer.getInt();
-    }
-
-    int start(int at) {
-        return ends[at];
-    }
-
-    int end(int at) {
-        return ends[at + 1];
     }
 
     String get(int at) {

@@ -37,10 +37,10 @@ import org.apache.lucene.search.ConstantScoreQuery;
 import org.apache.lucene.search.DocIdSetIterator;
 import org.apache.lucene.search.Explanation;
 import org.apache.lucene.search.IndexSearcher;
-import org.apache.lucene.search.LeafCollector;
+import org.apache.lucene.search.MatchAllDocsQuery;
 import org.apache.lucene.search.Query;
-import org.apache.lucene.search.Scorable;
 import org.apache.lucene.search.ScoreMode;
+import org.apache.lucene.search.SimpleCollector;
 import org.apache.lucene.search.TermInSetQuery;
 import org.apache.lucene.search.TermQuery;
 import org.apache.lucene.search.TermRangeQuery;
@@ -79,7 +79,8 @@ public final class PassageSearcher implements Closeable {
         this.reader = reader;
         this.analyzer = analyzer;
         while (fields.hasNext()) this.fields.add(fields.next());
-        living = deleted.length == 0 ? null : allPassages();
+        living = deleted.length == 0 ? null : new FixedBitSet(Math.max(1, reader.maxDoc()));
+        if (living != null) living.set(0, reader.maxDoc());
         ByteBuffer rows = ByteBuffer.wrap(deleted).order(ByteOrder.LITTLE_ENDIAN);
         while (rows.hasRemaining()) living.clear(rows.getInt());
     }
@@ -320,12 +321,28 @@ public final class PassageSearcher implements Closeable {
         return builder.build();
     }
 
+    /** Return the query for the hits of a query that pass the clauses of a filter. */
     private Query restricted(Query query, byte[] clauses) throws IOException {
-        if (clauses.length == 0) return query;
-        Conditions conditions = new Conditions(clauses);
         BooleanQuery.Builder both = new BooleanQuery.Builder().add(query, Occur.MUST);
-        for (Query required : conditions.required) both.add(required, Occur.FILTER);
-        for (Query forbidden : conditions.forbidden) both.add(forbidden, Occur.MUST_NOT);
+        Packed each = new Packed(clauses);
+        while (each.hasNext()) {
+            String kind = each.next();
+            switch (kind) {
+                case "any":
+                case "none":
+                    both.add(anyOf(each, each.nextInt()), kind.equals("any") ? Occur.FILTER : Occur.MUST_NOT);
+                    break;
+                case "between":
+                    both.add(between(each.next(), each.next(), each.next()), Occur.FILTER);
+                    break;
+                case "phrase":
+                case "without":
+                    both.add(anywhere(each.next()), kind.equals("phrase") ? Occur.FILTER : Occur.MUST_NOT);
+                    break;
+                default:
+                    throw new IllegalArgumentException("no such clause");
+            }
+        }
         return both.build();
     }
 
@@ -337,61 +354,17 @@ public final class PassageSearcher implements Closeable {
             FixedBitSet kept = admitted.get(key);
             if (kept != null) return kept;
         }
-        Conditions conditions = new Conditions(clauses);
-        FixedBitSet passing = living == null ? allPassages() : living.clone();
-        for (Query required : conditions.required) passing.and(matching(required, searcher));
-        for (Query forbidden : conditions.forbidden) passing.andNot(matching(forbidden, searcher));
-        if (!conditions.ofOneSearch && !searcher.timedOut()) {
+        FixedBitSet passing = new FixedBitSet(Math.max(1, reader.maxDoc()));
+        collected(searcher, restricted(new MatchAllDocsQuery(), clauses), new MatchingPassages(passing));
+        if (living != null) passing.and(living);
+        Packed each = new Packed(clauses);
+        boolean ofOneSearch = each.hasNext() && each.next().equals("none"); // it leaves out documents by their ids
+        if (!ofOneSearch && !searcher.timedOut()) {
             synchronized (admitted) {
                 admitted.put(key, passing);
             }
         }
         return passing;
-    }
-
-    private FixedBitSet matching(Query query, IndexSearcher searcher) throws IOException {
-        FixedBitSet bits = new FixedBitSet(Math.max(1, reader.maxDoc()));
-        collected(searcher, query, new MatchingPassages(bits));
-        return bits;
-    }
-
-    private FixedBitSet allPassages() {
-        FixedBitSet bits = new FixedBitSet(Math.max(1, reader.maxDoc()));
-        bits.set(0, reader.maxDoc());
-        return bits;
-    }
-
-    /** The queries for the clauses of a filter. */
-    private final class Conditions {
-        final List<Query> required = new ArrayList<>(), forbidden = new ArrayList<>();
-        /** Whether the filter leaves out documents by their ids, as only one search does. */
-        boolean ofOneSearch;
-
-        Conditions(byte[] packed) throws IOException {
-            Packed clauses = new Packed(packed);
-            while (clauses.hasNext()) {
-                switch (clauses.next()) {
-                    case "any":
-                        required.add(anyOf(clauses, clauses.nextInt()));
-                        break;
-                    case "none":
-                        forbidden.add(anyOf(clauses, clauses.nextInt()));
-                        ofOneSearch = true;
-                        break;
-                    case "between":
-                        required.add(between(clauses.next(), clauses.next(), clauses.next()));
-                        break;
-                    case "phrase":
-                        required.add(anywhere(clauses.next()));
-                        break;
-                    case "without":
-                        forbidden.add(anywhere(clauses.next()));
-                        break;
-                    default:
-                        throw new IllegalArgumentException("no such clause");
-                }
-            }
-        }
     }
 
     private static Query anyOf(Packed tokens, int count) {
@@ -418,8 +391,9 @@ public final class PassageSearcher implements Closeable {
     }
 
     /** Sets a bit for each passage that matches. */
-    private static final class MatchingPassages implements Collector {
+    private static final class MatchingPassages extends SimpleCollector {
         private final FixedBitSet bits;
+        private int base;
 
         MatchingPassages(FixedBitSet bits) {
             this.bits = bits;
@@ -431,17 +405,13 @@ public final class PassageSearcher implements Closeable {
         }
 
         @Override
-        public LeafCollector getLeafCollector(LeafReaderContext leaf) {
-            int base = leaf.docBase;
-            return new LeafCollector() {
-                @Override
-                public void setScorer(Scorable scorer) {}
+        protected void doSetNextReader(LeafReaderContext leaf) {
+            base = leaf.docBase;
+        }
 
-                @Override
-                public void collect(int doc) {
-                    bits.set(base + doc);
-                }
-            };
+        @Override
+        public void collect(int doc) {
+            bits.set(base + doc);
         }
     }
 

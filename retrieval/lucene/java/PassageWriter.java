@@ -10,6 +10,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import org.apache.lucene.analysis.Analyzer;
 import org.apache.lucene.analysis.TokenStream;
+import org.apache.lucene.analysis.core.WhitespaceAnalyzer;
 import org.apache.lucene.analysis.tokenattributes.BytesTermAttribute;
 import org.apache.lucene.analysis.tokenattributes.OffsetAttribute;
 import org.apache.lucene.analysis.tokenattributes.PositionIncrementAttribute;
@@ -32,6 +33,7 @@ import org.apache.lucene.util.BytesRef;
  */
 public final class PassageWriter {
     private static final int SPAN = 32;
+    private static final Analyzer SPACES = new WhitespaceAnalyzer(IndexWriter.MAX_TERM_LENGTH);
     private static final int THREADS = Math.min(4, Runtime.getRuntime().availableProcessors());
 
     private final IndexWriter writer;
@@ -152,10 +154,10 @@ public final class PassageWriter {
         Tokens[][] passages = new Tokens[to - from][streams.length];
         int filters = streams.length - 1;
         for (int passage = from; passage < to; passage++) {
-            int first = passage * streams.length;
-            Tokens[] fields = passages[passage - from];
-            for (int at = 0; at < filters; at++) fields[at] = Tokens.of(analyzer, texts.get(first + at));
-            fields[filters] = Tokens.of(texts.bytes, texts.start(first + filters), texts.end(first + filters));
+            for (int at = 0; at < streams.length; at++) {
+                String text = texts.get(passage * streams.length + at);
+                passages[passage - from][at] = Tokens.of(at < filters ? analyzer : SPACES, text);
+            }
         }
         return passages;
     }
@@ -185,15 +187,15 @@ public final class PassageWriter {
         private int[] increments;
         private int size;
 
-        private Tokens(byte[] bytes, int likely) {
-            this.bytes = bytes;
-            starts = new int[likely];
-            ends = new int[likely];
-            increments = new int[likely];
+        private Tokens(int length) {
+            bytes = new byte[length + 16];
+            starts = new int[length / 6 + 16];
+            ends = new int[starts.length];
+            increments = new int[starts.length];
         }
 
         static Tokens of(Analyzer analyzer, String text) throws IOException {
-            Tokens tokens = new Tokens(new byte[text.length() + 16], text.length() / 6 + 16);
+            Tokens tokens = new Tokens(text.length());
             try (TokenStream stream = analyzer.tokenStream("", text)) {
                 TermToBytesRefAttribute term = stream.getAttribute(TermToBytesRefAttribute.class);
                 PositionIncrementAttribute position = stream.addAttribute(PositionIncrementAttribute.class);
@@ -226,28 +228,13 @@ public final class PassageWriter {
             int start = size == 0 ? 0 : ends[size - 1];
             bytes = ArrayUtil.grow(bytes, start + term.length);
             System.arraycopy(term.bytes, term.offset, bytes, start, term.length);
-            add(start, start + term.length, increment);
-        }
-
-        /** Return the tokens between spaces. */
-        static Tokens of(byte[] bytes, int start, int end) {
-            Tokens tokens = new Tokens(bytes, 16);
-            for (int at = start; at <= end; at++) {
-                if (at < end && bytes[at] != ' ') continue;
-                if (at > start) tokens.add(start, at, 1);
-                start = at + 1;
-            }
-            return tokens;
-        }
-
-        private void add(int start, int end, int increment) {
             if (size == ends.length) {
                 starts = ArrayUtil.grow(starts);
                 ends = ArrayUtil.grow(ends);
                 increments = ArrayUtil.grow(increments);
             }
             starts[size] = start;
-            ends[size] = end;
+            ends[size] = start + term.length;
             increments[size++] = increment;
         }
     }

@@ -16,7 +16,7 @@ from factseek.claims.evidence.features import CONTRASTED, open_contrast
 from factseek.claims.settings import Config, VerdictSettings
 from factseek.claims.verdicts import training
 from factseek.retrieval.config import CrossEncoderSettings
-from factseek.retrieval.encoders.cross_encoder import open_entailment
+from factseek.retrieval.encoders.cross_encoder import OnnxEntailment
 from factseek.retrieval.encoders.sources import ENGLISH
 from factseek.retrieval.errors import MachineError
 from factseek.retrieval.records import model_file
@@ -38,7 +38,7 @@ def test_a_model_of_the_hub_s_kind_judges_as_it_does_itself(model: Path, tmp_pat
     theirs = CrossEncoder(str(model), device="cpu", local_files_only=True)
     expected = np.concatenate([theirs.predict([pair], apply_softmax=True) for pair in PAIRS])[:, [1, 0, 2]]
     settings = CrossEncoderSettings(model=str(model), cache=str(tmp_path), precision="fp32")
-    ours = open_entailment(settings)
+    ours = OnnxEntailment(settings)
     assert np.allclose([ours.judge(*pair) for pair in PAIRS], expected, atol=1e-4)
     assert ours.info.settings == CrossEncoderSettings(model=str(model.resolve()), precision="fp32")
 
@@ -50,7 +50,7 @@ def test_other_labels_are_refused(model: Path, tmp_path: Path) -> None:
     config["id2label"], config["label2id"] = names, {name: int(number) for number, name in names.items()}
     (folder / "config.json").write_text(json.dumps(config), "utf-8")
     with pytest.raises(MachineError) as refused:
-        open_entailment(CrossEncoderSettings(model=str(folder), cache=str(tmp_path / "cache")))
+        OnnxEntailment(CrossEncoderSettings(model=str(folder), cache=str(tmp_path / "cache")))
     assert refused.value.line == (
         f"entailment model 'other' cannot be exported: {folder}: its labels are good, bad, neutral, but must be entailment, contradiction, neutral"
     )

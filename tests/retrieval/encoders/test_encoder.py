@@ -148,7 +148,7 @@ def test_any_pipeline_is_exported_whole(kind: str, tmp_path: Path) -> None:
     tiny = tiny_model(tmp_path / "tiny", prompts={"query": "query : ", "document": "the claim : "}, kind=kind)
     settings = EncoderSettings(model=str(tiny), precision="fp32", cache=str(tmp_path / "cache"))
     encoder = open_encoder(settings)
-    assert (encoder.name, encoder.dimension, encoder.max_tokens, encoder.precision) == ("tiny", 12, 16, "fp32")
+    assert (encoder.name, encoder.dimension, encoder.max_tokens, encoder.info.precision) == ("tiny", 12, 16, "fp32")
     model = sentence_transformer(tiny)
     assert cosines(encoder.encode_query(CLAIMS), model.encode_query(CLAIMS)).min() > 0.99999
     assert cosines(encoder.encode_document(CLAIMS), model.encode_document(CLAIMS)).min() > 0.99999

@@ -11,7 +11,7 @@ import pytest
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.settings import Config
 from factseek.retrieval.deadline import Deadline
-from factseek.retrieval.encoders.cross_encoder import open_cross_encoder
+from factseek.retrieval.encoders.cross_encoder import OnnxCrossEncoder
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
 from factseek.retrieval.stages import StageContext, read_texts, rerank
@@ -53,7 +53,7 @@ def test_scores_are_those_of_sentence_transformers(model: Path, config: Config) 
 
     theirs = CrossEncoder(str(model), device="cpu", local_files_only=True)
     expected = theirs.predict([pair[:2] for pair in PAIRS], activation_fn=torch.nn.Identity())
-    ours = open_cross_encoder(config.of(RerankSettings))
+    ours = OnnxCrossEncoder(config.of(RerankSettings))
     scores = [ours.score(query, passage) for query, passage, _ in PAIRS]
     assert scores == pytest.approx(expected.tolist(), abs=0.25 * float(expected.max() - expected.min()))
     relevant, other = scores[::2], scores[1::2]
@@ -72,7 +72,7 @@ def test_hits_are_ordered_by_the_model(index: Path, config: Config) -> None:
         (longer,) = opened.search([QUERY], asked._replace(k=20))
         (first, *_), (second, *_) = opened.search([QUERY, QUERY], asked._replace(stages=("rerank=3",)))
         evidence = opened.evidence(QUERY, ranked, asked)
-    model = open_cross_encoder(config.of(RerankSettings))
+    model = OnnxCrossEncoder(config.of(RerankSettings))
     scores = {hit.docid: hit.parts[-1].vote for hit in longer[:10]}
     assert set(scores) == {hit.docid for hit in plain[:10]}
     assert longer[:5] == ranked

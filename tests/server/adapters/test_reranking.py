@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from flask.testing import FlaskClient
 
-from factseek.retrieval.encoders.cross_encoder import OnnxCrossEncoder, open_cross_encoder
+from factseek.retrieval.encoders.cross_encoder import OnnxCrossEncoder
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.stages.rerank import RerankSettings
 from factseek.server.app import create_app
@@ -54,7 +54,7 @@ def reranking(
     config = msgspec.structs.replace(speaking, plugins=(settings,))
     with Index(folders["english"], config) as index:
         client = create_app(config, {"english": index}).test_client()
-        yield Reranking(client, open_cross_encoder(settings), settings)
+        yield Reranking(client, OnnxCrossEncoder(settings), settings)
 
 
 def logistic(score: float) -> float:
