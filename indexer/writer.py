@@ -142,6 +142,11 @@ class Bulk:
                 item = item._replace(repeated=True) if same else item._replace(refused=reason)
             self._items.append(item)
 
+    @property
+    def done(self) -> bool:
+        """Whether all documents are handled."""
+        return self.job.handled >= len(self._items)
+
     def next(self, live: StateOfDocument, newer: Container[str] = ()) -> tuple[Job, list[str]]:
         """Return the job as it will be after its next slice, and the lines of the documents to publish for this slice.
 
@@ -308,7 +313,7 @@ class Writer:
 
         error = self._try(publish_slice)
         self._failures = self._failures + 1 if error else 0
-        if error or bulk.job.handled >= bulk.job.documents:
+        if error or bulk.done:
             self._queue.end(bulk.job, error)
             self._bulk = None
             self._remove_old()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic, sleep
@@ -88,13 +88,14 @@ def put_change(document: Document, states: tuple[str, ...] = (), *, absent: bool
     )
 
 
-def hand_over(served: ServedIndex, mode: Mode, lines: Sequence[bytes]) -> Job:
-    """Submit documents, each a line of JSON, and return their job; raise NotWrittenError if it cannot be stored."""
+def hand_over(served: ServedIndex, mode: Mode, items: Iterable[bytes]) -> Job:
+    """Submit documents, each in JSON, and return their job; raise NotWrittenError if it cannot be stored."""
     folder, most = folder_of(served), registry().config.server.max_queued
     with _queue(folder) as queue:
         if len(queue.bulks()) >= most:
             raise NotWrittenError(f"{most} bulks are already waiting; nothing was accepted; try again")
-        job = queue.submit_bulk(mode, lines)
+        # Line ends may occur between the parts of an object, but never inside a string.
+        job = queue.submit_bulk(mode, [item.replace(b"\r", b" ").replace(b"\n", b" ") for item in items])
     _ensure_writer(folder)
     return job
 
@@ -159,7 +160,7 @@ def _conditions() -> tuple[tuple[str, ...], bool]:
     return states, none_match.star_tag
 
 
-def _lines_of(request: Request, most: int) -> list[bytes]:
+def _items_of(request: Request, most: int) -> list[bytes]:
     if not request.is_json and request.mimetype not in _LINES:
         raise UnsupportedMediaType
     body, place = body_of(request), "is not a JSON array of documents"
@@ -178,8 +179,7 @@ def _lines_of(request: Request, most: int) -> list[bytes]:
     except (msgspec.DecodeError, RecursionError) as error:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error).replace("`", "")
         raise BadInput("body", f"{place}: {reason}") from None
-    # Line ends may occur between the parts of an object, but never inside a string.
-    return [item.replace(b"\r", b" ").replace(b"\n", b" ") for item in items]
+    return items
 
 
 @blueprint.put("/v1/<name>/documents/<docid:docid>")
@@ -232,7 +232,7 @@ def post_documents(name: str) -> Response:
     """
     served = writable(name)
     mode = from_query(request.args, schemas.BulkParameters).mode
-    job = hand_over(served, mode, _lines_of(request, registry().config.server.max_bulk))
+    job = hand_over(served, mode, _items_of(request, registry().config.server.max_bulk))
     response = json_answer(_job(name, job), 202)
     response.headers["Location"] = url_for("writing.job_state", job=job.id)
     return response

@@ -185,7 +185,7 @@ def _add_several(form: AddState, served: ServedIndex) -> Job:
         rows = msgspec.json.decode(form.rows, type=list[msgspec.Raw])
     except msgspec.DecodeError:
         raise BadInput("rows", "the form is damaged; choose the file again") from None
-    job = hand_over(served, "update" if form.replace else "append", [bytes(row) for row in rows])
+    job = hand_over(served, "update" if form.replace else "append", map(bytes, rows))
     until = monotonic() + registry().config.server.write_seconds
     with Queue(folder_of(served), to_read=True) as queue:
         while job.state in ("queued", "running") and monotonic() < until:
