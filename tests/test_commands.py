@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from factseek import commands
+from factseek.indexer.collections import kinds
 from tests.indexer.as_found import name_files_as_found
 
 TEXTS = ["Vaccines prevent measles.", "The Nile is a long river.", "Masks reduce the spread of viruses."]
@@ -210,7 +211,7 @@ def test_a_line_of_50_megabytes_is_not_held_in_memory(here: Path, run: Run) -> N
 
 
 INDEX = ["index", "jsonl", "good.jsonl", "--no-dense", "--index"]
-KINDS = "beir, claimreview, claims, cord19, fever, jsonl, snippets, trec, webpages"
+KINDS = ", ".join(kinds())
 BAD_COMMANDS = {
     "missing source": (["index", "jsonl", "gone", "--index", "new"], "gone: there is no such file or directory"),
     "unknown kind": (

@@ -11,7 +11,8 @@ and, where they differ from the default::
 
     SPLIT = True                     the indexer splits its documents into passages
     SENTENCES = True                 its passages are numbered sentences
-    WHOLE_FOLDER = True              reading a document needs other files of its folder
+    WHOLE_FOLDER = True              reading a document needs other files of its folder, so ``watch`` reads the whole
+                                     folder again after each change
     COLUMNS = True                   it takes the names of columns from its options
     FILTER_FIELDS: Sequence[str]     the metadata fields to filter by, unless others are configured
 

@@ -137,11 +137,12 @@ def answer(index: Index, question: Question) -> Answer:
     in time.
     """
     since = monotonic()
-    on_index = question.to(index)
-    text, search, _ = on_index
+    text, search, parsed = question.to(index)
     facets, total = {}, None
     if question.count or question.facets:
         facets, total = index.facets(text, question.facets, search), index.count(text, search)
+        # A new limit, so that slow counts take no time from the ranking.
+        search = search._replace(limit=search.limit.renew()) if search.limit else search
     began = perf_counter()
     resolved = index.resolve(search)
     k, most = resolved.settings.search.k, resolved.settings.search.max_k
@@ -155,7 +156,7 @@ def answer(index: Index, question: Question) -> Answer:
     if question.passages:
         evidence = index.with_passages(text, evidence, options)
     return Answer(
-        **remarks(index, on_index, question.query, since, reading),
+        **remarks(index, (text, search, parsed), question.query, since, reading),
         hits=evidence,
         ranked=ranked,
         more=len(hits) > k,

@@ -68,11 +68,12 @@ class StageKind(Protocol):
     """The interface of a module of this package.
 
     A stage that reads views of an index names them in ``VIEWS``, each with a message for an index without that view. A
-    stage that computes its own relevance scores has ``RANKS = True``; ``tune`` tries it.
+    stage that computes its own relevance scores has ``RANKS = True``; ``tune`` tries it. Settings of its own are in the
+    class ``SETTINGS``.
     """
 
     LABEL: str  # its name for people, in a word or two
-    HELP: str  # half a line on what it does
+    HELP: str  # what it does, then ": " and the form of the option; the page shows the part before the last ": "
 
     def open(self, value: str, context: StageContext) -> Stage:
         """Return the stage of ``NAME=VALUE``; ``""`` is the default value. Raises QueryError if it cannot be used."""

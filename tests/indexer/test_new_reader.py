@@ -22,7 +22,6 @@ from ._lines import read_lines
 SUMMARY = "poems: a file a poem, each of its lines a passage"
 SPLIT = True
 SENTENCES = True
-WHOLE_FOLDER = True
 FILES = ()
 
 

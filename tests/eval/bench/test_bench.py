@@ -12,7 +12,7 @@ from factseek.eval.files.answers import ScoreOptions
 from factseek.eval.run.batch import JudgedFiles
 from factseek.eval.run.judge import score_files as score
 from factseek.indexer.build import BuildRequest, build
-from factseek.retrieval import stages
+from factseek.retrieval import retrievers, stages
 from factseek.settings import Config
 from tests.conftest import overriding
 from tests.small_models import small_cross_encoder
@@ -50,7 +50,7 @@ def test_the_command_writes_its_reports(usual, command, tmp_path) -> None:
 
 
 BAD = [
-    (["--retrievers", "colbert"], "unknown retriever 'colbert'; the retrievers are bm25, bm25+rm3, dense, hybrid"),
+    (["--retrievers", "colbert"], f"unknown retriever 'colbert'; the retrievers are {', '.join(retrievers.names())}"),
     (["--retrievers", "bm25+rerank"], "rerank needs a model; set rerank.model to a CrossEncoder of sentence-transformers on this machine"),
     (["--retrievers", "bm25+colbert"], f"unknown stage 'colbert'; the stages are {', '.join(stages.names())}"),
     (["--output", "{folder}/file"], "{folder}/file: is not a folder; --output names the folder that gets the reports"),

@@ -77,7 +77,7 @@ def source_of(kind: str) -> Source:
     """Return the source of a kind: of the table, else ``SOURCE`` of the kind's own test."""
     if kind in SOURCES:
         return SOURCES[kind]
-    return Source(*importlib.import_module(f"tests.indexer.collections.test_{kind}").SOURCE)
+    return Source(*importlib.import_module(f"tests.indexer.collections.test_{kind.replace('-', '_')}").SOURCE)
 
 
 @pytest.fixture(params=kinds())
