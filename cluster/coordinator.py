@@ -29,7 +29,6 @@ from ..retrieval.errors import PartMissingError
 from ..retrieval.lucene.analysis import Analyzer
 from ..retrieval.lucene.jvm import start
 from ..retrieval.retrievers import ParallelRankings, Rankings, Retriever
-from ..retrieval.search.collection_statistics import FieldStatistics, Term, TermCount
 from ..retrieval.search.options import CountQuery, IndexState, ReadNote, ShardHealth
 from ..retrieval.search.snapshot import IndexEncoders, Snapshot, fitting_encoder
 from ..retrieval.store.documents import Place, Stored
@@ -175,6 +174,7 @@ class ShardedState:
             self._opened.get, "terms", partial(_analyzer, config.java.heap, self.manifest.analyzer)
         )
         self.collection = CollectionTerms(self.manifest.id, len(states), self._analyzer, self.ask)
+        self.field_statistics, self.term_counts = self.collection.field_statistics, self.collection.term_counts
 
     def __getattr__(self, method: str) -> Any:
         if method in _MERGED:
@@ -228,14 +228,6 @@ class ShardedState:
         """Return passages by document and number."""
         of_shards = self._ask_owners(list(places), lambda state, some: state.read_passages(some, note))
         return dict(chain.from_iterable(of_shard.items() for of_shard in of_shards.values()))
-
-    def field_statistics(self) -> Sequence[FieldStatistics]:
-        """Return the statistics, over all shards, of the fields that words are searched in."""
-        return self.collection.fields
-
-    def term_counts(self, terms: Sequence[Term]) -> list[TermCount]:
-        """Return how many passages of all shards contain each term, and how often it occurs in them."""
-        return self.collection.counts(terms)
 
     def term_weights(self, text: str, places: Sequence[Place], weights: BM25Settings) -> list[dict[str, float]]:
         """Return, for each passage, the terms of a text that it contains, each with its part of the score."""

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain, count
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from ..retrieval import retrievers
 from ..retrieval.config import Config
@@ -36,16 +36,10 @@ from ..retrieval.store.manifest import LUCENE
 if TYPE_CHECKING:
     from .coordinator import ShardedState
 
-T = TypeVar("T")
+AskShards = Callable[[Callable[[IndexState], Any]], list[Any]]
+"""A function that asks every shard of an index the same question; the answers of lost shards may be left out."""
 MOST_REMEMBERED = 200_000
 """The maximum number of terms whose counts are remembered (about 40 MB); if more come, the earlier are forgotten."""
-
-
-class AskShards(Protocol):
-    """A function that asks every shard of an index the same question."""
-
-    def __call__(self, question: Callable[[IndexState], T]) -> list[T]:
-        """Return the answers of the shards, in their order; those of lost shards may be left out."""
 
 
 class CollectionTerms:
@@ -62,9 +56,8 @@ class CollectionTerms:
         self._known: dict[Term, TermCount] = {}
         self._learning = threading.Lock()
 
-    @property
-    def fields(self) -> tuple[FieldStatistics, ...]:
-        """The statistics of the fields that words are searched in."""
+    def field_statistics(self) -> tuple[FieldStatistics, ...]:
+        """Return the statistics of the fields that words are searched in."""
         if self._fields:
             return self._fields
         parts = self._ask(lambda state: state.field_statistics())
@@ -73,7 +66,7 @@ class CollectionTerms:
             self._fields = joined
         return joined
 
-    def counts(self, terms: Sequence[Term]) -> list[TermCount]:
+    def term_counts(self, terms: Sequence[Term]) -> list[TermCount]:
         """Return how many passages contain each term, and how often it occurs in them."""
         known = self._known
         new = [term for term in dict.fromkeys(terms) if term not in known]
@@ -91,9 +84,9 @@ class CollectionTerms:
     def query(self, text: str) -> CollectionQuery:
         """Return a text as a query with the statistics of its terms and no vectors."""
         weighted = [term for term, _ in weighted_terms(text)]
-        tokens, fields = sorted(set(weighted or self._terms().tokens(text))), self.fields
+        tokens, fields = sorted(set(weighted or self._terms().tokens(text))), self.field_statistics()
         terms = [(of_field.field, token) for of_field in fields for token in tokens]
-        counts = dict(zip(terms, self.counts(terms), strict=True))
+        counts = dict(zip(terms, self.term_counts(terms), strict=True))
         if self._fields and all(term in self._known for term in terms):
             return CollectionQuery(text, CollectionStatistics(self._state, fields, counts), {})
         # Statistics of only some shards hold for this query alone. They get a name of their own, so that no shard takes

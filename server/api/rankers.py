@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from time import monotonic, perf_counter
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 import numpy as np
 from flask import Blueprint, Response, g, request
@@ -28,7 +28,6 @@ from ...retrieval.domain import Filter, Statement
 from ...retrieval.errors import ConfigError, FactseekError, QueryError, SourceError
 from ...retrieval.files import sha256
 from ...retrieval.languages import unknown_language
-from ...retrieval.records.model_file import State
 from ...retrieval.search.answer import milliseconds
 from ...retrieval.search.explaining import WordWeight
 from ..errors import BadInput, RefusedError, UnknownRankerError
@@ -121,25 +120,18 @@ def _ranker_named(name: str | None) -> ServedRanker:
     return rankers[wanted]
 
 
-class _TimedRanker:
-    def __init__(self, ranker: Ranker, seconds: float) -> None:
-        self.explains = ranker.explains
-        self._ranker = ranker
-        self._deadline = monotonic() + seconds
+def _make_timed(ranker: Ranker, seconds: float) -> Ranker:
+    deadline = monotonic() + seconds
 
-    def score(self, statements: Sequence[Statement]) -> NDArray[np.float64]:
+    def score(statements: Sequence[Statement]) -> NDArray[np.float64]:
         parts = [np.empty(0)]
         for start in range(0, len(statements), _AT_ONCE):
-            if monotonic() > self._deadline:
+            if monotonic() > deadline:
                 raise CutOffError("ranking took longer than its time limit")
-            parts.append(self._ranker.score(statements[start : start + _AT_ONCE]))
+            parts.append(ranker.score(statements[start : start + _AT_ONCE]))
         return np.concatenate(parts)
 
-    def probability(self, scores: NDArray[np.float64]) -> NDArray[np.float64] | None:
-        return self._ranker.probability(scores)
-
-    def state(self) -> State:
-        return self._ranker.state()
+    return cast(Ranker, SimpleNamespace(explains=ranker.explains, score=score, probability=ranker.probability))
 
 
 @blueprint.post("/v1/claims/rank")
@@ -166,7 +158,7 @@ def ranked_claims(body: RankRequest) -> RankAnswer:
         ids.add(sent.id)
         statements.append(_statement(number, sent, languages, settings.max_claim_chars))
     began = perf_counter()
-    timed = _TimedRanker(served.learned.ranker, settings.search_seconds)
+    timed = _make_timed(served.learned.ranker, settings.search_seconds)
     try:
         ranked = rank(timed, statements)[: body.top]
     except CutOffError as error:
