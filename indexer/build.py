@@ -20,7 +20,7 @@ from ..retrieval.filters import field_names
 from ..retrieval.lucene.analysis import analyzer_name, language_code
 from ..retrieval.progress import bar
 from ..retrieval.store import manifest as manifests
-from ..retrieval.store.manifest import LAYOUT, VECTORS, BM25Info, Manifest, SegmentInfo, SourceInfo
+from ..retrieval.store.manifest import LAYOUT, VECTORS, BM25Info, Manifest, SourceInfo
 from ..retrieval.terminal import join_words
 from ..retrieval.views import Tools, descriptions, views
 from . import journal as journals
@@ -137,16 +137,7 @@ def build_locked(
         tools = Tools(request.folder, shape, config, encoders)
         for view in views(shape):
             view.prepare(tools)
-        limits = (config.passages, config.index.segment_passages, config.build.skip_bad_lines)
-        names, more = [source.name for source in sources], [repr(request.share)] if request.share else []
-        more += [str(how) for how in (request.dates, request.columns) if how]
-        fingerprint = journals.fingerprint(request.kind, names, shape, request.verb, limits, *more)
-        live = base.segments if base else ()
-        try:
-            work = _read(request, config, tools, sources=sources, live=live, fingerprint=fingerprint, fresh=False)
-        except SourcesChangedError:
-            work = _read(request, config, tools, sources=sources, live=live, fingerprint=fingerprint, fresh=True)
-        with closing(work):
+        with closing(_read(request, config, tools, sources, base)) as work:
             report = _publish(request, base, tools, work)
             if note is not None:
                 note(work.docids())
@@ -154,20 +145,17 @@ def build_locked(
 
 
 def _read(
-    request: BuildRequest,
-    config: Config,
-    tools: Tools,
-    *,
-    sources: tuple[SourceInfo, ...],
-    live: tuple[SegmentInfo, ...],
-    fingerprint: str,
-    fresh: bool,
+    request: BuildRequest, config: Config, tools: Tools, sources: tuple[SourceInfo, ...], base: Manifest | None
 ) -> Work:
-    """Read the sources into segments. Resume an interrupted build of the same ``fingerprint``, unless ``fresh``.
+    """Read the sources into segments. Resume an interrupted build of the same request.
 
-    If reading fails, the journal stays only if a later build can resume from it. Raises SourcesChangedError if the
-    sources do not begin with what the interrupted build had read.
+    If the sources do not begin with what that build had read, begin again. If reading fails, the journal stays only if
+    a later build can resume from it.
     """
+    limits = (config.passages, config.index.segment_passages, config.build.skip_bad_lines)
+    names, more = [source.name for source in sources], [repr(request.share)] if request.share else []
+    more += [str(how) for how in (request.dates, request.columns) if how]
+    fingerprint = journals.fingerprint(request.kind, names, tools.manifest, request.verb, limits, *more)
     options = ReadOptions(
         language=tools.manifest.language,
         max_line_bytes=config.build.max_line_bytes,
@@ -178,21 +166,24 @@ def _read(
     )
     work: Work | None = None
     try:
-        journal = None if fresh else journals.recover_unfinished(request.folder, fingerprint)
         work = Work(
             request.kind,
             sources,
-            live,
+            base.segments if base else (),
             updates=request.verb == "update",
             config=config,
             tools=tools,
-            journal=journal or journals.begin(request.folder, fingerprint, sources),
+            journal=journals.recover_unfinished(request.folder, fingerprint)
+            or journals.begin(request.folder, fingerprint, sources),
             options=options,
         )
         work.read(_records(request, options))
-    except BaseException:
+    except BaseException as error:
         if work is not None:
             work.close()
+        if isinstance(error, SourcesChangedError):
+            journals.clean(request.folder)
+            return _read(request, config, tools, sources, base)
         journals.give_up(request.folder)
         raise
     return work

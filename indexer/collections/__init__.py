@@ -46,6 +46,8 @@ from ...retrieval.records.table_shape import Form
 
 Files = tuple[Form, frozenset[str]]
 """A form of file, and column names or keys (in lower case) that identify a kind of source in this form."""
+RECORDS: tuple[Form, ...] = ("tabs", "commas", "JSON lines")
+"""The usual forms of a file of records with names."""
 
 MOST_NAMED = 100_000
 """The maximum number of names of left-out things in memory; the others are only counted."""

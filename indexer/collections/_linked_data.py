@@ -53,8 +53,8 @@ class BrokenScriptError(ValueError):
 
 
 def scripts(page: str) -> Iterator[str]:
-    for element in elements(page, _SCRIPT):
-        yield page[element.inner_start : element.inner_end].strip("\ufeff \t\r\n")
+    for start, end in elements(page, _SCRIPT):
+        yield page[start.end() : end.start()].strip("\ufeff \t\r\n")
 
 
 def parse_script(script: str) -> Any:

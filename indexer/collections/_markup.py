@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import NamedTuple
 
 _TAG_OR_COMMENT = re.compile(r"<!--|</?[A-Za-z][^<>]*>")
 _COMMENT = "<!--"
@@ -19,13 +18,8 @@ _RAW_OR_TAG = re.compile(r"<!--|<([A-Za-z][^\s/>]*)")
 _ATTRIBUTE = re.compile(r"""[\s/]*(?:[^\s/>=]+|=)(?:\s*=\s*(?:"[^"]*"?|'[^']*'?|[^\s>]*))?""")
 
 
-class Element(NamedTuple):
-    """The positions of an element: all of it, and its content between the start tag and the end tag."""
-
-    start: int
-    inner_start: int
-    inner_end: int
-    end: int
+Element = tuple[re.Match[str], re.Match[str]]
+"""The start tag and the end tag of an element, or the two marks of a comment."""
 
 
 def starts(*names: str) -> re.Pattern[str]:
@@ -45,7 +39,7 @@ def elements(source: str, opening: re.Pattern[str]) -> Iterator[Element]:
         name = (start[1] or _COMMENT).lower()
         end = None if name in unclosed else _closing(name).search(source, start.end())
         if end:
-            yield Element(start.start(), start.end(), end.start(), end.end())
+            yield start, end
         else:
             unclosed.add(name)
         position = end.end() if end else start.end()
@@ -53,16 +47,15 @@ def elements(source: str, opening: re.Pattern[str]) -> Iterator[Element]:
 
 def first_inside(source: str, opening: re.Pattern[str]) -> str | None:
     """Return the content of the first element that ``opening`` matches, or ``None`` if there is none."""
-    element = next(elements(source, opening), None)
-    return None if element is None else source[element.inner_start : element.inner_end]
+    return next((source[start.end() : end.start()] for start, end in elements(source, opening)), None)
 
 
 def without(source: str, opening: re.Pattern[str], instead: str = "") -> str:
     """Return ``source`` with each element that ``opening`` matches replaced by ``instead``."""
     kept, position = list[str](), 0
-    for element in elements(source, opening):
-        kept += source[position : element.start], instead
-        position = element.end
+    for start, end in elements(source, opening):
+        kept += source[position : start.start()], instead
+        position = end.end()
     return "".join([*kept, source[position:]])
 
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from urllib.parse import quote
 
 from ...retrieval.text import unescape
-from . import Files, ReadOptions, Record, dated
+from . import RECORDS, Files, ReadOptions, Record, dated
 from ._documents import MAX_DOCID_BYTES, Docids, digest, make_record, names_of_any_table, text_language
 from ._files import BadFileError, expand, read_bytes
 from ._lines import read_json
@@ -28,11 +28,7 @@ from ._tables import Columns, read_json_lines, read_rows
 SUMMARY = "fact-checks as schema.org ClaimReview: web pages, JSON-LD, Data Commons' feed, CSV"
 COLUMNS = True
 FILTER_FIELDS = ("verdict", "rating")
-FILES: tuple[Files, ...] = (
-    ("JSON lines", frozenset({"claimreviewed"})),
-    ("commas", frozenset({"claimreviewed"})),
-    ("tabs", frozenset({"claimreviewed"})),
-)
+FILES: Sequence[Files] = [(form, frozenset({"claimreviewed"})) for form in RECORDS]
 
 _TYPE = "ClaimReview"
 _LONGEST_ADDRESS = MAX_DOCID_BYTES - 12

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ...retrieval.records.table_shape import wrapper_advice
-from . import Files, ReadOptions, Record, dated
+from . import RECORDS, Files, ReadOptions, Record, dated
 from ._documents import Names, columns_of, make_record, names_of_any_table
 from ._files import BadFileError, expand
 from ._lines import read_json
@@ -22,12 +22,7 @@ from ._tables import Columns, Row, read_rows, texts_of
 SUMMARY = "verified claims: TSV, CSV, JSON or JSON lines with an id, vclaim and title"
 COLUMNS = True
 FILTER_FIELDS = ("rating", "label", "verdict")
-FILES: tuple[Files, ...] = (
-    ("tabs", frozenset({"vclaim"})),
-    ("commas", frozenset({"vclaim"})),
-    ("JSON lines", frozenset({"vclaim"})),
-    ("JSON", frozenset()),
-)
+FILES: Sequence[Files] = [*((form, frozenset({"vclaim"})) for form in RECORDS), ("JSON", frozenset())]
 
 _METADATA = ("subtitle", "author", "rating", "label", "verdict")
 _NAMES = {

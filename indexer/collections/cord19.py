@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from ...retrieval.domain import Span
 from ...retrieval.records.dates import clean_date
-from . import Files, ReadOptions, Record, dated
+from . import RECORDS, Files, ReadOptions, Record, dated
 from ._documents import check_docid, digest, make_record
 from ._files import BadFileError, one_file
 from ._lines import read_json
@@ -30,11 +30,7 @@ from ._tables import Columns, Row, read_rows
 SUMMARY = "papers of CORD-19: a release's folder, or its metadata as CSV, JSON lines, Parquet or pandas pickle"
 SPLIT = True
 WHOLE_FOLDER = True
-FILES: tuple[Files, ...] = (
-    ("tabs", frozenset({"cord_uid", "title"})),
-    ("commas", frozenset({"cord_uid", "title"})),
-    ("JSON lines", frozenset({"cord_uid", "title"})),
-)
+FILES: Sequence[Files] = [(form, frozenset({"cord_uid", "title"})) for form in RECORDS]
 
 _METADATA = ("authors", "journal", "doi", "pmcid", "pubmed_id", "license", "source_x", "sha")
 _FILES = ("pmc_json_files", "pdf_json_files")

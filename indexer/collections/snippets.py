@@ -116,11 +116,15 @@ def _read_file(path: Path, options: ReadOptions) -> Iterator[Record]:
 
 
 def _is_header_by(mark: str, place: str, line: str, options: ReadOptions) -> bool:
-    try:
-        cells = next(csv.reader([line], delimiter=mark))
-    except csv.Error:  # a cell of more than 131,072 characters
-        return False
+    cells = _cells_of(line, mark)
     return len(cells) > 1 and _header(cells, place, options) is not None
+
+
+def _cells_of(line: str, mark: str) -> list[str]:
+    try:
+        return next(csv.reader([line], delimiter=mark))
+    except csv.Error:  # a cell of more than 131,072 characters, or a carriage return
+        return []
 
 
 def _read_objects(lines: Iterator[tuple[str, str]], options: ReadOptions) -> Iterator[Record]:
@@ -229,8 +233,8 @@ def _headerless(cells: Sequence[str], place: str) -> list[str]:
     if mark := next((mark for mark in _MARKS if mark in cells[0]), ""):
         what = f"has no tab, and no header with column names separated by {_MARKS[mark]}s"
         remedy = f'write the names of the columns in the first line, as in "id{mark}text"'
-        named = next(csv.reader([cells[0]], delimiter=mark))
-        if all(0 < len(name) <= _LONGEST_NAME and not _DIGIT.search(name) for name in named):
+        named = _cells_of(cells[0], mark)
+        if named and all(0 < len(name) <= _LONGEST_NAME and not _DIGIT.search(name) for name in named):
             remedy += f"; {_rename(named)}"
         raise SourceError(what, place=place, remedy=remedy)
     remedy = "write an id and a tab before each snippet, or read it as one page with factseek index webpages"

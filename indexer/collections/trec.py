@@ -142,14 +142,14 @@ def _news_fields(body: str, options: ReadOptions) -> dict[str, str]:
 
     def collect(source: str, header: str = "") -> None:
         position = 0
-        for element in (*elements(source, _ANY), None):
-            beside = _plain(source[position : element.start if element else None], is_tag)
+        for start, end in (*elements(source, _ANY), (None, None)):
+            beside = _plain(source[position : start.start() if start else None], is_tag)
             others.append((header, beside)) if header else texts.append(beside)
-            if element is None:
+            if start is None or end is None:
                 return
-            position = element.end
-            name = _ANY.match(source, element.start)[1].lower()  # type: ignore[index]  # an element starts with a match
-            inner = source[element.inner_start : element.inner_end]
+            position = end.end()
+            name = start[1].lower()
+            inner = source[start.end() : end.start()]
             if name in _WHOLE or name in _HEADERS:
                 collect(inner, name if name in _HEADERS else header)
             elif name not in _OTHER:
@@ -170,7 +170,8 @@ def _news_fields(body: str, options: ReadOptions) -> dict[str, str]:
 
 
 def _web_fields(body: str, header: Element) -> dict[str, str]:
-    lines, page = body[header.inner_start : header.inner_end].strip().splitlines(), body[header.end :]
+    start, end = header
+    lines, page = body[start.end() : end.start()].strip().splitlines(), body[end.end() :]
     visible = _INLINE.sub("", without(page, _UNSEEN, " "))
     return {
         "text": _plain(without_tags(visible, "\n")),

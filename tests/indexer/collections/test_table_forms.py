@@ -172,7 +172,7 @@ def test_what_unpacks_to_endless_text_is_refused(tmp_path: Path, kind: str, monk
         ("sentence_id,content\n1,a\n", ""),
         ("qid\tquestion\n1\ta\n", "1: the column 'qid' is not a known name for the ids of snippets; name the columns "
          "\"id\" and \"text\""),
-        ('1,The moon\n2,the vaccine, "so"\n', "1: has no tab, and no header with column names separated by commas; "
+        ('1,The\rmoon\n2,the vaccine, "so"\n', "1: has no tab, and no header with column names separated by commas; "
          'write the names of the columns in the first line, as in "id,text"'),
         ("id;text\n1;a\rb\n", "2: is not a row of a table (a carriage return is outside quotes: end each "
          "line with a line feed); fix it, or skip bad lines with --skip-bad-lines N"),
