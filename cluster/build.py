@@ -67,7 +67,9 @@ def build_here(requests: Sequence[BuildRequest], config: Config) -> list[BuildRe
 
 
 def build_shards(request: BuildRequest, shards: int, config: Config, run: Run = build_here) -> BuildReport:
-    """Read the sources into ``shards`` shards; 0 means the existing shards. The same call resumes an interrupted build.
+    """Read the sources into ``shards`` shards; 0 means the existing number, or 1 for a new index.
+
+    The same call continues an interrupted new build from its finished shards. A change of an index starts again.
 
     Raises what :func:`factseek.indexer.build.build` raises, IndexStateError if there is an index with another number of
     shards or without shards, UsageError if the number is out of range.

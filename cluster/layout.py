@@ -30,19 +30,19 @@ ROUTING = "blake2b"
 _MOST_DIGITS = 14
 # ``factseek restore`` is no remedy: a snapshot never contains shards.
 RESTORE = "restore a copy of the folder, or rebuild the index with --overwrite"
-_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\\]")
+_FORBIDDEN = re.compile(r"[\x00-\x1f\x7f\\]")
 
 
 class Shard(ManifestPart, frozen=True, kw_only=True):
-    """A shard: its path relative to the folder of the index, and its published manifest."""
+    """A shard: its path, absolute or relative to the folder of the index, and its published manifest."""
 
     path: str
     manifest: Manifest
 
     def __post_init__(self) -> None:
-        """Raise ValueError if the path, or the name of a segment, is not of a form that factseek writes."""
+        """Raise ValueError if the path is not one of a folder, or the name of a segment is too long."""
         parts = self.path.removeprefix("/").split("/")
-        if _UNPRINTABLE.search(self.path) or not all(part.strip(".") for part in parts):
+        if _FORBIDDEN.search(self.path) or not all(part.strip(".") for part in parts):
             raise ValueError(f"a shard lies at {self.path[:60]!r}, which is not a path of a folder")
         if any(len(segment.name) > _MOST_DIGITS for segment in self.manifest.segments):
             raise ValueError(f"a segment of shard {self.path} has a name of more than {_MOST_DIGITS} digits")

@@ -44,8 +44,8 @@ def compact(
 
     The result has as few segments as ``index.segment_passages`` allows. ``add`` names views to add to the index, such
     as ``signatures``; each of the encoders ``models`` adds its vectors. A new view makes every segment be written
-    again. Raises UsageError if ``add`` names an unknown view, IndexStateError if there is no index, another process
-    writes it, or a file to copy is damaged. After an error, the index keeps what was published before.
+    again. Raises UsageError if ``add`` names an unknown or disabled view, IndexStateError if there is no index, another
+    process writes it, or a file to copy is damaged. After an error, the index keeps what was published before.
     """
     manifests.read(folder)
     with locked(folder, wait), os_errors_reported(folder):
@@ -138,8 +138,9 @@ def _merge_and_publish(
     with closing(Encoders(config, language=base.language, models=models)) as encoders:
         without, further = set(kinds()).difference(lacking), set(lacking).difference(kinds())
         described = descriptions(config, encoders, without=sorted(without), further=sorted(further))
-        for name in set(lacking) - described.keys():
-            raise UsageError(f"--add {name}: the configuration disables this view", remedy=f"set index.{name} to true")
+        if disabled := [name for name in lacking if name not in described]:
+            what, remedy = "the configuration disables this view", f"set index.{disabled[0]} to true"
+            raise UsageError(f"--add {disabled[0]}: {what}", remedy=remedy)
         shape = msgspec.structs.replace(base, views={**base.views, **described})
         tools = Tools(folder, shape, config, encoders)
         merges = [Merge([(folder, each) for each in group], tools, rebuild=frozenset(lacking)) for group in groups]

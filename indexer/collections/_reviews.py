@@ -112,7 +112,7 @@ def _verdicts_in(words: Sequence[str]) -> set[str]:
 
 def docid_in(node: Node) -> str:
     """Return the docid of a review from an export or a table, else its ``@id`` if it is a web address, else ``""``."""
-    known = node.get("@id", node.get(DOCID))
+    known = node.get(DOCID, node.get("@id"))
     if not isinstance(known, str):
         return ""
     if DOCID in node:
@@ -125,7 +125,7 @@ def docid_in(node: Node) -> str:
 def fields_of(node: Node, base: str = "") -> dict[str, str]:
     """Return the fields of a review's document except its docid; unknown fields are ``""``.
 
-    ``base`` is the address of the page with the review. It is the review's address if the review gives no address,
+    ``base`` is the address of the page with the review. It is the review's address if the review has no ``url``,
     and the base of relative addresses.
     """
     claim, publisher = _first_object(node.get("itemReviewed")), _publisher(node)

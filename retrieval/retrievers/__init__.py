@@ -103,7 +103,7 @@ class RetrieverKind(Protocol):
     def open(self, name: str, snapshot: Snapshot, config: Config, *, group: bool) -> Retriever:
         """Return the retriever over a snapshot; with ``group``, a document has the rank of its best passage.
 
-        It is called for each combination of options, so it must be cheap. Data of the collection belong in a view, which
+        It is called for each combination of options, so it must be cheap. Data of the collection belong in a view that
         ``snapshot.view`` returns. ``snapshot`` also has rows, the mask of a filter, terms and documents. The scores
         must not depend on the other passages of the snapshot, because a shard is a snapshot of its own.
         """
