@@ -31,7 +31,7 @@ from ...retrieval.errors import MachineError, SourceError
 from ...retrieval.store.manifest import EncoderInfo
 from ..settings import Config
 from ..text.polarity import OPPOSING, Lexicon, Polarity, opposites, polarity
-from ..text.quantities import Quantity, agreement, find_unstated, quantities
+from ..text.quantities import Quantity, find_unstated, quantities
 from ..text.words import Analyzer, coverage, terms
 from .sentences import ClaimEvidence, EvidenceSentence
 
@@ -96,7 +96,8 @@ def _row(claim: Reading, evidence: ClaimEvidence, analyzer: Analyzer, lists: Lex
 
 def _pair(claim: Reading, sentence: EvidenceSentence, text: Reading, lacking: Sequence[Quantity]) -> list[float]:
     likely = max(sentence.similarity, 0.0)
-    stated, repeated, contradicted = agreement(claim.quantities, text.quantities, lacking)
+    stated, missing = len(claim.quantities), len(find_unstated(claim.quantities, text.quantities))
+    units = {written.unit for written in text.quantities} - {""}
     negated, claimed = text.polarity.negations > 0, claim.polarity.negations > 0
     same_way = claim.polarity.direction * text.polarity.direction
     wanted = frozenset(claim.terms)
@@ -107,8 +108,9 @@ def _pair(claim: Reading, sentence: EvidenceSentence, text: Reading, lacking: Se
         coverage(pairwise(claim.terms), pairwise(text.terms)),
         math.log1p(len(wanted.difference(text.terms))),
         math.log1p(len(text.terms)),
-        repeated / stated if stated else 0.0,
-        float(contradicted > 0),
+        (stated - missing) / stated if stated else 0.0,
+        # Another value of the same unit contradicts a quantity, unless a sentence of the evidence repeats it.
+        float(any(unrepeated.unit in units for unrepeated in lacking)),
         float(negated),
         float(negated != claimed),
         float(negated and claimed),
