@@ -132,8 +132,8 @@ _KEPT = 4096
 class ContrastExtractor:
     """Computes the contrast features with an encoder, for one language. Safe for threads."""
 
-    def __init__(self, encoder: OnnxEncoder, language: str, info: EncoderInfo | None = None) -> None:
-        self.info = info
+    def __init__(self, encoder: OnnxEncoder, language: str) -> None:
+        self.info = encoder.info
         self._encoder = encoder
         self._language = language
         self._vector = cache_method(_KEPT, self._encode)
@@ -158,8 +158,8 @@ class ContrastExtractor:
 class EntailmentExtractor:
     """Computes the entailment features with an entailment model. Safe for threads."""
 
-    def __init__(self, model: OnnxEntailment, info: EntailmentInfo | None = None) -> None:
-        self.info = info
+    def __init__(self, model: OnnxEntailment) -> None:
+        self.info = model.info
         self._model = model
         self._log_odds = cache_method(_KEPT, self._judge)
 
@@ -213,8 +213,7 @@ def open_contrast(config: Config, language: str) -> ContrastExtractor | None:
         except MissingModelError:
             return None
         name = MULTILINGUAL
-    encoder = _encoder(choose_model(config.encoder, name))
-    return ContrastExtractor(encoder, language, encoder.info)
+    return ContrastExtractor(_encoder(choose_model(config.encoder, name)), language)
 
 
 def reopen(
@@ -236,7 +235,7 @@ def reopen(
         there = encoder.info
         if there.identity != contrast.identity:
             raise differs(contrast, f"is {there}")
-        contrasts = ContrastExtractor(encoder, language, contrast)
+        contrasts = ContrastExtractor(encoder, language)
     if entailment:
         settings = msgspec.structs.replace(entailment.settings, cache=config.verdict.entailment.cache)
         with _learned_with(entailment, place):
@@ -244,7 +243,7 @@ def reopen(
             model = OnnxEntailment(settings) if revision == entailment.revision else None
         if model is None:
             raise differs(entailment, f"has revision {revision}")
-        entailments = EntailmentExtractor(model, entailment)
+        entailments = EntailmentExtractor(model)
     return FeatureExtractors(contrasts, entailments)
 
 

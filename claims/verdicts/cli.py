@@ -126,8 +126,7 @@ def _load_or_train(args: argparse.Namespace, format_: VerdictTask, finder: Finde
         of_model = msgspec.structs.replace(settings, model=args.entailment) if args.entailment else settings
         extractors = FeatureExtractors(open_contrast(config, finder.index.info.language))
         if of_model.model:
-            opened = OnnxEntailment(of_model)
-            extractors = extractors._replace(entailment=EntailmentExtractor(opened, opened.info))
+            extractors = extractors._replace(entailment=EntailmentExtractor(OnnxEntailment(of_model)))
     learned = training.train(name, lesson, finder, config.verdict, bar, extractors=extractors)
     figures = learned.manifest.figures
     each = [name for name in (*names(), training.WITHOUT_ENTAILMENT) if name in figures]
