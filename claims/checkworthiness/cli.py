@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -162,20 +163,14 @@ def _in_language(args: argparse.Namespace, format_: StatementTask, statements: S
 
 def _coming(args: argparse.Namespace, format_: StatementTask, learned: TrainedRanker) -> Iterator[Statement]:
     languages = learned.manifest.languages
-
-    def add_languages(statements: Iterable[Statement]) -> Iterator[Statement]:
-        for statement in statements:
-            foreign = "" if args.language else unknown_language(statement.text, languages)
-            if foreign:
-                say(f"note: {statement.place}: is in {foreign}, but the model learned from {', '.join(languages)}")
-            yield statement._replace(language=args.language or language_of([statement.text], languages))
-
     for name in args.input or [STANDARD_INPUT]:
-        if name == STANDARD_INPUT:
-            yield from add_languages(format_.stream_statements(sys.stdin.buffer, _PIPED))
-        else:
-            with open_regular(Path(name)) as file:
-                yield from add_languages(format_.stream_statements(file, name))
+        piped = name == STANDARD_INPUT
+        with nullcontext(sys.stdin.buffer) if piped else open_regular(Path(name)) as file:
+            for statement in format_.stream_statements(file, _PIPED if piped else name):
+                foreign = "" if args.language else unknown_language(statement.text, languages)
+                if foreign:
+                    say(f"note: {statement.place}: is in {foreign}, but the model learned from {', '.join(languages)}")
+                yield statement._replace(language=args.language or language_of([statement.text], languages))
 
 
 def outputs_of(args: argparse.Namespace) -> list[Path]:

@@ -31,7 +31,7 @@ from ...retrieval.errors import MachineError, SourceError
 from ...retrieval.store.manifest import EncoderInfo
 from ..settings import Config
 from ..text.polarity import OPPOSING, Lexicon, Polarity, opposites, polarity
-from ..text.quantities import Quantity, agreement, find_unstated, quantities
+from ..text.quantities import Quantity, find_unstated, quantities
 from ..text.words import Analyzer, coverage, terms
 from .sentences import ClaimEvidence, EvidenceSentence
 
@@ -96,7 +96,8 @@ def _row(claim: Reading, evidence: ClaimEvidence, analyzer: Analyzer, lists: Lex
 
 def _pair(claim: Reading, sentence: EvidenceSentence, text: Reading, lacking: Sequence[Quantity]) -> list[float]:
     likely = max(sentence.similarity, 0.0)
-    stated, repeated, contradicted = agreement(claim.quantities, text.quantities, lacking)
+    stated, missing = len(claim.quantities), len(find_unstated(claim.quantities, text.quantities))
+    units = {written.unit for written in text.quantities} - {""}
     negated, claimed = text.polarity.negations > 0, claim.polarity.negations > 0
     same_way = claim.polarity.direction * text.polarity.direction
     wanted = frozenset(claim.terms)
@@ -107,8 +108,9 @@ def _pair(claim: Reading, sentence: EvidenceSentence, text: Reading, lacking: Se
         coverage(pairwise(claim.terms), pairwise(text.terms)),
         math.log1p(len(wanted.difference(text.terms))),
         math.log1p(len(text.terms)),
-        repeated / stated if stated else 0.0,
-        float(contradicted > 0),
+        (stated - missing) / stated if stated else 0.0,
+        # Another value of the same unit contradicts a quantity, unless a sentence of the evidence repeats it.
+        float(any(unrepeated.unit in units for unrepeated in lacking)),
         float(negated),
         float(negated != claimed),
         float(negated and claimed),
@@ -130,8 +132,8 @@ _KEPT = 4096
 class ContrastExtractor:
     """Computes the contrast features with an encoder, for one language. Safe for threads."""
 
-    def __init__(self, encoder: OnnxEncoder, language: str, info: EncoderInfo | None = None) -> None:
-        self.info = info
+    def __init__(self, encoder: OnnxEncoder, language: str) -> None:
+        self.info = encoder.info
         self._encoder = encoder
         self._language = language
         self._vector = cache_method(_KEPT, self._encode)
@@ -156,8 +158,8 @@ class ContrastExtractor:
 class EntailmentExtractor:
     """Computes the entailment features with an entailment model. Safe for threads."""
 
-    def __init__(self, model: OnnxEntailment, info: EntailmentInfo | None = None) -> None:
-        self.info = info
+    def __init__(self, model: OnnxEntailment) -> None:
+        self.info = model.info
         self._model = model
         self._log_odds = cache_method(_KEPT, self._judge)
 
@@ -211,8 +213,7 @@ def open_contrast(config: Config, language: str) -> ContrastExtractor | None:
         except MissingModelError:
             return None
         name = MULTILINGUAL
-    encoder = _encoder(choose_model(config.encoder, name))
-    return ContrastExtractor(encoder, language, encoder.info)
+    return ContrastExtractor(_encoder(choose_model(config.encoder, name)), language)
 
 
 def reopen(
@@ -234,7 +235,7 @@ def reopen(
         there = encoder.info
         if there.identity != contrast.identity:
             raise differs(contrast, f"is {there}")
-        contrasts = ContrastExtractor(encoder, language, contrast)
+        contrasts = ContrastExtractor(encoder, language)
     if entailment:
         settings = msgspec.structs.replace(entailment.settings, cache=config.verdict.entailment.cache)
         with _learned_with(entailment, place):
@@ -242,7 +243,7 @@ def reopen(
             model = OnnxEntailment(settings) if revision == entailment.revision else None
         if model is None:
             raise differs(entailment, f"has revision {revision}")
-        entailments = EntailmentExtractor(model, entailment)
+        entailments = EntailmentExtractor(model)
     return FeatureExtractors(contrasts, entailments)
 
 

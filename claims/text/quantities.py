@@ -50,20 +50,6 @@ def quantities(text: str) -> list[Quantity]:
     return found
 
 
-def agreement(
-    claim: Sequence[Quantity], evidence: Sequence[Quantity], lacking: Sequence[Quantity] | None = None
-) -> tuple[int, int, int]:
-    """Return how many quantities a claim has, how many of them evidence repeats, and how many it contradicts.
-
-    Another value of the same unit is a contradiction. If ``evidence`` is a single sentence of several, ``lacking`` are
-    the claim's quantities that none of them repeats; only these can be contradicted.
-    """
-    missing = find_unstated(claim, evidence)
-    units = {written.unit for written in evidence} - {""}
-    contradicted = sum(stated.unit in units for stated in (missing if lacking is None else lacking))
-    return len(claim), len(claim) - len(missing), contradicted
-
-
 def find_unstated(claim: Sequence[Quantity], evidence: Sequence[Quantity]) -> list[Quantity]:
     """Return the quantities of a claim that evidence does not repeat, in their order."""
     return [stated for stated in claim if not any(_repeats(stated, written) for written in evidence)]

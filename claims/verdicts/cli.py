@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -40,6 +39,7 @@ from .models import kind, names
 from .verdict import TrainedVerdicts, Verdict, json_line
 
 if TYPE_CHECKING:
+    from ...eval.tasks import VerdictTask
     from ..formats import VerdictTasks
 
 
@@ -89,10 +89,11 @@ def run(args: argparse.Namespace, formats: VerdictTasks) -> int:
     """Train or load a model; judge the claims; write the submission and the file of evidence next to it."""
     _refuse(args)
     config = config_of(args, Config)
-    claims = formats.load(args.task).read_claims(args.input, labelled=False) if args.input else []
+    format_ = formats.load(args.task)
+    claims = format_.read_claims(args.input, labelled=False) if args.input else []
     with open_index(args.index, config) as index:
         finder = finder_of(args, index, config)
-        learned = _load_or_train(args, formats, finder, config)
+        learned = _load_or_train(args, format_, finder, config)
         if claims:
             verifier = learned.verifier(finder, config.verdict)
             with closing(bar("judging", "claim", len(claims))) as running:
@@ -100,7 +101,7 @@ def run(args: argparse.Namespace, formats: VerdictTasks) -> int:
             note = next(filter(None, (index.note(claim.text) for claim in claims[:20])), "")
             if note:
                 say(f"note: {note}")
-            _submit(args, formats, learned, verdicts)
+            _submit(args, format_, learned, verdicts)
     return DONE
 
 
@@ -111,12 +112,11 @@ def finder_of(args: argparse.Namespace, index: Index, config: Config) -> Finder:
     return Finder(index, config.verdict, where)
 
 
-def _load_or_train(args: argparse.Namespace, formats: VerdictTasks, finder: Finder, config: Config) -> TrainedVerdicts:
+def _load_or_train(args: argparse.Namespace, format_: VerdictTask, finder: Finder, config: Config) -> TrainedVerdicts:
     if args.load:
         learned = training.load(args.load, config, args.task)
         check_model(args, learned.manifest)
         return learned
-    format_ = formats.load(args.task)
     sources = [(path, format_.read_claims(path, labelled=True)) for path in args.train]
     lesson = training.Lesson(args.task, format_.LABELS, sources)
     name = args.model or "evidence"
@@ -126,8 +126,7 @@ def _load_or_train(args: argparse.Namespace, formats: VerdictTasks, finder: Find
         of_model = msgspec.structs.replace(settings, model=args.entailment) if args.entailment else settings
         extractors = FeatureExtractors(open_contrast(config, finder.index.info.language))
         if of_model.model:
-            opened = OnnxEntailment(of_model)
-            extractors = extractors._replace(entailment=EntailmentExtractor(opened, opened.info))
+            extractors = extractors._replace(entailment=EntailmentExtractor(OnnxEntailment(of_model)))
     learned = training.train(name, lesson, finder, config.verdict, bar, extractors=extractors)
     figures = learned.manifest.figures
     each = [name for name in (*names(), training.WITHOUT_ENTAILMENT) if name in figures]
@@ -142,16 +141,12 @@ def _load_or_train(args: argparse.Namespace, formats: VerdictTasks, finder: Find
     return learned
 
 
-def _submit(
-    args: argparse.Namespace, formats: VerdictTasks, learned: TrainedVerdicts, verdicts: Sequence[Verdict]
-) -> None:
-    run_id = args.run_id or f"factseek-{learned.manifest.model}"
+def _submit(args: argparse.Namespace, format_: VerdictTask, learned: TrainedVerdicts, verdicts: list[Verdict]) -> None:
     records = [
         (verdict.claim, verdict.label, [(sentence.docid, sentence.number) for sentence in verdict.evidence.sentences])
         for verdict in verdicts
     ]
-    format_ = formats.load(args.task)
-    format_.write_verdicts(records, args.output, run_id)
+    format_.write_verdicts(records, args.output, args.run_id or f"factseek-{learned.manifest.model}")
     shown = _beside(args.output)
     write_atomically(shown, "".join(map(json_line, verdicts)).encode())
     counts = Counter(verdict.label for verdict in verdicts)

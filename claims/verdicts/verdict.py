@@ -79,11 +79,6 @@ class TrainedVerdicts(NamedTuple):
     manifest: VerdictManifest
     extractors: FeatureExtractors = NO_EXTRACTORS
 
-    @property
-    def risk(self) -> list[RiskPoint]:
-        """The cross-validated risk of the model's verdicts, the surest first; empty if it was not measured."""
-        return risk_of(self.manifest.figures)
-
     def verifier(self, finder: Finder, settings: VerdictSettings, *, for_people: bool = False) -> Verifier:
         """Return the verifier that judges by this model and the evidence of an index.
 
@@ -97,7 +92,7 @@ class TrainedVerdicts(NamedTuple):
                 here = f"{finder.index.info.place} has {there or 'none'}"
                 remedy = "use an index like that of the training, or train another model"
                 raise QueryError(f"the model was trained with {name} {value or 'none'}, but {here}", remedy=remedy)
-        surer = needed_confidence(self.risk, settings.max_risk) if for_people else 0.0
+        surer = needed_confidence(risk_of(self.manifest.figures), settings.max_risk) if for_people else 0.0
         surer_settings = msgspec.structs.replace(settings, min_confidence=max(settings.min_confidence, surer))
         return Verifier(self, finder, surer_settings)
 
@@ -109,7 +104,7 @@ def setting_of(finder: Finder) -> dict[str, str]:
 
 
 def risk_of(figures: dict[str, Any]) -> list[RiskPoint]:
-    """Return the curve of risk and coverage in figures; raise ValueError if it is not one."""
+    """Return the risk curve in figures, the surest first, or nothing; raise ValueError if it is not a curve."""
     try:
         return msgspec.convert(figures.get(RISK, []), list[RiskPoint])
     except msgspec.ValidationError as error:

@@ -29,44 +29,32 @@ class CheckReport:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._counts: dict[Severity, int] = {"error": 0, "warning": 0}
-        self._kept: dict[Severity, list[FileProblem]] = {"error": [], "warning": []}
+        self.errors = self.warnings = 0
+        self._kept: list[FileProblem] = []
 
     def error(self, line: int, reason: str) -> None:
         """Add a fault that makes the figure undefined or wrong."""
-        self.add("error", line, reason)
+        self.errors += 1
+        if self.errors <= KEPT:
+            self._kept.append(FileProblem(line, "error", reason))
 
     def warning(self, line: int, reason: str) -> None:
         """Add a fault that the organisers tolerate."""
-        self.add("warning", line, reason)
-
-    def add(self, severity: Severity, line: int, reason: str) -> None:
-        """Add a fault."""
-        self._counts[severity] += 1
-        if len(self._kept[severity]) < KEPT:
-            self._kept[severity].append(FileProblem(line, severity, reason))
-
-    @property
-    def errors(self) -> int:
-        """The number of errors."""
-        return self._counts["error"]
-
-    @property
-    def warnings(self) -> int:
-        """The number of warnings."""
-        return self._counts["warning"]
+        self.warnings += 1
+        if self.warnings <= KEPT:
+            self._kept.append(FileProblem(line, "warning", reason))
 
     @property
     def problems(self) -> list[FileProblem]:
-        """The kept faults in the order of their lines; faults of the file as a whole come last."""
-        return sorted(self._kept["error"] + self._kept["warning"], key=lambda problem: problem.line or float("inf"))
+        """The kept faults by line, errors before warnings; faults of the file as a whole come last."""
+        return sorted(self._kept, key=lambda problem: (problem.line or float("inf"), problem.severity))
 
     @property
     def messages(self) -> list[str]:
         """A message for each kept fault, then the numbers of further errors and warnings."""
         texts = [f"{place(self.path, p.line)}: {p.severity}: {p.reason}" for p in self.problems]
-        more = {severity: count - len(self._kept[severity]) for severity, count in self._counts.items()}
-        return texts + [f"{self.path}: and {format_count(n, f'more {kind}')}" for kind, n in more.items() if n > 0]
+        more = {"more error": self.errors - KEPT, "more warning": self.warnings - KEPT}
+        return texts + [f"{self.path}: and {format_count(count, kind)}" for kind, count in more.items() if count > 0]
 
     @property
     def notes(self) -> list[str]:
@@ -76,7 +64,7 @@ class CheckReport:
     @property
     def verdict(self) -> str:
         """One line: the number of errors and warnings."""
-        counts = [format_count(number, severity) for severity, number in self._counts.items() if number]
+        counts = [format_count(n, kind) for kind, n in (("error", self.errors), ("warning", self.warnings)) if n]
         return f"{self.path}: {', '.join(counts) or 'no fault found'}"
 
     def refuse(self) -> None:
@@ -131,7 +119,8 @@ def check_ids(
         report.error(lines[key], f"{name} {quote_value(key)} is not in {source}{_near_hint(folded, key)}")
     for key in expected:
         if key not in lines:
-            report.add(missing, 0, f"{name} {quote_value(key)} of {source} is missing")
+            add = report.error if missing == "error" else report.warning
+            add(0, f"{name} {quote_value(key)} of {source} is missing")
 
 
 def near_miss(strangers: Collection[str], known: Collection[str]) -> str:

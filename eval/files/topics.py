@@ -63,13 +63,7 @@ _LABEL = re.compile(r"^\s*(?:number|topic|title|description)\s*:\s*", re.I)
 _LINE_START = re.compile(r"(?:\A|\n[^\S\n]*)\Z")  # what is before a tag that is the first on its line
 
 
-class _Draft(NamedTuple):
-    """A query as its file has it, with the number of its first line; missing fields are ``""``."""
-
-    line: int
-    qid: str
-    text: str
-    date: str = ""
+_Draft = tuple[int, TaskQuery]  # a query as its file has it, with the number of its first line
 
 
 def read_topics(path: Path) -> list[Query]:
@@ -86,7 +80,7 @@ def read_queries(path: Path, *, quoting: bool = False) -> list[TaskQuery]:
     faults = Strict(path)
     first_lines: dict[str, int] = {}
     queries: list[TaskQuery] = []
-    for line, qid, text, date in _drafts(path, faults, quoting=quoting):
+    for line, (qid, text, _, date) in _drafts(path, faults, quoting=quoting):
         if not text.strip():
             faults.error(line, f"query {quote_value(qid)} has no text")
         for name, value in (("qid", qid), ("text", text), ("date", date)):
@@ -150,7 +144,8 @@ def _of_object(line: int, row: object, faults: Strict, item: str) -> _Draft:
             faults.error(line, f"{item}has no {there or kind + advice}")
         values.append(cells[name])
     qid, text = values
-    return _Draft(line, qid, text, next((cells[name] for name in DATES if cells.get(name)), ""))
+    date = next((cells[name] for name in DATES if cells.get(name)), "")
+    return line, TaskQuery(qid, text, date=date)
 
 
 def _of_table(
@@ -170,7 +165,7 @@ def _of_table(
                 faults.error(line, f"{widths}; a cell may contain a line end")
             row = dict(zip(shape.names, cells, strict=True))
             date = next((row[name] for name in DATES if row.get(name)), "")
-            yield _Draft(line, cells[qid_at].strip(), cells[text_at], date)
+            yield line, TaskQuery(cells[qid_at].strip(), cells[text_at], date=date)
         return
     if delimiter != "\t":
         names = f"its first row is {quote_value(filled[0][1])}"
@@ -182,7 +177,7 @@ def _of_table(
         qid, tab, rest = written.partition("\t")
         if not tab:
             faults.error(line, "has one column, but a query has two (qid TAB text)")
-        yield _Draft(line, qid, " ".join(rest.split("\t")))
+        yield line, TaskQuery(qid, " ".join(rest.split("\t")))
 
 
 def _header(shape: TableShape, line: int, rows: Rows, faults: Strict) -> tuple[int, int] | None:
@@ -287,7 +282,7 @@ def _topic(pieces: Sequence[_Piece], faults: Strict) -> _Draft:
             query = f"query {quote_value(found[0])}" if found else f"the <{start.name}>"
             faults.error(start.line, f"{query} has no {kind}: its fields are {there}; expected {', '.join(wanted)}")
         found.append(value)
-    return _Draft(start.line, *found)
+    return start.line, TaskQuery(*found)
 
 
 def _fields(pieces: Sequence[_Piece]) -> dict[str, str]:

@@ -161,15 +161,11 @@ FOLDS = 10  # the number of folds: one of them decides when to stop, and two jud
 Rows = NDArray[np.intp]
 
 
-class Folds(NamedTuple):
-    """The row numbers of each fold's queries; ``grouped`` is true if no two folds share a relevant document."""
-
-    rows: list[Rows]
-    grouped: bool
-
-
 class Splits(NamedTuple):
-    """The queries to learn from, to decide when to stop, and to judge the model; ``grouped`` as in :class:`Folds`."""
+    """The queries to learn from, to decide when to stop, and to judge the model.
+
+    ``grouped`` is true if no two of them share a relevant document.
+    """
 
     learned: Sequence[Candidates]
     stopping: Sequence[Candidates]
@@ -183,10 +179,10 @@ def folds_of(queries: int, folds: int, seed: int) -> list[Rows]:
     return [np.sort(order[at::folds]) for at in range(folds)]
 
 
-def grouped_folds(qrels: Qrels, folds: int, seed: int) -> Folds:
-    """Divide queries, numbered in the order of ``qrels``, into folds that share no relevant document.
+def grouped_folds(qrels: Qrels, folds: int, seed: int) -> tuple[list[Rows], bool]:
+    """Divide queries, numbered in the order of ``qrels``, into folds that share no relevant document, and return true.
 
-    If there are fewer groups than folds, or if one group has most of the queries, divide the queries one by one.
+    If there are fewer groups than folds, or one group has most queries, divide them one by one, and return false.
     """
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
@@ -198,8 +194,8 @@ def grouped_folds(qrels: Qrels, folds: int, seed: int) -> Folds:
     groups = connected_components(links, directed=False)[1][: len(qrels)]
     sizes = np.bincount(groups)
     if len(sizes) < folds or sizes.max() > max(_MOST_SHARE * len(groups), 1):
-        return Folds(folds_of(len(groups), folds, seed), False)
-    return Folds([np.flatnonzero(np.isin(groups, part)) for part in folds_of(len(sizes), folds, seed)], True)
+        return folds_of(len(groups), folds, seed), False
+    return [np.flatnonzero(np.isin(groups, part)) for part in folds_of(len(sizes), folds, seed)], True
 
 
 def split(candidates: Sequence[Candidates], qrels: Qrels, seed: int) -> Splits:

@@ -31,7 +31,8 @@ class Setting(NamedTuple):
     def row(self) -> tuple[str, ...]:
         """Return the setting in the columns of :data:`COLUMNS`; ``-`` for an unused parameter."""
         bm25, fusion = self.bm25, self.fusion
-        sparse = (f"{bm25.k1:g}", f"{bm25.b:g}", f"{bm25.title_weight:g}") if self._reads_words else ("-",) * 3
+        words = any(retrievers.kind(name).WEIGHS_WORDS for name in (fusion.weights if self.fuses else [self.retriever]))
+        sparse = (f"{bm25.k1:g}", f"{bm25.b:g}", f"{bm25.title_weight:g}") if words else ("-",) * 3
         stages = ", ".join(self.stages) or "-"
         if not self.fuses:
             return self.retriever, "-", "-", "-", "-", *sparse, stages
@@ -44,11 +45,6 @@ class Setting(NamedTuple):
     def fuses(self) -> bool:
         """Whether the retriever fuses other rankings."""
         return retrievers.kind(self.retriever).FUSES
-
-    @property
-    def _reads_words(self) -> bool:
-        names = self.fusion.weights if self.fuses else (self.retriever,)
-        return any(retrievers.kind(name).WEIGHS_WORDS for name in names)
 
 
 COLUMNS = ("retriever", "fusion", "rrf_k", "weights", "depth", "k1", "b", "title weight", "stages")

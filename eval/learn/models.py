@@ -138,10 +138,7 @@ def _measure(run: Mapping[str, Mapping[str, float]], qrels: Qrels, request: Trai
 
 def _pool(candidates: Sequence[Candidates]) -> dict[str, str]:
     """Return the documents of all queries: a relevant one has its own text, any other has the text of its first hit."""
-    hits = dict[str, str]()
-    for candidate in candidates:
-        for docid, text in candidate.hits.items():
-            hits.setdefault(docid, text)
+    hits = {docid: text for candidate in reversed(candidates) for docid, text in candidate.hits.items()}
     return hits | {docid: text for candidate in candidates for docid, text in candidate.relevant.items()}
 
 

@@ -63,7 +63,7 @@ class FusedEvaluator:
             name: np.array([row[hit.docid] for row, hits in zip(rows, first, strict=True) for hit in hits], np.intp)
             for name, first in self._first.items()
         }
-        self._worths: dict[tuple[str, int], dict[str, NDArray[np.float64]]] = {}
+        self._worth = cache_method(16, self._weigh_hits)
 
     def fused_by_query(self, fusions: Mapping[str, FusionSettings], k: int) -> ScoreTable:
         """Return the ``k`` best documents of each query by its own fusion; ``fusions`` maps qids to fusions.
@@ -89,14 +89,12 @@ class FusedEvaluator:
             run[qid] = best | dict(zip(docids, scores_below(0.0, len(docids)), strict=True))
         return run
 
-    def _worth(self, kind: str, rrf_k: int) -> dict[str, NDArray[np.float64]]:
-        if (kind, rrf_k) not in self._worths:
-            scorer = scorer_of(kind, rrf_k)
-            self._worths[kind, rrf_k] = {
-                name: np.array([value for hits in first for value in scorer([hit.score for hit in hits])])
-                for name, first in self._first.items()
-            }
-        return self._worths[kind, rrf_k]
+    def _weigh_hits(self, kind: str, rrf_k: int) -> dict[str, NDArray[np.float64]]:
+        scorer = scorer_of(kind, rrf_k)
+        return {
+            name: np.array([value for hits in first for value in scorer([hit.score for hit in hits])])
+            for name, first in self._first.items()
+        }
 
 
 FIRST_LINE = "# Written by factseek tune"

@@ -25,7 +25,7 @@ from ..scoring import ranking
 from ..scoring.measures import Figures, evaluate
 from ..scoring.statistics import RESAMPLES, Interval, PairedTest, compare_pairs, holm, intervals
 from ..scoring.tables import figure, html_table, page, span, table
-from ..tasks import RANKING, RankingTask, task
+from ..tasks import RankingTask
 
 MOVED = 5  # the number of queries shown for a pair of runs, and of documents shown for a query
 
@@ -89,20 +89,12 @@ class Comparison:
         return msgspec.to_builtins(facts)  # type: ignore[no-any-return]
 
 
-def compared_task(name: str) -> RankingTask:
-    """Return the task of this name; raise QueryError if there is none, or if its submissions do not hold documents."""
-    if task(name).SUBMITS != "documents":
-        raise QueryError("is not a ranking task: compare cannot compare its submissions", place=name)
-    return RANKING.load(name)
-
-
-def read_runs(name: str, paths: Sequence[Path], qrels: Qrels) -> tuple[dict[str, ScoreTable], tuple[str, ...]]:
+def read_runs(chosen: RankingTask, paths: Sequence[Path], qrels: Qrels) -> tuple[dict[str, ScoreTable], list[str]]:
     """Read the runs of a ranking task; return them by the names of their files, with notes on them.
 
-    Raises QueryError if the task is not a ranking task or there is only one run, CheckFailed if a run has errors or no
-    query in common with the judgements.
+    Raises QueryError if there is only one run, CheckFailed if a run has errors or no query in common with the
+    judgements.
     """
-    chosen = compared_task(name)
     if len(paths) < 2:
         raise QueryError("compare: give two runs or more")
     if len({path.resolve() for path in paths}) < len(paths):
@@ -119,7 +111,7 @@ def read_runs(name: str, paths: Sequence[Path], qrels: Qrels) -> tuple[dict[str,
         on_queries = ranking.compare_queries(path, qrels, run.table, "query")
         notes += [*run.notes, *(f"{label}: {note}" for note in on_queries)]
         runs[label] = run.table
-    return runs, tuple(notes)
+    return runs, notes
 
 
 def compare(

@@ -22,7 +22,7 @@ from ..files.tables import note_unended
 from ..scoring.measures import parse_measures
 from ..scoring.tables import figure, table
 from ..tasks import RANKING, Task, descriptions, is_description, names, task
-from .compare import as_html, as_text, compared_task, read_runs
+from .compare import as_html, as_text, read_runs
 from .compare import compare as compare_runs
 
 _COMPARED = "AP,P@10,nDCG@10,RR"
@@ -148,11 +148,13 @@ def compare(args: argparse.Namespace) -> int:
     measures = parse_measures(args.measures)
     if args.html:
         writable(args.html, [*args.runs, *args.qrels, *descriptions(args.task)])
-    chosen = compared_task(args.task)
+    if task(args.task).SUBMITS != "documents":
+        raise QueryError("is not a ranking task: compare cannot compare its submissions", place=args.task)
+    chosen = RANKING.load(args.task)
     notes: list[str] = []
     with hinting(chosen, args.qrels, [[run] for run in args.runs], "--qrels and a run"):
         qrels = chosen.read_gold(args.qrels, notes.append)
-        runs, on_runs = read_runs(args.task, args.runs, qrels)
+        runs, on_runs = read_runs(chosen, args.runs, qrels)
     notes += [*on_runs, *note_unended([*args.qrels, *args.runs])]
     comparison = compare_runs(qrels, runs, measures, seed=args.seed, notes=notes)
     for note in comparison.notes:

@@ -139,7 +139,7 @@ def models(indexes: dict[str, Index], config: Config) -> dict[str, TrainedVerdic
     lesson = verdicts.Lesson("fever", ("SUPPORTS", "REFUTES", "NOT ENOUGH INFO"), [(Path(__file__), claims)])
     finder = Finder(indexes["english"], config.verdict, None)
     model = OnnxEntailment(CrossEncoderSettings(model=str(small_entailment())))
-    extractors = FeatureExtractors(None, EntailmentExtractor(model, model.info))
+    extractors = FeatureExtractors(None, EntailmentExtractor(model))
     return {"few": verdicts.train("evidence", lesson, finder, config.verdict, silent, extractors=extractors)}
 
 

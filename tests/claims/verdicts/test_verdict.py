@@ -11,6 +11,7 @@ from factseek.claims.learning.figures import needed_confidence
 from factseek.claims.settings import VerdictSettings
 from factseek.claims.verdicts import training
 from factseek.claims.verdicts.training import Lesson
+from factseek.claims.verdicts.verdict import risk_of
 from factseek.eval.tasks import VERDICTS
 from factseek.retrieval.domain import Claim
 from factseek.retrieval.errors import QueryError
@@ -66,8 +67,9 @@ def test_nothing_supports_a_claim_without_stating_its_number(learned: training.T
 
 
 def test_people_get_verdicts_few_are_wrong(learned: training.TrainedVerdicts, finder: Finder, dev: list[Claim]) -> None:
-    needed = needed_confidence(learned.risk, SETTINGS.max_risk)
-    assert 0.4 < needed < 0.9 and learned.risk[-1].share == 1.0
+    curve = risk_of(learned.manifest.figures)
+    needed = needed_confidence(curve, SETTINGS.max_risk)
+    assert 0.4 < needed < 0.9 and curve[-1].share == 1.0
     for_task = list(learned.verifier(finder, SETTINGS).verify(dev))
     for_people = list(learned.verifier(finder, SETTINGS, for_people=True).verify(dev))
     for verdict, shown in zip(for_task, for_people, strict=True):
@@ -79,7 +81,7 @@ def test_people_get_verdicts_few_are_wrong(learned: training.TrainedVerdicts, fi
             assert shown.abstained.endswith(f", but {needed:g} is needed")
     assert any(verdict.abstained for verdict in for_people) and not all(verdict.abstained for verdict in for_people)
     trusting = learned.verifier(finder, msgspec.structs.replace(SETTINGS, max_risk=1.0), for_people=True)
-    least = learned.risk[-1].confidence
+    least = curve[-1].confidence
     assert all(verdict.probabilities[verdict.label] >= least for verdict in trusting.verify(dev[:3]))
 
 

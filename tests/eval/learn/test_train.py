@@ -90,12 +90,12 @@ def test_queries_that_share_a_relevant_document_stay_together() -> None:
         "5": {"d": 1},
         "6": {"e": 0},
     }
-    parts = grouped_folds(qrels, 3, seed=0)
-    assert sorted(np.concatenate(parts.rows).tolist()) == list(range(6))
-    assert parts.grouped
-    (together,) = [part for part in parts.rows if 1 in part]
+    parts, grouped = grouped_folds(qrels, 3, seed=0)
+    assert sorted(np.concatenate(parts).tolist()) == list(range(6))
+    assert grouped
+    (together,) = [part for part in parts if 1 in part]
     assert {1, 2, 3} <= set(together.tolist())
-    assert all(len(part) for part in parts.rows)
+    assert all(len(part) for part in parts)
 
 
 @pytest.mark.parametrize(
