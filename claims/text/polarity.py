@@ -196,9 +196,9 @@ def opposites(text: str, language: str) -> list[str]:
     words = list(_OPPOSED.finditer(text))
     low = [word.group().lower().replace("’", "'") for word in words]
     affirmed = list(_remove_negations(text, words, low, lists))
-    # In a negated sentence, a reversed word is no contradiction: something that does not prevent need not cause.
     carrier = next((word for word, key in zip(words, low, strict=True) if key in lists.carriers), None)
     denied = text[: carrier.end()] + lists.negation + text[carrier.end() :] if carrier else lists.denial + text
+    # In a negated sentence, a reversed word is no contradiction: something that does not prevent need not cause.
     made = affirmed or [*_replace_words(text, words, low, lists), denied, *_exchange_sides(text, words, low, lists)]
     return [opposite for opposite in dict.fromkeys(made) if opposite != text and _OPPOSED.search(opposite)][:_MOST]
 

@@ -82,9 +82,9 @@ class TrainedVerdicts(NamedTuple):
     def verifier(self, finder: Finder, settings: VerdictSettings, *, for_people: bool = False) -> Verifier:
         """Return the verifier that judges by this model and the evidence of an index.
 
-        With ``for_people``, it gives a verdict only if its label is as probable as those of which, in the model's
-        cross-validation, at most the share ``settings.max_risk`` was wrong; files of a task need more labels. Raises
-        QueryError if the index is not of the kind that the model was trained with.
+        With ``for_people``, the least probability of a label is raised so that at most the share ``settings.max_risk``
+        of the verdicts were wrong in the model's cross-validation. Files of a task need a label for every claim, so
+        they do without. Raises QueryError if the index is not of the kind that the model was trained with.
         """
         for name, there in setting_of(finder).items():
             value = getattr(self.manifest, name)

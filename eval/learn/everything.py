@@ -64,7 +64,8 @@ def train_all(
             say(f"note: {note}")
         read, target, measure, seed = (files.queries, files.qrels), output / ENCODER, settings.measure, settings.seed
         training = TrainingRequest(what="encoder", settings=settings, files=read, index=index.info.id, target=target)
-        steps = Steps(output, f"{training.digest()} {sample}")
+        choices = files.task, files.profile, files.ignore_identical_ids, config.bm25, config.search
+        steps = Steps(output, f"{training.digest()} {sample} {msgspec.json.encode(choices, order='deterministic')!r}")
         steps.take(ENCODER, lambda _: trainer.train(index, judged, training, progress))
         steps.take(INDEX, lambda target: _add_vectors(source, target, training.target, config))
         if not steps.done(COMBINER, str(folds)):

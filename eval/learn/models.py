@@ -21,13 +21,14 @@ from ...retrieval.encoders.cross_encoder import OnnxCrossEncoder
 from ...retrieval.errors import MachineError
 from ...retrieval.progress import Progress
 from ...retrieval.search.score_normalizers import mix_scores
+from ..run.batch import depth_of
 from ..scoring.measures import values_of
 from ..scoring.statistics import Values
 from . import trainer
 from .examples import Candidates, Triple, triples
 from .trainer import TrainingRequest
 
-DEPTH = 100  # the number of documents of a ranking that the measure uses
+DEPTH = 100  # the least number of documents of a ranking that the measure uses
 _SCALE = 20.0  # the factor that turns a cosine into a logit, as in the loss of sentence-transformers
 
 
@@ -58,9 +59,9 @@ class EncoderTraining:
         docids = sorted(pool)
         documents = self._vectors([pool[docid] for docid in docids], self._document_prompt)
         scores = self._vectors([candidate.query for candidate in candidates], self._query_prompt) @ documents.T
-        run = {}
+        run, depth = {}, max(DEPTH, depth_of([self._request.settings.measure]))
         for candidate, row in zip(candidates, scores, strict=True):
-            first = np.argsort(-row, kind="stable")[:DEPTH].tolist()
+            first = np.argsort(-row, kind="stable")[:depth].tolist()
             run[candidate.qid] = {docids[at]: float(row[at]) for at in first}
         return _measure(run, self._qrels, self._request)
 
