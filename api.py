@@ -36,8 +36,8 @@ def open_index(folder: str | Path, config: Config | None = None) -> Index:
     Raises IndexStateError if there is no index, or if the index is incomplete, damaged, or of a layout that this
     version cannot read. Raises ConfigError if a setting of ``config`` is invalid.
     """
-    from .retrieval.config import check
     from .retrieval.search.index import open_index as opened
+    from .retrieval.settings import check
 
     return opened(folder, check(config) if config else None)
 
@@ -71,7 +71,7 @@ def build(
     from .indexer.build import BuildRequest
     from .indexer.build import build as build_index
     from .integrations._stand_ins import stand_ins
-    from .retrieval.config import check
+    from .retrieval.settings import check
 
     if verb not in ("", "append", "update", "overwrite"):
         raise UsageError(f"unknown verb {quote_value(verb)}", remedy="give append, update or overwrite")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from .retrieval import config
+from .retrieval import settings
 from .server.settings import Config
 
 __all__ = ["Config", "convert", "read", "read_config"]
@@ -18,7 +18,8 @@ def read_config(path: str | Path | None = None) -> Config:
     and a line on standard error says so. Paths in the file are relative to the file's folder.
     Raises ConfigError, with the file and the dotted key, if the file cannot be read or a setting is wrong.
     """
-    return config.load(path, Config)
+    return settings.load(path, Config)
 
 
-read, convert = partial(config.read, kind=Config), partial(config.convert, kind=Config)
+read = partial(settings.read, kind=Config)
+convert = partial(settings.convert, kind=Config)

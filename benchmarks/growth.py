@@ -22,8 +22,9 @@ from factseek.eval.run.batch import SearchQuery
 from factseek.eval.scoring.machine import this_machine
 from factseek.eval.scoring.tables import markdown_table
 from factseek.indexer.build import BuildRequest, build
-from factseek.retrieval import config
+from factseek.retrieval.config import Config as RetrievalConfig
 from factseek.retrieval.search.index import Index
+from factseek.retrieval.settings import to_mapping, view
 from factseek.retrieval.store import manifest as manifests
 from factseek.retrieval.terminal import say
 from factseek.settings import convert
@@ -69,7 +70,7 @@ def grown_to(passages: int, data: Path, folder: Path, methods: Sequence[str]) ->
             )
             files = (item for segment in manifests.read(work / kind).segments for item in segment.files.items())
             size = sum(info.bytes for file, info in files if not file.startswith(UNNEEDED[retriever]))
-            settings = config.to_mapping(config.view(_config(kind), config.Config))
+            settings = to_mapping(view(_config(kind), RetrievalConfig))
             of_load = {"profile": None, "queries": asked, "k": 10, "timed": len(asked), "callers": (1,)}
             timings = measure(Load(index=str(work / kind), config=settings, retriever=retriever, **of_load))
             (alone,) = timings.latencies

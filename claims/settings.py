@@ -8,9 +8,17 @@ from typing import Annotated
 import msgspec
 
 from ..retrieval import config
-from ..retrieval.config import AUTO, Count, CrossEncoderSettings, Hits, Positive, Settings, Strength, Unit, Weight
+from ..retrieval.config import AUTO, CrossEncoderSettings, Hits
 from ..retrieval.plugins import NameOf
 from ..retrieval.search.score_normalizers import FusionKind
+from ..retrieval.settings import (
+    Count,
+    Positive,
+    Settings,
+    Strength,
+    Unit,
+    Weight,
+)
 
 JOINT = "joint_"  # the prefix of the names of members that learn from all languages at once
 CHARACTERS = "characters"

@@ -13,15 +13,14 @@ import msgspec
 from ..indexer import cli as indexer_cli
 from ..indexer import settings as indexer_settings
 from ..indexer.cli import add_wait, complete
+from ..retrieval.arguments import add_index, config_of
 from ..retrieval.errors import UsageError
 from ..retrieval.terminal import (
     DONE,
     Command,
     Subparsers,
     add_config,
-    add_index,
     add_json,
-    config_of,
     format_count,
     report,
     write,

@@ -17,6 +17,7 @@ from ..retrieval.deadline import CutOffError, Deadline
 from ..retrieval.dense.vectors import Vectors
 from ..retrieval.domain import Filter, Hit, ScoredDocids
 from ..retrieval.lucene.analysis import Analyzer
+from ..retrieval.order import sort_hits
 from ..retrieval.retrievers import Ranked, Rankings, Retriever
 from ..retrieval.retrievers.dense import query_vectors
 from ..retrieval.search.collection_statistics import (
@@ -30,7 +31,6 @@ from ..retrieval.search.collection_statistics import (
     weighted_terms,
 )
 from ..retrieval.search.options import IndexState, reads_vectors
-from ..retrieval.search.order import sort_hits
 from ..retrieval.store.manifest import LUCENE
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 
 from ..retrieval import config
-from ..retrieval.config import Positive, Settings
+from ..retrieval.settings import Positive, Settings
 
 
 class ClusterSettings(Settings, frozen=True, kw_only=True):

@@ -1,6 +1,6 @@
 """Evaluate retrieval with ``python -m factseek.eval``: run, check, score, compare, tune and bench."""
 
-from ..retrieval.entry import enter_package
+from ..retrieval.programs import enter_package
 
 if __name__ == "__main__":
     enter_package(

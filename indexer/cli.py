@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ..retrieval.arguments import add_filter, add_index, config_of
 from ..retrieval.errors import CheckFailed, UsageError
 from ..retrieval.filters import field_names, parse_filter
 from ..retrieval.records.dates import ORDERS
@@ -27,10 +28,7 @@ from ..retrieval.terminal import (
     STAYS_WHOLE,
     Command,
     Subparsers,
-    add_filter,
-    add_index,
     add_json,
-    config_of,
     format_count,
     report,
     say,

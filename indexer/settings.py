@@ -7,8 +7,8 @@ from typing import Annotated
 import msgspec
 
 from ..retrieval import config
-from ..retrieval.config import Count, Positive, Settings, Weight
 from ..retrieval.plugins import NameOf
+from ..retrieval.settings import Count, Positive, Settings, Weight
 
 
 class PassageSettings(Settings, frozen=True, kw_only=True):

@@ -8,14 +8,11 @@ import _thread
 import sys
 import time
 
-from .subprocesses import leave_current_folder
-
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
-    from typing import NoReturn
 
 INTERRUPTED = 130
 BEFORE_ANYTHING = "interrupted before anything was done"
@@ -44,27 +41,6 @@ def enter(load: "Callable[[], Callable[[], int]]") -> int:
         code = INTERRUPTED
         sys.stderr.write(f"factseek: {message}\n")
     return code
-
-
-def enter_package(package: str, about: "str | None", *registers: str) -> "NoReturn":
-    """Run ``python -m factseek.PACKAGE`` and exit; each of ``registers``, MODULE:FUNCTION, adds commands to it."""
-    root = __name__.removesuffix(".retrieval.entry")
-
-    def load() -> "Callable[[], int]":
-        from functools import partial
-        from importlib import import_module
-
-        from .terminal import Parser, run
-
-        parser = Parser(prog=f"python -m factseek.{package}", description=about)
-        parser.set_defaults(config_type=import_module(f"{root}.settings").Config)
-        commands = parser.add_subparsers(required=True, metavar="COMMAND")
-        for module, _, function in (each.partition(":") for each in registers):
-            getattr(import_module(f"{root}.{module}"), function)(commands)
-        return partial(run, parser)
-
-    leave_current_folder()
-    sys.exit(enter(load))
 
 
 class _Interruption:

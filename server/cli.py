@@ -9,8 +9,9 @@ from typing import Any
 
 import msgspec
 
+from ..retrieval.arguments import add_verify, config_of
 from ..retrieval.errors import ConfigError, UsageError
-from ..retrieval.terminal import DONE, Subparsers, add_config, add_verify, config_of, say, write
+from ..retrieval.terminal import DONE, Subparsers, add_config, say, write
 from .settings import Config
 
 _UNLESS = " of the configuration; if --index is given, none"

@@ -31,13 +31,13 @@ from ..claims import settings as claims
 from ..claims.evidence.sentences import Finder
 from ..claims.verdicts import training
 from ..claims.verdicts.verdict import TrainedVerdicts
-from ..retrieval.config import view
 from ..retrieval.deadline import CutOffError, Deadline, losing_hits
 from ..retrieval.domain import Claim
 from ..retrieval.errors import ConfigError, QueryError
 from ..retrieval.filters import parse_filter
 from ..retrieval.search.index import open_index
 from ..retrieval.search.listings import EXAMPLE_SOURCE, is_example
+from ..retrieval.settings import view
 from ..retrieval.terminal import say
 from .api import rankers
 from .app import create_app

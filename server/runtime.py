@@ -28,7 +28,6 @@ import msgspec
 from flask import current_app, request
 
 from ..indexer import queue
-from ..retrieval.config import to_mapping
 from ..retrieval.encoders.runtime import SharedEncoders
 from ..retrieval.errors import ConfigError, FactseekError, IndexStateError
 from ..retrieval.languages import written_in
@@ -36,6 +35,7 @@ from ..retrieval.lucene.jvm import java_thread, start
 from ..retrieval.search.index import open_index
 from ..retrieval.search.opening import published_file
 from ..retrieval.search.options import Search
+from ..retrieval.settings import to_mapping
 from ..retrieval.subprocesses import command as child_command
 from ..retrieval.subprocesses import environment
 from .errors import UnknownIndexError

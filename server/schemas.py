@@ -16,7 +16,7 @@ from werkzeug.datastructures import MultiDict
 from werkzeug.exceptions import UnsupportedMediaType
 
 from ..indexer.queue import Mode, RefusedDocument, State
-from ..retrieval.config import Count, Positive, RrfK, choices, formerly_weighed
+from ..retrieval.config import RrfK, formerly_weighed
 from ..retrieval.domain import Document
 from ..retrieval.records.validation import Mismatch, mismatch, mismatch_in
 from ..retrieval.search.answer import Coverage, Question, Took
@@ -26,6 +26,7 @@ from ..retrieval.search.explaining import Explanation, WordWeight
 from ..retrieval.search.options import ShardHealth
 from ..retrieval.search.query_syntax import ParsedQuery
 from ..retrieval.search.score_normalizers import FusionKind
+from ..retrieval.settings import Count, Positive, choices
 from ..retrieval.store.manifest import Manifest
 from ..retrieval.text import ProfileName
 from .errors import BadInput

@@ -11,7 +11,7 @@ import msgspec
 from ..claims.settings import ClaimsSettings, VerdictSettings
 from ..cluster.settings import ClusterSettings
 from ..indexer import settings as indexer
-from ..retrieval.config import Count, Positive, Settings, anchored_path
+from ..retrieval.settings import Count, Positive, Settings, anchored_path
 
 
 class ServerSettings(Settings, frozen=True, kw_only=True):

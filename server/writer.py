@@ -13,7 +13,7 @@ import msgspec
 
 from ..indexer.queue import JOBS, LOCK
 from ..indexer.writer import Writer
-from ..retrieval.config import convert
+from ..retrieval.settings import convert
 from .logs import log_to_stderr
 from .settings import Config
 

@@ -12,6 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...retrieval.arguments import config_of
 from ...retrieval.domain import Statement
 from ...retrieval.errors import QueryError, SourceError
 from ...retrieval.files import check_distinct, files_in, open_regular, writable
@@ -19,7 +20,16 @@ from ...retrieval.languages import unknown_language
 from ...retrieval.progress import bar
 from ...retrieval.records import model_file
 from ...retrieval.records.runs import column
-from ...retrieval.terminal import DONE, Subparsers, add_config, add_json, config_of, report, say, write, write_now
+from ...retrieval.terminal import (
+    DONE,
+    Subparsers,
+    add_config,
+    add_json,
+    report,
+    say,
+    write,
+    write_now,
+)
 from ..formats import add_learning, check_model
 from ..settings import Config
 from ..text.languages import check_languages, language_of, read_language, with_language

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from ...retrieval.deadline import CutOffError, Deadline, losing_hits
 from ...retrieval.domain import Filter, Hit
+from ...retrieval.order import float32, sort_hits
 from ...retrieval.search.evidence import Evidence as Shown
 from ...retrieval.search.index import Index
 from ...retrieval.search.options import Search, check_whole
-from ...retrieval.search.order import float32, sort_hits
 from ...retrieval.sentences import sentences
 from ..settings import VerdictSettings
 from ..text.words import coverage, terms

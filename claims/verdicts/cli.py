@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from ...retrieval.arguments import add_filter, add_index, config_of  # fmt: skip
 from ...retrieval.encoders.cross_encoder import OnnxEntailment
 from ...retrieval.errors import QueryError
 from ...retrieval.files import EVIDENCE, check_distinct, writable, write_atomically
@@ -21,15 +22,12 @@ from ...retrieval.search.index import Index, open_index
 from ...retrieval.terminal import (
     DONE,
     Subparsers,
-    add_filter,
-    add_index,
     add_json,
-    config_of,
     format_count,
     report,
     require_text,
     say,
-)  # fmt: skip
+)
 from ..evidence.features import NO_EXTRACTORS, EntailmentExtractor, FeatureExtractors, open_contrast
 from ..evidence.sentences import Finder
 from ..formats import add_learning, check_model

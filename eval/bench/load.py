@@ -18,11 +18,12 @@ import msgspec
 import numpy as np
 
 from ...retrieval import retrievers
-from ...retrieval.config import Config, convert
+from ...retrieval.config import Config
 from ...retrieval.errors import FactseekError, MachineError
 from ...retrieval.lucene.jvm import java_thread
 from ...retrieval.search.index import Index, open_index
 from ...retrieval.search.options import Search
+from ...retrieval.settings import convert
 from ...retrieval.subprocesses import command as child_command
 from ...retrieval.text import ProfileName
 from ..run.batch import SearchQuery

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ...indexer.settings import Config as BuildConfig
+from ...retrieval.arguments import add_index, config_of, full_config_of
 from ...retrieval.config import Config
 from ...retrieval.encoders.sources import for_language
 from ...retrieval.errors import QueryError
@@ -18,7 +19,7 @@ from ...retrieval.progress import bar
 from ...retrieval.records.runs import write_text
 from ...retrieval.search.combiner import save
 from ...retrieval.search.index import Index, open_index
-from ...retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, full_config_of, say, write
+from ...retrieval.terminal import DONE, Subparsers, add_json, say, write
 from ...retrieval.text import PROFILES
 from ..run.batch import Judged, JudgedFiles, read_judged
 from ..scoring.measures import parse_measures

@@ -15,7 +15,8 @@ from time import perf_counter
 import msgspec
 
 from ...retrieval import retrievers
-from ...retrieval.config import AUTO, Config, to_mapping
+from ...retrieval.arguments import add_index, config_of
+from ...retrieval.config import AUTO, Config
 from ...retrieval.domain import ScoredDocids
 from ...retrieval.errors import QueryError, UsageError
 from ...retrieval.files import (
@@ -35,8 +36,16 @@ from ...retrieval.records.runs import column
 from ...retrieval.search.cli import add_search_options, search_from
 from ...retrieval.search.index import Index, open_index
 from ...retrieval.search.options import DEFAULT_SEARCH, Search
+from ...retrieval.settings import to_mapping
 from ...retrieval.store import manifest as manifests
-from ...retrieval.terminal import DONE, Subparsers, add_index, add_json, config_of, format_count, report, say
+from ...retrieval.terminal import (
+    DONE,
+    Subparsers,
+    add_json,
+    format_count,
+    report,
+    say,
+)
 from ..scoring.ranking import identical_notes
 from ..tasks import RANKING, descriptions, identity
 from .batch import CHUNK, SearchedQuery, SearchQuery, chunks, filtered_queries, search_docids, search_of

@@ -13,7 +13,6 @@ from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 
-from ...retrieval.config import Settings, explain
 from ...retrieval.config_file import read_yaml
 from ...retrieval.domain import Qrels
 from ...retrieval.errors import ConfigError, QueryError, UserError
@@ -22,6 +21,7 @@ from ...retrieval.records.lines import Faults, Strict, quote_value
 from ...retrieval.records.qrels import GRADES, LARGEST_GRADE
 from ...retrieval.records.runs import ScoreTable
 from ...retrieval.records.table_shape import shape_of
+from ...retrieval.settings import Settings, explain
 from ...retrieval.terminal import format_count, plural
 from ...retrieval.text import ProfileName
 from ..files.answers import (

@@ -25,7 +25,7 @@ from ..domain import Filter
 from ..errors import IndexStateError, MachineError, QueryError
 from ..filters import FIELDS, METADATA, days_of, title_tokens, token
 from ..search.collection_statistics import CollectionQuery, FieldStatistics, Term, TermCount, weighted_terms
-from ..search.order import Rows, order_ties
+from ..search.cut import Rows, order_ties
 from ..store.integrity import REMEDY
 from .analysis import analysable, open_analyzer, parts_of, terms_of
 from .jvm import call_java, java, java_text, pack, unpack
@@ -154,7 +154,7 @@ class PassageSearcher:
         """Return scores and rows of the ``n`` best passages by score descending, then row ascending.
 
         Scores are float32 values. ``rows`` maps rows to docids. If it is given, passages with equal scores are in the
-        total order of :mod:`factseek.retrieval.search.order`. This order also decides which of them are among the ``n``
+        total order of :mod:`factseek.retrieval.order`. This order also decides which of them are among the ``n``
         best. Return None if the search takes longer than ``seconds``.
         """
         milliseconds = -1 if seconds is None else max(0, int(seconds * 1000))

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from ..domain import Hit, Run, ScoredDocids
 from ..errors import QueryError
 from ..files import replacing, writable
-from ..search.order import float32, sort_hits
+from ..order import float32, sort_hits
 from .gzip_files import is_packed, open_unpacked, packing
 from .lines import Faults, Strict, decode_line, lines, quote_value
 from .table_shape import unlike_columns

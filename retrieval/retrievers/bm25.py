@@ -10,7 +10,7 @@ from ..deadline import Deadline
 from ..dense.vectors import Mask
 from ..domain import Filter, Hit, ScoredDocids
 from ..lucene.index import PassageSearcher, Ranked
-from ..search.order import first_of_each, hits_of
+from ..search.cut import first_of_each, hits_of
 from ..store.manifest import LUCENE, Manifest
 from . import MissingComponent, Retriever
 

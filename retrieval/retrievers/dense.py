@@ -13,7 +13,7 @@ from ..deadline import Deadline
 from ..dense.vectors import VectorIndex, Vectors, unit_vector
 from ..domain import DocumentQuery, Filter, Hit, VectorQuery
 from ..search.collection_statistics import CollectionQuery
-from ..search.order import first_fetch, top_k
+from ..search.cut import first_fetch, top_k
 from ..store.manifest import VECTORS, Manifest
 from . import MissingComponent, Retriever
 

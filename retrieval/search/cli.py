@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from .. import retrievers, stages
+from ..arguments import add_filter, add_verify, config_of
 from ..config import Config, FusionSettings
 from ..domain import FacetCounts, Total
 from ..errors import QueryError, UsageError
@@ -23,10 +24,7 @@ from ..terminal import (
     DONE,
     Subparsers,
     add_config,
-    add_filter,
     add_json,
-    add_verify,
-    config_of,
     format_count,
     require_text,
     say,

@@ -20,11 +20,11 @@ from ..deadline import CutOffError
 from ..domain import FacetCounts, Hit, Part, Total
 from ..errors import QueryError
 from ..filters import last_day
+from ..order import float32, scores_below
 from .answer import IndexAnswer, Question, Took, milliseconds, remarks
 from .counting import MOST_VALUES
 from .evidence import Evidence
 from .options import DEFAULT_SEARCH, Search
-from .order import float32, scores_below
 
 if TYPE_CHECKING:
     from .index import Index

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from ..config import FusionSettings
 from ..domain import Hit, Part
-from .order import float32, scores_below
+from ..order import float32, scores_below
 from .score_normalizers import scorer_of
 
 

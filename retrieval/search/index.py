@@ -18,7 +18,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from .. import retrievers, stages
-from ..config import Config, check_group
+from ..config import Config
 from ..dense.noise import noise_threshold
 from ..dense.vectors import Vectors
 from ..domain import Document, DocumentQuery, FacetCounts, Filter, Hit, Passage, ScoredDocids, Total
@@ -34,6 +34,7 @@ from ..lucene.index import flat_text
 from ..lucene.spelling import admitted_edits, nearest, suspects, words_in
 from ..records.runs import best_documents
 from ..retrievers import ExpandingRetriever, Retriever
+from ..settings import check_group
 from ..stages import Stage, StageContext
 from ..stages.collapse import NEAR
 from ..stages.rerank import re_ranker

@@ -36,8 +36,8 @@ from ..views import OpenSegment
 from ..views.words import SegmentWords
 from .collection_statistics import FieldStatistics, Term, TermCount, weighted_terms
 from .counting import both, without
+from .cut import Rows
 from .options import CountQuery, ReadNote, ShardHealth
-from .order import Rows
 
 if TYPE_CHECKING:
     from ..encoders.runtime import OnnxEncoder as Encoder

@@ -18,10 +18,10 @@ from ..config import Config
 from ..deadline import CutOffError, Deadline, Memory
 from ..domain import Filter, Hit, Part
 from ..errors import QueryError
+from ..order import float32, scores_below, sort_hits
 from ..plugins import Plugins
 from ..retrievers import Retriever
 from ..search.options import IndexState, ResolvedSearch, Search
-from ..search.order import float32, scores_below, sort_hits
 from ..store.documents import Stored
 
 if TYPE_CHECKING:

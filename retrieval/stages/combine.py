@@ -10,12 +10,12 @@ from typing import Self
 
 import msgspec
 
-from ..config import Settings, anchored_path
 from ..deadline import Deadline
 from ..domain import Hit
 from ..errors import QueryError
 from ..lucene.analysis import query_terms
 from ..search.combiner import Combiner, load, matrix, views_of
+from ..settings import Settings, anchored_path
 from . import StageContext, Texts, rescore_hits
 
 LABEL = "Combine"

@@ -9,13 +9,14 @@ from typing import Annotated
 
 import msgspec
 
-from ..config import CrossEncoderSettings, Weight
+from ..config import CrossEncoderSettings
 from ..deadline import Deadline
 from ..domain import Hit
 from ..encoders.cross_encoder import OnnxCrossEncoder
 from ..errors import QueryError
 from ..lucene.index import flat_text
 from ..search.score_normalizers import mix_scores
+from ..settings import Weight
 from . import StageContext, Texts, rescore_hits
 
 LABEL = "Re-rank"

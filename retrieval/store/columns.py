@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..domain import FacetCounts
 from ..filters import FIELDS
-from ..search.order import Rows
+from ..search.cut import Rows
 
 Documents = NDArray[np.bool_]  # a mask of documents: one value per document, over all segments
 Passages = NDArray[np.bool_]  # a mask of passages

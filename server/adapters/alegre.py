@@ -25,7 +25,6 @@ from flask import request
 from msgspec import UNSET, Meta, UnsetType
 
 from ...indexer.queue import Change
-from ...retrieval.config import Count
 from ...retrieval.deadline import CutOffError
 from ...retrieval.domain import Document, Hit, VectorQuery
 from ...retrieval.errors import NotFoundError, QueryError
@@ -34,6 +33,7 @@ from ...retrieval.lucene.analysis import words_of
 from ...retrieval.lucene.spelling import respelt
 from ...retrieval.search.evidence import AnswerPart
 from ...retrieval.search.options import Search, check_whole
+from ...retrieval.settings import Count
 from ...retrieval.store.manifest import now
 from ..api.routes import document_state
 from ..errors import BadInput, Problem

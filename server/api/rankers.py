@@ -22,7 +22,6 @@ from ...claims.evidence.sentences import Finder
 from ...claims.text.languages import language_of
 from ...claims.verdicts import training
 from ...claims.verdicts.verdict import TrainedVerdicts, Verifier
-from ...retrieval.config import view
 from ...retrieval.deadline import CutOffError
 from ...retrieval.domain import Filter, Statement
 from ...retrieval.errors import ConfigError, FactseekError, QueryError, SourceError
@@ -30,6 +29,7 @@ from ...retrieval.files import sha256
 from ...retrieval.languages import unknown_language
 from ...retrieval.search.answer import milliseconds
 from ...retrieval.search.explaining import WordWeight
+from ...retrieval.settings import view
 from ..errors import BadInput, RefusedError, UnknownRankerError
 from ..runtime import registry
 from ..schemas import ClaimRequest, RankAnswer, RankedClaim, RankRequest, RankTook, from_body, json_answer

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from factseek.retrieval import retrievers
 from factseek.retrieval.config import FusionSettings
 from factseek.retrieval.domain import Hit, Part
+from factseek.retrieval.order import sort_hits
+from factseek.retrieval.search.cut import Rows, top_k
 from factseek.retrieval.search.fusion import Ranking, fuse
-from factseek.retrieval.search.order import Rows, sort_hits, top_k
 
 RRF = FusionSettings(kind="rrf", rrf_k=10)
 KINDS = ["rrf", "minmax", "zscore"]

@@ -17,7 +17,7 @@ from factseek.settings import Config, convert
 RETRIEVER = '''
 """Ranks by how many of the query's words a document holds, letter by letter."""
 
-from ..search.order import top_k
+from ..search.cut import top_k
 from ..records.runs import best_documents
 
 LABEL, HELP = "Toy", "words counted one by one"

@@ -13,7 +13,7 @@ from factseek.eval.run.judge import score_files as score
 from factseek.eval.tasks import task
 from factseek.retrieval.domain import Hit
 from factseek.retrieval.errors import SourceError
-from factseek.retrieval.search.order import float32, sort_hits
+from factseek.retrieval.order import float32, sort_hits
 from tests.eval.tasks.conftest import write_submission
 
 TASK = task("ct2020-claims")

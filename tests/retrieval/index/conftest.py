@@ -30,7 +30,7 @@ STAGE = '''
 
 import msgspec
 
-from ..search.order import scores_below
+from ..order import scores_below
 from . import with_part
 
 LABEL, HELP = "Turned", "the first four, last first"

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.domain import Filter
+from factseek.retrieval.order import sort_hits
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
-from factseek.retrieval.search.order import sort_hits
 from factseek.server.app import create_app
 from factseek.settings import Config
 from tests.retrieval.index.conftest import GONE

@@ -11,11 +11,11 @@ from factseek.retrieval import retrievers, stages
 from factseek.retrieval.config import FusionSettings
 from factseek.retrieval.domain import Document, Filter, Hit, Total
 from factseek.retrieval.filters import last_day, metadata_values
+from factseek.retrieval.order import sort_hits
 from factseek.retrieval.search.explaining import sentence
 from factseek.retrieval.search.federated import counts_of_many, search_many
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
-from factseek.retrieval.search.order import sort_hits
 from tests.examples_tried import EXAMPLES
 from tests.retrieval.index.conftest import DECLARED
 
