@@ -22,6 +22,22 @@ if TYPE_CHECKING:
     from .claims.settings import ClaimsSettings as ClaimsSettings
     from .claims.settings import VerdictSettings as VerdictSettings
     from .cluster.settings import ClusterSettings as ClusterSettings
+    from .core.domain import Document as Document
+    from .core.domain import Filter as Filter
+    from .core.domain import Hit as Hit
+    from .core.domain import Passage as Passage
+    from .core.domain import Qrels as Qrels
+    from .core.domain import Query as Query
+    from .core.domain import Run as Run
+    from .core.errors import CheckFailed as CheckFailed
+    from .core.errors import ConfigError as ConfigError
+    from .core.errors import FactseekError as FactseekError
+    from .core.errors import IndexStateError as IndexStateError
+    from .core.errors import MachineError as MachineError
+    from .core.errors import NotFoundError as NotFoundError
+    from .core.errors import QueryError as QueryError
+    from .core.errors import SourceError as SourceError
+    from .core.errors import UserError as UserError
     from .eval.run.compare import Comparison as Comparison
     from .eval.scoring.measures import Figures as Figures
     from .indexer.build import BuildReport as BuildReport
@@ -36,22 +52,6 @@ if TYPE_CHECKING:
     from .retrieval.config import IndexSettings as IndexSettings
     from .retrieval.config import JavaSettings as JavaSettings
     from .retrieval.config import SearchSettings as SearchSettings
-    from .retrieval.domain import Document as Document
-    from .retrieval.domain import Filter as Filter
-    from .retrieval.domain import Hit as Hit
-    from .retrieval.domain import Passage as Passage
-    from .retrieval.domain import Qrels as Qrels
-    from .retrieval.domain import Query as Query
-    from .retrieval.domain import Run as Run
-    from .retrieval.errors import CheckFailed as CheckFailed
-    from .retrieval.errors import ConfigError as ConfigError
-    from .retrieval.errors import FactseekError as FactseekError
-    from .retrieval.errors import IndexStateError as IndexStateError
-    from .retrieval.errors import MachineError as MachineError
-    from .retrieval.errors import NotFoundError as NotFoundError
-    from .retrieval.errors import QueryError as QueryError
-    from .retrieval.errors import SourceError as SourceError
-    from .retrieval.errors import UserError as UserError
     from .retrieval.retrievers.bm25_rm3 import RM3Settings as RM3Settings
     from .retrieval.search.evidence import Evidence as Evidence
     from .retrieval.search.federated import search_many as search_many
@@ -70,8 +70,8 @@ _HOMES = {
     "eval.run.compare": "Comparison",
     "eval.scoring.measures": "Figures",
     "indexer.build": "BuildReport",
-    "retrieval.domain": "Document Filter Hit Passage Qrels Query Run",
-    "retrieval.errors": "CheckFailed ConfigError FactseekError IndexStateError MachineError NotFoundError QueryError "
+    "core.domain": "Document Filter Hit Passage Qrels Query Run",
+    "core.errors": "CheckFailed ConfigError FactseekError IndexStateError MachineError NotFoundError QueryError "
     "SourceError UserError",
     "retrieval.search.evidence": "Evidence",
     "retrieval.search.index": "Searcher",

@@ -2,8 +2,8 @@
 
 import sys
 
-from .retrieval.entry import enter
-from .retrieval.subprocesses import leave_current_folder
+from .core.entry import enter
+from .core.subprocesses import leave_current_folder
 
 TYPE_CHECKING = False
 

@@ -13,19 +13,19 @@ from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .retrieval.domain import Filter, Qrels, Query, Run
-from .retrieval.errors import QueryError, UsageError
-from .retrieval.records.lines import quote_value
-from .retrieval.text import refuse_text
+from .core.domain import Filter, Qrels, Query, Run
+from .core.errors import QueryError, UsageError
+from .core.records.lines import quote_value
+from .core.text import refuse_text
 from .settings import Config
 
 if TYPE_CHECKING:
+    from .core.text import ProfileName
     from .eval.run.compare import Comparison
     from .eval.scoring.measures import Figures
     from .indexer.build import BuildReport, Verb
     from .retrieval.search.index import Index
     from .retrieval.search.options import Search
-    from .retrieval.text import ProfileName
 
 
 def open_index(folder: str | Path, config: Config | None = None) -> Index:
@@ -36,8 +36,8 @@ def open_index(folder: str | Path, config: Config | None = None) -> Index:
     Raises IndexStateError if there is no index, or if the index is incomplete, damaged, or of a layout that this
     version cannot read. Raises ConfigError if a setting of ``config`` is invalid.
     """
+    from .core.settings import check
     from .retrieval.search.index import open_index as opened
-    from .retrieval.settings import check
 
     return opened(folder, check(config) if config else None)
 
@@ -68,10 +68,10 @@ def build(
     ``config`` is invalid.
     """
     from .cluster.layout import is_sharded
+    from .core.settings import check
     from .indexer.build import BuildRequest
     from .indexer.build import build as build_index
     from .integrations._stand_ins import stand_ins
-    from .retrieval.settings import check
 
     if verb not in ("", "append", "update", "overwrite"):
         raise UsageError(f"unknown verb {quote_value(verb)}", remedy="give append, update or overwrite")
@@ -195,7 +195,7 @@ def read_run(path: str | Path) -> Run:
 
     Raises SourceError, with the line's number, for the first line that is not a result or repeats an earlier result.
     """
-    from .retrieval.records import runs
+    from .core.records import runs
 
     return runs.read_run(Path(path))
 
@@ -207,8 +207,8 @@ def read_qrels(path: str | Path) -> Qrels:
     Raises SourceError, with the line's number, for the first line that is not a judgement or judges a docid differently
     than an earlier line.
     """
+    from .core.records import qrels
     from .integrations._stand_ins import stand_ins
-    from .retrieval.records import qrels
 
     args = Namespace(qrels=Path(path))
     with stand_ins(args):
@@ -221,7 +221,7 @@ def write_run(run: Run, path: str | Path, tag: str) -> None:
     Raises QueryError if an id or the tag is empty, contains white space or cannot be encoded as UTF-8. Raises
     MachineError if the file cannot be written.
     """
-    from .retrieval.records import runs
+    from .core.records import runs
 
     for qid in run:
         _check_qid("run", qid)
@@ -230,7 +230,7 @@ def write_run(run: Run, path: str | Path, tag: str) -> None:
 
 def _scores(run: Run) -> dict[str, dict[str, float]]:
     """Return the score of each docid for each qid: that of its best passage. Measures need nothing else."""
-    from .retrieval.records.runs import encodable
+    from .core.records.runs import encodable
 
     scores: dict[str, dict[str, float]] = {}
     for qid, hits in run.items():
@@ -267,7 +267,7 @@ def _check_qid(place: str, qid: object) -> None:
 
 
 def _check_judged(qrels: Qrels) -> None:
-    from .retrieval.records.qrels import GRADES, LARGEST_GRADE
+    from .core.records.qrels import GRADES, LARGEST_GRADE
 
     if not qrels:
         raise QueryError("there are no judgements", remedy="read judgements with read_qrels")

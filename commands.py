@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from . import __version__
+from .core.terminal import DONE, Parser, Subparsers, run, write
 from .integrations._stand_ins import spelled_out, stand_ins
-from .retrieval.terminal import DONE, Parser, Subparsers, run, write
 
 _COMMANDS = {
     "index delete info compact verify-index snapshot restore export alias watch": "indexer.cli",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from .retrieval import settings
+from .core import settings
 from .server.settings import Config
 
 __all__ = ["Config", "convert", "read", "read_config"]

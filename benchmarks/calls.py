@@ -8,9 +8,9 @@ from collections import Counter
 from types import FrameType
 
 from benchmarks.measuring import ROOT
+from factseek.core.terminal import write
 from factseek.retrieval.search.index import open_index
 from factseek.retrieval.search.options import Search
-from factseek.retrieval.terminal import write
 from factseek.server.app import create_app
 from factseek.settings import Config
 

@@ -19,11 +19,11 @@ from benchmarks.measuring import part, program, publish
 from factseek.claims.checkworthiness.rankers import Trained, kind
 from factseek.claims.learning.folds import average_precision
 from factseek.claims.settings import Config
+from factseek.core.domain import Statement
+from factseek.core.progress import bar
 from factseek.eval.scoring.machine import this_machine
 from factseek.eval.scoring.tables import markdown_table
 from factseek.eval.tasks import STATEMENTS
-from factseek.retrieval.domain import Statement
-from factseek.retrieval.progress import bar
 
 TWEETS = {
     "ar": ("1a-arabic/CT21-AR-Train-T1-Labels.tsv", "1a-arabic/CT21-AR-Dev-T1-Labels.tsv"),

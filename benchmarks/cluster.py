@@ -35,13 +35,13 @@ from factseek.cluster.actors import stop
 from factseek.cluster.build import divide
 from factseek.cluster.layout import is_sharded
 from factseek.cluster.ray_cluster import disconnect
+from factseek.core.deadline import Deadline
+from factseek.core.terminal import say
 from factseek.eval.scoring.tables import markdown_table
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.deletion import delete
-from factseek.retrieval.deadline import Deadline
 from factseek.retrieval.encoders.runtime import SharedEncoders
 from factseek.retrieval.search.index import open_index
-from factseek.retrieval.terminal import say
 from factseek.settings import convert
 
 SHARDS, ON_RAY = (1, 2, 4, 7), 4

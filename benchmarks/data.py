@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from factseek import Config, open_index, read_qrels, read_queries
+from factseek.core.errors import UsageError
 from factseek.indexer.passages import sentences
 from factseek.retrieval.encoders.runtime import OnnxEncoder, open_encoder
-from factseek.retrieval.errors import UsageError
 from factseek.retrieval.lucene.index import flat_text
 
 

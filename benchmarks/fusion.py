@@ -25,17 +25,17 @@ from benchmarks.data import data_folder, objects, write_objects
 from benchmarks.measuring import ROOT, program, publish
 from benchmarks.quality import WORK, BenchCollection, example, indexed, public
 from factseek import Config, Filter, FusionSettings, Hit, Qrels, Search, open_index, read_qrels, read_queries
+from factseek.core.files import write_atomically
+from factseek.core.records.runs import ScoreTable
+from factseek.core.terminal import say
 from factseek.eval.learn.grid import Setting, fusions
 from factseek.eval.learn.tune import FusedEvaluator
 from factseek.eval.run.batch import SearchQuery, chunks, search_docids
 from factseek.eval.scoring.measures import values_of
 from factseek.eval.scoring.statistics import Interval, Values, compare_pairs, intervals
 from factseek.eval.scoring.tables import markdown_table
-from factseek.retrieval.files import write_atomically
-from factseek.retrieval.records.runs import ScoreTable
 from factseek.retrieval.retrievers import fusing as fusing_kind
 from factseek.retrieval.retrievers import kind
-from factseek.retrieval.terminal import say
 
 DEPTH = 100
 """The number of documents of each ranking that are fused, as in a search by default."""

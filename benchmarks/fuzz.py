@@ -34,16 +34,16 @@ from benchmarks.fuzz_inputs import SOURCES, TABLES, mutated, seeds
 from benchmarks.measuring import ROOT, WRITE, program, publish
 from factseek import FactseekError, settings
 from factseek.claims.checkworthiness.ranking import RankerManifest
+from factseek.core.records import model_file, qrels, runs
+from factseek.core.records.table_shape import shape_of
+from factseek.core.terminal import say, write
 from factseek.eval import tasks
 from factseek.eval.files import topics, tweets
 from factseek.eval.scoring.tables import markdown_table
 from factseek.indexer.collections import BadLines, ReadOptions, kinds, reader
 from factseek.indexer.collections._documents import check_docid
 from factseek.indexer.collections.jsonl import read_line
-from factseek.retrieval.records import model_file, qrels, runs
-from factseek.retrieval.records.table_shape import shape_of
 from factseek.retrieval.store import manifest as manifests
-from factseek.retrieval.terminal import say, write
 
 STATE = ROOT / "bench" / "fuzz.json"
 SECONDS = 20.0

@@ -24,7 +24,7 @@ from flask import Flask
 
 from benchmarks.measuring import ROOT
 from factseek.claims.checkworthiness.ranking import RankerManifest
-from factseek.retrieval.records import model_file
+from factseek.core.records import model_file
 from factseek.retrieval.store import manifest as manifests
 
 MOST_BYTES = 60_000

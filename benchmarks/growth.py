@@ -17,6 +17,8 @@ from timeit import timeit
 from benchmarks.data import Sampler, data_folder, noisy, objects, real_vectors, write_objects
 from benchmarks.measuring import program, publish
 from factseek import Config, Search, open_index
+from factseek.core.settings import to_mapping, view
+from factseek.core.terminal import say
 from factseek.eval.bench.load import Load, measure
 from factseek.eval.run.batch import SearchQuery
 from factseek.eval.scoring.machine import this_machine
@@ -24,9 +26,7 @@ from factseek.eval.scoring.tables import markdown_table
 from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.config import Config as RetrievalConfig
 from factseek.retrieval.search.index import Index
-from factseek.retrieval.settings import to_mapping, view
 from factseek.retrieval.store import manifest as manifests
-from factseek.retrieval.terminal import say
 from factseek.settings import convert
 
 QUERIES = 300

@@ -22,14 +22,14 @@ from benchmarks.data import data_folder
 from benchmarks.measuring import part, program, publish
 from benchmarks.quality import indexed
 from factseek import Config, FusionSettings, Hit, Search, SearchSettings, open_index
+from factseek.core.domain import VectorQuery
+from factseek.core.progress import bar
 from factseek.eval.learn.combiner import KINDS, CombinerRequest, Pool, learn, measure_model, pools
 from factseek.eval.learn.tune import FusedEvaluator
 from factseek.eval.run.batch import Judged, chunks, draw_numbers
 from factseek.eval.scoring.measures import values_of
 from factseek.eval.scoring.statistics import SURE, Values, compare_pairs
 from factseek.eval.scoring.tables import markdown_table
-from factseek.retrieval.domain import VectorQuery
-from factseek.retrieval.progress import bar
 from factseek.retrieval.search.combiner import names as feature_names
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.store.manifest import VECTORS

@@ -14,8 +14,8 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from factseek import FactseekError
+from factseek.core.terminal import say, write
 from factseek.eval.scoring.tables import markdown_table
-from factseek.retrieval.terminal import say, write
 
 ROOT = Path(__file__).resolve().parent.parent
 FIGURES = ROOT / "docs" / "figures.md"

@@ -28,13 +28,13 @@ from benchmarks.data import Collection, beir, example
 from benchmarks.measuring import ROOT, WRITE, Bounds, Row, alone, in_turns, part, program, publish, rate_in_turns, table
 from benchmarks.servers import free_port, load, post, resident, running, serve, workers
 from factseek import Config, EncoderSettings, Search, open_index
+from factseek.core.domain import Filter
+from factseek.core.terminal import say
 from factseek.eval.scoring.machine import this_machine
 from factseek.indexer.build import BuildRequest, build
-from factseek.retrieval.domain import Filter
 from factseek.retrieval.encoders.runtime import open_encoder
 from factseek.retrieval.encoders.sources import find_model, for_language
 from factseek.retrieval.lucene.jvm import start
-from factseek.retrieval.terminal import say
 
 EXAMPLE = ROOT / "indexes" / "example-en"
 CLAIM = "Vaccination has nearly wiped out measles"

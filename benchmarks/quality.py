@@ -15,14 +15,14 @@ from typing import NamedTuple
 
 from benchmarks.measuring import ROOT, program, publish
 from factseek import Config, IndexStateError, open_index
+from factseek.core.files import write_atomically
+from factseek.core.terminal import say
+from factseek.core.text import ProfileName
 from factseek.eval.bench.bench import Bench, as_markdown, bench, plot
 from factseek.eval.run.batch import JudgedFiles, read_judged
 from factseek.eval.scoring.tables import markdown_table
 from factseek.indexer.build import BuildRequest, Verb, build, describe
-from factseek.retrieval.files import write_atomically
 from factseek.retrieval.store import manifest as manifests
-from factseek.retrieval.terminal import say
-from factseek.retrieval.text import ProfileName
 
 WORK = ROOT / "bench" / "quality"
 """The folder that keeps the indexes, rankings and bench.json."""

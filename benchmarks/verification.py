@@ -31,12 +31,12 @@ from factseek.claims.verdicts import models
 from factseek.claims.verdicts.models import Cases
 from factseek.claims.verdicts.training import out_of_fold, split
 from factseek.claims.verdicts.verdict import cases_of
+from factseek.core.domain import Claim
+from factseek.core.records.claim_review import groups
 from factseek.eval.scoring.tables import markdown_table
 from factseek.eval.tasks import VERDICTS
 from factseek.indexer.build import BuildRequest, build
-from factseek.retrieval.domain import Claim
 from factseek.retrieval.encoders.runtime import open_encoder
-from factseek.retrieval.records.claim_review import groups
 from factseek.retrieval.search.index import Index, open_index
 
 CONFIG = Config()

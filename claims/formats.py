@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..retrieval.errors import QueryError
+from ..core.errors import QueryError
 from .learning.models import ModelManifest
 
 if TYPE_CHECKING:

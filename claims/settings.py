@@ -7,11 +7,8 @@ from typing import Annotated
 
 import msgspec
 
-from ..retrieval import config
-from ..retrieval.config import AUTO, CrossEncoderSettings, Hits
-from ..retrieval.plugins import NameOf
-from ..retrieval.search.score_normalizers import FusionKind
-from ..retrieval.settings import (
+from ..core.plugins import NameOf
+from ..core.settings import (
     Count,
     Positive,
     Settings,
@@ -19,6 +16,9 @@ from ..retrieval.settings import (
     Unit,
     Weight,
 )
+from ..retrieval import config
+from ..retrieval.config import AUTO, CrossEncoderSettings, Hits
+from ..retrieval.search.score_normalizers import FusionKind
 
 JOINT = "joint_"  # the prefix of the names of members that learn from all languages at once
 CHARACTERS = "characters"

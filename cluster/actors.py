@@ -22,21 +22,21 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 
+from ..core.deadline import CutOffError, Deadline
+from ..core.domain import Document, Filter, Hit
+from ..core.errors import FactseekError, IndexStateError, MachineError
+from ..core.terminal import join_words
 from ..indexer import settings as indexer_settings
 from ..indexer.build import BuildReport, BuildRequest, build
 from ..indexer.lock import writing_parts
 from ..retrieval.config import Config
-from ..retrieval.deadline import CutOffError, Deadline
-from ..retrieval.domain import Document, Filter, Hit
 from ..retrieval.encoders.runtime import SharedEncoders
-from ..retrieval.errors import FactseekError, IndexStateError, MachineError
 from ..retrieval.lucene.jvm import start
 from ..retrieval.retrievers import Ranked, Rankings
 from ..retrieval.search.options import IndexState, ReadNote, ReplicaHealth, ShardHealth
 from ..retrieval.search.snapshot import IndexEncoders, Snapshot
 from ..retrieval.store.documents import Place, Stored
 from ..retrieval.store.manifest import Manifest
-from ..retrieval.terminal import join_words
 from . import layout
 from .coordinator import Gathering, ShardedState, ShardLostError
 from .layout import Shard, Shards

@@ -16,6 +16,9 @@ from pathlib import Path
 
 import msgspec
 
+from ..core.domain import Filter
+from ..core.errors import IndexStateError, UsageError
+from ..core.files import os_errors_reported, read_regular, sync_folder
 from ..indexer import compaction, deletion, verification
 from ..indexer import journal as journals
 from ..indexer.build import BuildReport, BuildRequest, already_there, build, check_apart, describe, encoders_of
@@ -27,9 +30,6 @@ from ..indexer.lock import locked, writing_parts
 from ..indexer.segment import Merge, Origin
 from ..indexer.settings import Config
 from ..indexer.verification import Repaired, Verified
-from ..retrieval.domain import Filter
-from ..retrieval.errors import IndexStateError, UsageError
-from ..retrieval.files import os_errors_reported, read_regular, sync_folder
 from ..retrieval.search.opening import leased
 from ..retrieval.store import manifest as manifests
 from ..retrieval.store.integrity import Fault, check_files

@@ -10,12 +10,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ..indexer import cli as indexer_cli
-from ..indexer import settings as indexer_settings
-from ..indexer.cli import add_wait, complete
-from ..retrieval.arguments import add_index, config_of
-from ..retrieval.errors import UsageError
-from ..retrieval.terminal import (
+from ..core.errors import UsageError
+from ..core.terminal import (
     DONE,
     Command,
     Subparsers,
@@ -25,6 +21,10 @@ from ..retrieval.terminal import (
     report,
     write,
 )
+from ..indexer import cli as indexer_cli
+from ..indexer import settings as indexer_settings
+from ..indexer.cli import add_wait, complete
+from ..retrieval.arguments import add_index, config_of
 from .layout import encode, is_sharded, read
 from .settings import ClusterSettings, Config
 

@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
+from ..core.caching import OpenedOnce
+from ..core.domain import FacetCounts, Total
+from ..core.errors import PartMissingError
 from ..retrieval import retrievers
-from ..retrieval.caching import OpenedOnce
 from ..retrieval.config import BM25Settings, Config
 from ..retrieval.dense.vectors import Vectors
-from ..retrieval.domain import FacetCounts, Total
-from ..retrieval.errors import PartMissingError
 from ..retrieval.lucene.analysis import Analyzer
 from ..retrieval.lucene.jvm import start
 from ..retrieval.retrievers import ParallelRankings, Rankings, Retriever

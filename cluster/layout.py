@@ -17,8 +17,8 @@ from typing import Any
 
 import msgspec
 
-from ..retrieval.errors import IndexStateError
-from ..retrieval.files import read_regular, write_atomically
+from ..core.errors import IndexStateError
+from ..core.files import read_regular, write_atomically
 from ..retrieval.store import manifest as manifests
 from ..retrieval.store.index_folder import Lease, take_segments
 from ..retrieval.store.manifest import SHARDS, Manifest, ManifestPart

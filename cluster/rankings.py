@@ -11,13 +11,13 @@ from functools import partial
 from itertools import chain, count
 from typing import TYPE_CHECKING, Any
 
+from ..core.deadline import CutOffError, Deadline
+from ..core.domain import Filter, Hit, ScoredDocids
+from ..core.order import sort_hits
 from ..retrieval import retrievers
 from ..retrieval.config import Config
-from ..retrieval.deadline import CutOffError, Deadline
 from ..retrieval.dense.vectors import Vectors
-from ..retrieval.domain import Filter, Hit, ScoredDocids
 from ..retrieval.lucene.analysis import Analyzer
-from ..retrieval.order import sort_hits
 from ..retrieval.retrievers import Ranked, Rankings, Retriever
 from ..retrieval.retrievers.dense import query_vectors
 from ..retrieval.search.collection_statistics import (

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-from ..retrieval.errors import MachineError
+from ..core.errors import MachineError
 
 NAMESPACE = "factseek"
 _FAULTS = (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL)

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import msgspec
 
+from ..core.settings import Positive, Settings
 from ..retrieval import config
-from ..retrieval.settings import Positive, Settings
 
 
 class ClusterSettings(Settings, frozen=True, kw_only=True):

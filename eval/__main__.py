@@ -1,6 +1,6 @@
 """Evaluate retrieval with ``python -m factseek.eval``: run, check, score, compare, tune and bench."""
 
-from ..retrieval.programs import enter_package
+from ..core.programs import enter_package
 
 if __name__ == "__main__":
     enter_package(

@@ -14,10 +14,10 @@ from pathlib import Path
 from factseek import commands, settings
 from factseek.claims import settings as claims
 from factseek.claims.checkworthiness import ranking
+from factseek.core.errors import FactseekError, IndexStateError
+from factseek.core.files import sha256
+from factseek.core.settings import view
 from factseek.indexer.build import describe
-from factseek.retrieval.errors import FactseekError, IndexStateError
-from factseek.retrieval.files import sha256
-from factseek.retrieval.settings import view
 from factseek.retrieval.store import manifest as manifests
 
 HERE = Path(__file__).resolve().parent

@@ -10,8 +10,8 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
-from ..retrieval.errors import IndexStateError, MachineError
-from ..retrieval.files import os_errors_reported, sync_folder, temporary_beside
+from ..core.errors import IndexStateError, MachineError
+from ..core.files import os_errors_reported, sync_folder, temporary_beside
 from ..retrieval.search.opening import read_published
 
 

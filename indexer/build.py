@@ -14,14 +14,14 @@ from typing import Literal
 
 from msgspec import structs
 
-from ..retrieval.errors import IndexStateError, SourceError, UserError
-from ..retrieval.files import os_errors_reported, sha256, storable
+from ..core.errors import IndexStateError, SourceError, UserError
+from ..core.files import os_errors_reported, sha256, storable
+from ..core.progress import bar
+from ..core.terminal import join_words
 from ..retrieval.filters import field_names
 from ..retrieval.lucene.analysis import analyzer_name, language_code
-from ..retrieval.progress import bar
 from ..retrieval.store import manifest as manifests
 from ..retrieval.store.manifest import LAYOUT, VECTORS, BM25Info, Manifest, SourceInfo
-from ..retrieval.terminal import join_words
 from ..retrieval.views import Tools, descriptions, views
 from . import journal as journals
 from .collections import BadLines, LeftOut, ReadOptions, Record, UnreadDates, kinds, reader

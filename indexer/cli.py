@@ -17,12 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ..retrieval.arguments import add_filter, add_index, config_of
-from ..retrieval.errors import CheckFailed, UsageError
-from ..retrieval.filters import field_names, parse_filter
-from ..retrieval.records.dates import ORDERS
-from ..retrieval.records.lines import Strict, decode_line, lines
-from ..retrieval.terminal import (
+from ..core.errors import CheckFailed, UsageError
+from ..core.records.dates import ORDERS
+from ..core.records.lines import Strict, decode_line, lines
+from ..core.terminal import (
     DONE,
     GOES_ON,
     STAYS_WHOLE,
@@ -36,6 +34,8 @@ from ..retrieval.terminal import (
     write_bytes,
     write_now,
 )
+from ..retrieval.arguments import add_filter, add_index, config_of
+from ..retrieval.filters import field_names, parse_filter
 from .collections import kinds, reader
 from .settings import Config
 
@@ -228,7 +228,7 @@ def _seconds(value: str) -> float:
 
 
 def _kind(word: str) -> str:
-    from ..retrieval.records.table_shape import shape_of
+    from ..core.records.table_shape import shape_of
     from .collections._tables import kind_for
 
     if word in kinds() or not Path(word).exists():

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import msgspec
 
+from ..core.errors import UsageError
+from ..core.files import os_errors_reported
 from ..retrieval.config import IndexSettings
-from ..retrieval.errors import UsageError
-from ..retrieval.files import os_errors_reported
 from ..retrieval.store import manifest as manifests
 from ..retrieval.store.manifest import VECTORS, Manifest, SegmentInfo
 from ..retrieval.views import Tools, descriptions, kinds

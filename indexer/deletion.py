@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from ..retrieval.domain import Filter
-from ..retrieval.files import os_errors_reported
+from ..core.domain import Filter
+from ..core.files import os_errors_reported
 from ..retrieval.filters import matches
 from ..retrieval.store import manifest as manifests
 from ..retrieval.store.index_folder import all_documents

@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ..core.errors import ConfigError, UsageError
 from ..retrieval.encoders.runtime import open_encoder
 from ..retrieval.encoders.sources import MissingModelError, choose_model, for_language, of_index
-from ..retrieval.errors import ConfigError, UsageError
 from ..retrieval.store.manifest import VECTORS, EncoderInfo
 from .settings import Config
 

@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing, nullcontext
 from pathlib import Path
 
-from ..retrieval.domain import Filter
-from ..retrieval.errors import SourceError
-from ..retrieval.files import replacing, writable
+from ..core.domain import Filter
+from ..core.errors import SourceError
+from ..core.files import replacing, writable
+from ..core.records.claim_review import review_of, script_safe
+from ..core.records.gzip_files import is_packed, packing
 from ..retrieval.filters import matches
-from ..retrieval.records.claim_review import review_of, script_safe
-from ..retrieval.records.gzip_files import is_packed, packing
 from ..retrieval.search.opening import leased
 from ..retrieval.store.documents import StoredDocument
 from ..retrieval.store.index_folder import open_documents

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import msgspec
 
-from ..retrieval.errors import IndexStateError
-from ..retrieval.files import read_regular, write_atomically
+from ..core.errors import IndexStateError
+from ..core.files import read_regular, write_atomically
 from ..retrieval.store import manifest as manifests
 from ..retrieval.store.index_folder import remove_unless_held
 from ..retrieval.store.manifest import BUILD, LOCK, PART, SEGMENTS, SHARDS, SegmentInfo, SourceInfo

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from ..retrieval.errors import IndexBusyError, IndexStateError
-from ..retrieval.files import os_errors_reported
+from ..core.errors import IndexBusyError, IndexStateError
+from ..core.files import os_errors_reported
+from ..core.terminal import say
 from ..retrieval.store.manifest import LOCK, PART, now
-from ..retrieval.terminal import say
 
 POLL_SECONDS = 0.05
 _parts: set[Path] = set()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import accumulate
 
-from ..retrieval.domain import Span
+from ..core.domain import Span
 from ..retrieval.sentences import SentenceSpan, sentences
 
 _SHORTEST_TAIL = 0.2  # a remainder shorter than this share of a passage joins the passage before it

@@ -21,8 +21,8 @@ from typing import Any, Literal, NamedTuple, Self
 
 import msgspec
 
-from ..retrieval.errors import IndexStateError, MachineError
-from ..retrieval.files import os_errors_reported
+from ..core.errors import IndexStateError, MachineError
+from ..core.files import os_errors_reported
 from ..retrieval.store.manifest import NAME, SHARDS, now
 
 JOBS = "jobs"

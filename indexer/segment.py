@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..retrieval.domain import Document, Span
-from ..retrieval.files import sync_folder, sync_tree
-from ..retrieval.progress import Bar, bar
+from ..core.domain import Document, Span
+from ..core.files import sync_folder, sync_tree
+from ..core.progress import Bar, bar
 from ..retrieval.store.documents import DocumentWriter, StoredDocument
 from ..retrieval.store.index_folder import open_documents
 from ..retrieval.store.integrity import check_files

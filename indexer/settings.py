@@ -6,9 +6,9 @@ from typing import Annotated
 
 import msgspec
 
+from ..core.plugins import NameOf
+from ..core.settings import Count, Positive, Settings, Weight
 from ..retrieval import config
-from ..retrieval.plugins import NameOf
-from ..retrieval.settings import Count, Positive, Settings, Weight
 
 
 class PassageSettings(Settings, frozen=True, kw_only=True):

@@ -15,8 +15,8 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from ..retrieval.errors import IndexStateError
-from ..retrieval.files import os_errors_reported, sync_file, sync_folder, sync_tree
+from ..core.errors import IndexStateError
+from ..core.files import os_errors_reported, sync_file, sync_folder, sync_tree
 from ..retrieval.store import manifest as manifests
 from ..retrieval.store.index_folder import open_leased
 from ..retrieval.store.integrity import REMEDY, check_files, file_faults

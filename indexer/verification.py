@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from ..retrieval.errors import FactseekError
-from ..retrieval.files import os_errors_reported
-from ..retrieval.progress import bar
+from ..core.errors import FactseekError
+from ..core.files import os_errors_reported
+from ..core.progress import bar
 from ..retrieval.store import manifest as manifests
 from ..retrieval.store.documents import StoredDocument, checksum
 from ..retrieval.store.index_folder import open_documents, open_leased

@@ -12,7 +12,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import NamedTuple
 
-from ..retrieval.errors import SourceError, UserError
+from ..core.errors import SourceError, UserError
 from ..retrieval.store.manifest import NAME, check_whole, read
 from .build import BuildReport, BuildRequest, Verb, build, check_fit
 from .collections import reader

@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from time import perf_counter
 
-from ..retrieval.files import storable
+from ..core.files import storable
 from ..retrieval.store.documents import SegmentDocuments, checksum
 from ..retrieval.store.index_folder import open_documents
 from ..retrieval.store.manifest import BUILD, DOCUMENTS, SEGMENTS, SegmentInfo, SourceInfo

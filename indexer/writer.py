@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from ..retrieval.errors import IndexBusyError, UserError
-from ..retrieval.files import os_errors_reported
+from ..core.errors import IndexBusyError, UserError
+from ..core.files import os_errors_reported
 from ..retrieval.store import manifest as manifests
 from ..retrieval.store.documents import checksum, state_of
 from ..retrieval.store.index_folder import all_documents

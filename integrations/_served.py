@@ -11,11 +11,11 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 import msgspec
 
-from ..retrieval.deadline import losing_hits
-from ..retrieval.domain import ScoredDocids
-from ..retrieval.errors import FactseekError, MachineError, NotFoundError, QueryError
+from ..core.deadline import losing_hits
+from ..core.domain import ScoredDocids
+from ..core.errors import FactseekError, MachineError, NotFoundError, QueryError
+from ..core.text import PROFILES, has_words
 from ..retrieval.search.evidence import Copies, Evidence, PassageAnswer, RetrieverPart
-from ..retrieval.text import PROFILES, has_words
 from ._source import SearchChoices
 
 _ADDRESS = re.compile(r"https?://[^/?#\s]+(?:/[^/?#\s]+)*/v1/[^/?#\s]+/?")

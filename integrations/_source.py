@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from ..retrieval.domain import ScoredDocids
-from ..retrieval.errors import FactseekError, QueryError
+from ..core.domain import ScoredDocids
+from ..core.errors import FactseekError, QueryError
 from ..retrieval.filters import parse_filter
 from ..retrieval.lucene.jvm import java_thread
 from ..retrieval.search.evidence import Evidence

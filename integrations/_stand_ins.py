@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from ..retrieval.errors import MachineError, NotFoundError, SourceError, UsageError
-from ..retrieval.files import os_errors_reported
-from ..retrieval.progress import bar
+from ..core.errors import MachineError, NotFoundError, SourceError, UsageError
+from ..core.files import os_errors_reported
+from ..core.progress import bar
 
 PREFIX = "irds:"
 KIND = "jsonl"

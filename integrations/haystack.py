@@ -11,7 +11,7 @@ from haystack.core.errors import ComponentError
 from haystack.errors import FilterError
 from haystack.utils import Secret
 
-from ..retrieval.errors import FactseekError, QueryError
+from ..core.errors import FactseekError, QueryError
 from ..retrieval.search.evidence import Evidence
 from ._source import SearchChoices, errors_as, facts, open_source, parse_choices
 

@@ -15,11 +15,11 @@ import ir_datasets
 from ir_datasets.formats import BaseDocs, BaseQrels, BaseQueries, GenericQrel, GenericQuery
 from ir_datasets.indices import Docstore
 
-from ..retrieval.domain import Document
-from ..retrieval.errors import NotFoundError
-from ..retrieval.records.qrels import read_qrels
+from ..core.domain import Document
+from ..core.errors import NotFoundError
+from ..core.records.qrels import read_qrels
+from ..core.text import refuse_text
 from ..retrieval.search.index import open_index
-from ..retrieval.text import refuse_text
 
 if TYPE_CHECKING:
     from ..retrieval.search.index import Index

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import msgspec
 
+from ..core.settings import AnyConfig, load, view
+from ..core.terminal import add_config
 from .config import Config
-from .settings import AnyConfig, load, view
-from .terminal import add_config
 
 
 def add_index(parser: argparse.ArgumentParser) -> None:

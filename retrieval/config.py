@@ -13,12 +13,20 @@ from typing import Annotated, Literal, Self
 
 import msgspec
 
-from .errors import ConfigError
-from .plugins import NameOf
-from .plugins import names as plugin_names
+from ..core.errors import ConfigError
+from ..core.plugins import NameOf
+from ..core.plugins import names as plugin_names
+from ..core.settings import (
+    Configuration,
+    Count,
+    Positive,
+    Settings,
+    Unit,
+    Weight,
+    anchored_path,
+)
+from ..core.text import ProfileName
 from .search.score_normalizers import FusionKind
-from .settings import Configuration, Count, Positive, Settings, Unit, Weight, anchored_path
-from .text import ProfileName
 
 Hits = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
 RrfK = Hits

@@ -11,12 +11,12 @@ from functools import lru_cache, partial
 from typing import Any
 from urllib.parse import quote
 
-from .domain import Document, Filter
-from .errors import QueryError
-from .folding import fold, folded_value
-from .languages import language_code
+from ..core.domain import Document, Filter
+from ..core.errors import QueryError
+from ..core.folding import fold, folded_value
+from ..core.languages import language_code
+from ..core.text import refuse_text
 from .lucene.analysis import LETTER, parts_of, words_of
-from .text import refuse_text
 
 FIELDS = ("topic", "source", "language", "kind")
 METADATA = "metadata"  # the prefix of declared fields' tokens; tokens of built-in fields have no prefix

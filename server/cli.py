@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
+from ..core.errors import ConfigError, UsageError
+from ..core.terminal import DONE, Subparsers, add_config, say, write
 from ..retrieval.arguments import add_verify, config_of
-from ..retrieval.errors import ConfigError, UsageError
-from ..retrieval.terminal import DONE, Subparsers, add_config, say, write
 from .settings import Config
 
 _UNLESS = " of the configuration; if --index is given, none"

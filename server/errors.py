@@ -17,7 +17,7 @@ import msgspec
 from flask import Flask, Response, current_app, g, request
 from werkzeug.exceptions import HTTPException
 
-from ..retrieval.errors import FactseekError, NotFoundError, PartMissingError, QueryError
+from ..core.errors import FactseekError, NotFoundError, PartMissingError, QueryError
 
 if TYPE_CHECKING:
     from .adapters import Adapter

@@ -31,14 +31,14 @@ from ..claims import settings as claims
 from ..claims.evidence.sentences import Finder
 from ..claims.verdicts import training
 from ..claims.verdicts.verdict import TrainedVerdicts
-from ..retrieval.deadline import CutOffError, Deadline, losing_hits
-from ..retrieval.domain import Claim
-from ..retrieval.errors import ConfigError, QueryError
+from ..core.deadline import CutOffError, Deadline, losing_hits
+from ..core.domain import Claim
+from ..core.errors import ConfigError, QueryError
+from ..core.settings import view
+from ..core.terminal import say
 from ..retrieval.filters import parse_filter
 from ..retrieval.search.index import open_index
 from ..retrieval.search.listings import EXAMPLE_SOURCE, is_example
-from ..retrieval.settings import view
-from ..retrieval.terminal import say
 from .api import rankers
 from .app import create_app
 from .logs import log_to_stderr

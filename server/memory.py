@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 
 from flask import request
 
-from ..retrieval.deadline import WRITTEN, Memory
-from ..retrieval.domain import Document
+from ..core.deadline import WRITTEN, Memory
+from ..core.domain import Document
 from .errors import OverloadedError
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from flask import Flask, Request
 from werkzeug.middleware.proxy_fix import ProxyFix
 from werkzeug.routing import BaseConverter, MapAdapter
 
-from ..retrieval.errors import ConfigError
+from ..core.errors import ConfigError
 
 _BY_PROXY = "factseek.by_proxy"  # the key in the environ of a request whose headers come from a trusted proxy
 _CALLER = re.compile(r"\[?((?:[0-9a-f]*:){2,}[0-9a-f.]*)(?:%\w+)?(?:\](?::\d+)?)?|([\d.]+)(?::\d+)?", re.I)

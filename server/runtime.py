@@ -27,17 +27,17 @@ from typing import TYPE_CHECKING
 import msgspec
 from flask import current_app, request
 
+from ..core.errors import ConfigError, FactseekError, IndexStateError
+from ..core.languages import written_in
+from ..core.settings import to_mapping
+from ..core.subprocesses import command as child_command
+from ..core.subprocesses import environment
 from ..indexer import queue
 from ..retrieval.encoders.runtime import SharedEncoders
-from ..retrieval.errors import ConfigError, FactseekError, IndexStateError
-from ..retrieval.languages import written_in
 from ..retrieval.lucene.jvm import java_thread, start
 from ..retrieval.search.index import open_index
 from ..retrieval.search.opening import published_file
 from ..retrieval.search.options import Search
-from ..retrieval.settings import to_mapping
-from ..retrieval.subprocesses import command as child_command
-from ..retrieval.subprocesses import environment
 from .errors import UnknownIndexError
 from .memory import give_memory_back
 from .metrics import Counts

@@ -15,10 +15,12 @@ from msgspec import UNSET, Meta, UnsetType
 from werkzeug.datastructures import MultiDict
 from werkzeug.exceptions import UnsupportedMediaType
 
+from ..core.domain import Document
+from ..core.records.validation import Mismatch, mismatch, mismatch_in
+from ..core.settings import Count, Positive, choices
+from ..core.text import ProfileName
 from ..indexer.queue import Mode, RefusedDocument, State
 from ..retrieval.config import RrfK, formerly_weighed
-from ..retrieval.domain import Document
-from ..retrieval.records.validation import Mismatch, mismatch, mismatch_in
 from ..retrieval.search.answer import Coverage, Question, Took
 from ..retrieval.search.counting import FacetAnswer, TotalAnswer
 from ..retrieval.search.evidence import AnswerPart, Evidence
@@ -26,9 +28,7 @@ from ..retrieval.search.explaining import Explanation, WordWeight
 from ..retrieval.search.options import ShardHealth
 from ..retrieval.search.query_syntax import ParsedQuery
 from ..retrieval.search.score_normalizers import FusionKind
-from ..retrieval.settings import Count, Positive, choices
 from ..retrieval.store.manifest import Manifest
-from ..retrieval.text import ProfileName
 from .errors import BadInput
 
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 from flask import g
 from msgspec.structs import asdict, replace
 
+from ..core.deadline import CutOffError, Deadline, losing_hits
+from ..core.domain import DocumentQuery, Filter
+from ..core.errors import QueryError
 from ..retrieval.config import FusionSettings
-from ..retrieval.deadline import CutOffError, Deadline, losing_hits
-from ..retrieval.domain import DocumentQuery, Filter
-from ..retrieval.errors import QueryError
 from ..retrieval.filters import DateError, bound, parse_filter
 from ..retrieval.search import federated
 from ..retrieval.search.answer import Answer, Question

@@ -18,13 +18,13 @@ import uvicorn
 from gunicorn.app.base import BaseApplication
 
 from ..cluster.ray_cluster import check as check_cluster
+from ..core.errors import ConfigError
+from ..core.terminal import say
 from ..retrieval.encoders.runtime import SharedEncoders
-from ..retrieval.errors import ConfigError
 from ..retrieval.lucene.jvm import anserini_jar, java_home
 from ..retrieval.search.index import open_index
 from ..retrieval.search.opening import published_file, read_published
 from ..retrieval.store.manifest import SHARDS
-from ..retrieval.terminal import say
 from . import adapters
 from .api import rankers
 from .app import create_app

@@ -10,8 +10,8 @@ import msgspec
 
 from ..claims.settings import ClaimsSettings, VerdictSettings
 from ..cluster.settings import ClusterSettings
+from ..core.settings import Count, Positive, Settings, anchored_path
 from ..indexer import settings as indexer
-from ..retrieval.settings import Count, Positive, Settings, anchored_path
 
 
 class ServerSettings(Settings, frozen=True, kw_only=True):

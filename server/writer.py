@@ -11,9 +11,9 @@ from pathlib import Path
 
 import msgspec
 
+from ..core.settings import convert
 from ..indexer.queue import JOBS, LOCK
 from ..indexer.writer import Writer
-from ..retrieval.settings import convert
 from .logs import log_to_stderr
 from .settings import Config
 

@@ -13,11 +13,11 @@ import msgspec
 from flask import Blueprint, Request, Response, g, request, url_for
 from werkzeug.exceptions import UnsupportedMediaType
 
+from ..core.domain import Document
+from ..core.errors import NotFoundError, UserError
 from ..indexer.aliases import point
 from ..indexer.collections.jsonl import Refused, export_document, read_line, unread_date
 from ..indexer.queue import Change, Job, Mode, Queue, Result, has_queue
-from ..retrieval.domain import Document
-from ..retrieval.errors import NotFoundError, UserError
 from ..retrieval.store.documents import checksum
 from ..retrieval.store.manifest import SHARDS, Manifest
 from . import schemas

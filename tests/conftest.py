@@ -17,10 +17,10 @@ import pytest
 from hypothesis import settings
 
 from factseek import commands
+from factseek.core.errors import MachineError
 from factseek.retrieval.config import EncoderSettings
 from factseek.retrieval.encoders.cache import ensure_export
 from factseek.retrieval.encoders.sources import ENGLISH
-from factseek.retrieval.errors import MachineError
 
 if TYPE_CHECKING:
     from selenium import webdriver

@@ -12,8 +12,8 @@ import pytest
 
 import factseek
 from factseek import Config, Filter, Hit, Query, QueryError, Search, Searcher
+from factseek.core.errors import UserError
 from factseek.retrieval.config import BM25Settings, FusionSettings, IndexSettings, SearchSettings
-from factseek.retrieval.errors import UserError
 
 Command = Callable[..., tuple[int, str, str]]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-PACKAGES = ("retrieval", "indexer", "server", "eval", "claims", "cluster", "integrations")
+PACKAGES = ("core", "retrieval", "indexer", "server", "eval", "claims", "cluster", "integrations")
 
 
 def test_packages_are_listed(root: Path) -> None:

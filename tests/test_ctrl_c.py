@@ -81,7 +81,7 @@ def test_ctrl_c_at_any_moment_is_one_line(begins: Path, program: list[str]) -> N
 def test_ctrl_c_while_modules_are_imported_is_heard_when_they_are_there(begins: Path) -> None:
     (begins / "heavy.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nloaded = True\n")
     script = (
-        "import sys, time; from factseek.retrieval.entry import enter\n"
+        "import sys, time; from factseek.core.entry import enter\n"
         "def program():\n"
         "    try:\n"
         "        import heavy\n"

@@ -10,10 +10,10 @@ import pytest
 
 from factseek import settings
 from factseek.claims import settings as claims
+from factseek.core.errors import ConfigError
 from factseek.indexer import settings as indexer
 from factseek.retrieval import config as retrieval
 from factseek.retrieval.arguments import config_of, full_config_of
-from factseek.retrieval.errors import ConfigError
 from factseek.server import settings as server
 
 KINDS: list[type[retrieval.Config]] = [retrieval.Config, indexer.Config, claims.Config, server.Config]

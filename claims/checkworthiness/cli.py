@@ -12,15 +12,14 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...retrieval.arguments import config_of
-from ...retrieval.domain import Statement
-from ...retrieval.errors import QueryError, SourceError
-from ...retrieval.files import check_distinct, files_in, open_regular, writable
-from ...retrieval.languages import unknown_language
-from ...retrieval.progress import bar
-from ...retrieval.records import model_file
-from ...retrieval.records.runs import column
-from ...retrieval.terminal import (
+from ...core.domain import Statement
+from ...core.errors import QueryError, SourceError
+from ...core.files import check_distinct, files_in, open_regular, writable
+from ...core.languages import unknown_language
+from ...core.progress import bar
+from ...core.records import model_file
+from ...core.records.runs import column
+from ...core.terminal import (
     DONE,
     Subparsers,
     add_config,
@@ -30,6 +29,7 @@ from ...retrieval.terminal import (
     write,
     write_now,
 )
+from ...retrieval.arguments import config_of
 from ..formats import add_learning, check_model
 from ..settings import Config
 from ..text.languages import check_languages, language_of, read_language, with_language

@@ -12,12 +12,12 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 
+from ...core.domain import Statement
+from ...core.errors import MachineError
+from ...core.records.model_file import State, array, number, restore_trees
 from ...retrieval.config import AUTO, EncoderSettings
-from ...retrieval.domain import Statement
 from ...retrieval.encoders.runtime import OnnxEncoder, open_encoder
 from ...retrieval.encoders.sources import ENGLISH, MULTILINGUAL, MissingModelError, choose_model, find_model, languages
-from ...retrieval.errors import MachineError
-from ...retrieval.records.model_file import State, array, number, restore_trees
 from ..learning import models
 from ..learning.models import Floats, Labels
 from ..settings import JOINT, Config

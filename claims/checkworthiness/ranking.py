@@ -13,11 +13,11 @@ import msgspec
 import numpy as np
 
 from ... import __version__
-from ...retrieval.domain import Statement
-from ...retrieval.errors import SourceError
-from ...retrieval.files import sha256, storable
-from ...retrieval.progress import Progress
-from ...retrieval.records.model_file import restored_from
+from ...core.domain import Statement
+from ...core.errors import SourceError
+from ...core.files import sha256, storable
+from ...core.progress import Progress
+from ...core.records.model_file import restored_from
 from ..learning.models import ModelManifest, load_for
 from ..settings import Config
 from .rankers import Ranker, kind, names

@@ -22,12 +22,12 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ...retrieval.caching import cache_method
+from ...core.caching import cache_method
+from ...core.errors import MachineError, SourceError
 from ...retrieval.config import AUTO, EncoderSettings
 from ...retrieval.encoders.cross_encoder import EntailmentInfo, OnnxEntailment, revision_of
 from ...retrieval.encoders.runtime import OnnxEncoder, open_encoder
 from ...retrieval.encoders.sources import MULTILINGUAL, MissingModelError, choose_model, find_model, of_index
-from ...retrieval.errors import MachineError, SourceError
 from ...retrieval.store.manifest import EncoderInfo
 from ..settings import Config
 from ..text.polarity import OPPOSING, Lexicon, Polarity, opposites, polarity

@@ -17,9 +17,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ...retrieval.deadline import CutOffError, Deadline, losing_hits
-from ...retrieval.domain import Filter, Hit
-from ...retrieval.order import float32, sort_hits
+from ...core.deadline import CutOffError, Deadline, losing_hits
+from ...core.domain import Filter, Hit
+from ...core.order import float32, sort_hits
 from ...retrieval.search.evidence import Evidence as Shown
 from ...retrieval.search.index import Index
 from ...retrieval.search.options import Search, check_whole

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...retrieval.domain import Statement
-from ...retrieval.errors import SourceError
+from ...core.domain import Statement
+from ...core.errors import SourceError
 from ..text.surface import decode_time
 from ..text.words import groups
 

@@ -14,8 +14,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ...retrieval.errors import QueryError, SourceError
-from ...retrieval.records.model_file import State, Trees, array, load, number
+from ...core.errors import QueryError, SourceError
+from ...core.records.model_file import State, Trees, array, load, number
 from ..text.words import NgramVocabulary, Tokenizer
 
 Floats = NDArray[np.float64]

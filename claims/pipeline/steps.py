@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from ... import __version__
+from ...core.domain import Claim, Statement
+from ...core.errors import QueryError
+from ...core.files import writable, write_atomically
+from ...core.progress import Progress, bar
+from ...core.records.runs import write_text
+from ...core.terminal import DONE, Subparsers, add_json, report, say
+from ...core.text import pieces_of, tweet, web_link
 from ...retrieval.arguments import add_index, config_of
-from ...retrieval.domain import Claim, Statement
-from ...retrieval.errors import QueryError
-from ...retrieval.files import writable, write_atomically
 from ...retrieval.lucene.analysis import TermCache, highlights
-from ...retrieval.progress import Progress, bar
-from ...retrieval.records.runs import write_text
 from ...retrieval.search.index import open_index
-from ...retrieval.terminal import DONE, Subparsers, add_json, report, say
-from ...retrieval.text import pieces_of, tweet, web_link
 from ..checkworthiness import ranking
 from ..checkworthiness.cli import language_of_task
 from ..checkworthiness.rankers import Ranker

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ...retrieval.domain import Statement
-from ...retrieval.errors import SourceError, UsageError
-from ...retrieval.languages import identifier, language_code
+from ...core.domain import Statement
+from ...core.errors import SourceError, UsageError
+from ...core.languages import identifier, language_code
 
 _READ = 20_000  # the number of characters of a file that decide its language
 _NO_WORDS = re.compile(r"(?:https?://|www\.)\S+|[@#]\w+|\d+")

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ...retrieval.domain import Statement
-from ...retrieval.text import unescape
+from ...core.domain import Statement
+from ...core.text import unescape
 from .words import MENTION, URL
 
 _TWEET_NUMBER = re.compile(r"[1-9][0-9]{16,18}")

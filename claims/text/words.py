@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...retrieval.domain import Statement
-from ...retrieval.text import unescape
+from ...core.domain import Statement
+from ...core.text import unescape
 from ..settings import CHARACTERS
 
 URL = re.compile(r"(?:https?://|www\.|pic\.twitter\.com/)\S+", re.IGNORECASE)

@@ -11,15 +11,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ...retrieval.arguments import add_filter, add_index, config_of  # fmt: skip
-from ...retrieval.encoders.cross_encoder import OnnxEntailment
-from ...retrieval.errors import QueryError
-from ...retrieval.files import EVIDENCE, check_distinct, writable, write_atomically
-from ...retrieval.filters import parse_filter
-from ...retrieval.progress import bar
-from ...retrieval.records import model_file
-from ...retrieval.search.index import Index, open_index
-from ...retrieval.terminal import (
+from ...core.errors import QueryError
+from ...core.files import EVIDENCE, check_distinct, writable, write_atomically
+from ...core.progress import bar
+from ...core.records import model_file
+from ...core.terminal import (
     DONE,
     Subparsers,
     add_json,
@@ -28,6 +24,10 @@ from ...retrieval.terminal import (
     require_text,
     say,
 )
+from ...retrieval.arguments import add_filter, add_index, config_of  # fmt: skip
+from ...retrieval.encoders.cross_encoder import OnnxEntailment
+from ...retrieval.filters import parse_filter
+from ...retrieval.search.index import Index, open_index
 from ..evidence.features import NO_EXTRACTORS, EntailmentExtractor, FeatureExtractors, open_contrast
 from ..evidence.sentences import Finder
 from ..formats import add_learning, check_model

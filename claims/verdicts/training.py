@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import __version__
-from ...retrieval.domain import Claim
-from ...retrieval.errors import SourceError
-from ...retrieval.files import sha256, storable
-from ...retrieval.progress import Progress
-from ...retrieval.records.claim_review import groups
-from ...retrieval.records.model_file import restored_from
+from ...core.domain import Claim
+from ...core.errors import SourceError
+from ...core.files import sha256, storable
+from ...core.progress import Progress
+from ...core.records.claim_review import groups
+from ...core.records.model_file import restored_from
 from ..evidence.features import CONTRASTED, ENTAILED, NAMES, NO_EXTRACTORS, FeatureExtractors, reopen
 from ..evidence.sentences import Finder
 from ..learning.figures import figures, risk_curve

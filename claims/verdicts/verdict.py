@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from ...retrieval.domain import Claim
+from ...core.domain import Claim
+from ...core.errors import QueryError
+from ...core.files import storable
+from ...core.progress import Bar
 from ...retrieval.encoders.cross_encoder import EntailmentInfo
-from ...retrieval.errors import QueryError
-from ...retrieval.files import storable
-from ...retrieval.progress import Bar
 from ...retrieval.store.manifest import EncoderInfo
 from ..evidence.features import NO_EXTRACTORS, FeatureExtractors, matrix
 from ..evidence.sentences import ClaimEvidence, Finder, stance_of

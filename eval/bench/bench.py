@@ -19,17 +19,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ...retrieval import retrievers as retriever_kinds
-from ...retrieval.arguments import add_index, config_of
-from ...retrieval.config import Config
-from ...retrieval.errors import QueryError
-from ...retrieval.files import os_errors_reported, write_atomically
-from ...retrieval.progress import Progress, bar, silent
-from ...retrieval.records.runs import ScoreTable
-from ...retrieval.search.index import Index, open_index
-from ...retrieval.settings import to_mapping, view
-from ...retrieval.store import manifest as manifests
-from ...retrieval.terminal import (
+from ...core.errors import QueryError
+from ...core.files import os_errors_reported, write_atomically
+from ...core.progress import Progress, bar, silent
+from ...core.records.runs import ScoreTable
+from ...core.settings import to_mapping, view
+from ...core.terminal import (
     DONE,
     Subparsers,
     add_json,
@@ -37,6 +32,11 @@ from ...retrieval.terminal import (
     say,
     write,
 )
+from ...retrieval import retrievers as retriever_kinds
+from ...retrieval.arguments import add_index, config_of
+from ...retrieval.config import Config
+from ...retrieval.search.index import Index, open_index
+from ...retrieval.store import manifest as manifests
 from ..learn.cli import add_judged, add_option, judged_files
 from ..run.batch import DEPTH, Judged, chunks, depth_of, read_judged, search_docids
 from ..run.compare import Comparison, compare, pair_row

@@ -17,15 +17,15 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from ...core.errors import FactseekError, MachineError
+from ...core.settings import convert
+from ...core.subprocesses import command as child_command
+from ...core.text import ProfileName
 from ...retrieval import retrievers
 from ...retrieval.config import Config
-from ...retrieval.errors import FactseekError, MachineError
 from ...retrieval.lucene.jvm import java_thread
 from ...retrieval.search.index import Index, open_index
 from ...retrieval.search.options import Search
-from ...retrieval.settings import convert
-from ...retrieval.subprocesses import command as child_command
-from ...retrieval.text import ProfileName
 from ..run.batch import SearchQuery
 from ..scoring.machine import peak_megabytes
 

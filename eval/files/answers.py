@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...retrieval.domain import ScoredDocids
-from ...retrieval.errors import QueryError
-from ...retrieval.records.lines import quote_value
-from ...retrieval.records.runs import ScoreTable, encodable
-from ...retrieval.text import ProfileName
+from ...core.domain import ScoredDocids
+from ...core.errors import QueryError
+from ...core.records.lines import quote_value
+from ...core.records.runs import ScoreTable, encodable
+from ...core.text import ProfileName
 from .report import CheckReport, read_or_refuse
 
 Answer = tuple[str, ScoredDocids]  # a qid and the documents found for it
@@ -28,7 +28,7 @@ def ignore(note: str) -> None:
 
 
 class TaskQuery(NamedTuple):
-    """One input of a task; ``qid`` is its key in a :data:`factseek.retrieval.domain.Run`. Unknown fields are ``""``."""
+    """One input of a task; ``qid`` is its key in a :data:`factseek.core.domain.Run`. Unknown fields are ``""``."""
 
     qid: str
     text: str

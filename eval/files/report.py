@@ -6,10 +6,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 
-from ...retrieval.errors import CheckFailed, QueryError
-from ...retrieval.files import files_in
-from ...retrieval.records.lines import UNENDED, place, quote_value
-from ...retrieval.terminal import format_count
+from ...core.errors import CheckFailed, QueryError
+from ...core.files import files_in
+from ...core.records.lines import UNENDED, place, quote_value
+from ...core.terminal import format_count
 
 Severity = Literal["error", "warning"]
 

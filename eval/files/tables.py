@@ -15,10 +15,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ...retrieval.errors import SourceError
-from ...retrieval.records.gzip_files import is_gzip
-from ...retrieval.records.lines import MAX_LINE, UNENDED, Faults, lines, quote_value
-from ...retrieval.records.table_shape import (
+from ...core.errors import SourceError
+from ...core.records.gzip_files import is_gzip
+from ...core.records.lines import MAX_LINE, UNENDED, Faults, lines, quote_value
+from ...core.records.table_shape import (
     SAVE_AS_UTF8,
     TableShape,
     find_unended_json,

@@ -13,12 +13,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ...retrieval.domain import Query
-from ...retrieval.errors import QueryError
-from ...retrieval.records.lines import Strict, quote_value
-from ...retrieval.records.runs import column, encodable
-from ...retrieval.records.table_shape import TableShape, column_at, column_name, find_unended_json, wrapper_advice
-from ...retrieval.text import unescape
+from ...core.domain import Query
+from ...core.errors import QueryError
+from ...core.records.lines import Strict, quote_value
+from ...core.records.runs import column, encodable
+from ...core.records.table_shape import TableShape, column_at, column_name, find_unended_json, wrapper_advice
+from ...core.text import unescape
 from .answers import TaskQuery
 from .tables import Numbered, Rows, cell_of, rows_below, shape_of_lines, split_lines, table_lines
 

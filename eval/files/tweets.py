@@ -7,12 +7,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from pathlib import Path
 from typing import NamedTuple
 
-from ...retrieval.domain import Statement
-from ...retrieval.errors import SourceError
-from ...retrieval.files import rereadable
-from ...retrieval.records.lines import Faults, Strict, quote_value
-from ...retrieval.records.runs import encodable
-from ...retrieval.records.table_shape import column_name, wrapper_advice
+from ...core.domain import Statement
+from ...core.errors import SourceError
+from ...core.files import rereadable
+from ...core.records.lines import Faults, Strict, quote_value
+from ...core.records.runs import encodable
+from ...core.records.table_shape import column_name, wrapper_advice
 from .answers import TaskQuery
 from .tables import Numbered, cell_of, json_objects, rows_below, shape_of_lines, table_lines, text_lines
 

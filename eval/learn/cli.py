@@ -9,18 +9,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ...core.errors import QueryError
+from ...core.files import writable
+from ...core.progress import bar
+from ...core.records.runs import write_text
+from ...core.terminal import DONE, Subparsers, add_json, say, write
+from ...core.text import PROFILES
 from ...indexer.settings import Config as BuildConfig
 from ...retrieval.arguments import add_index, config_of, full_config_of
 from ...retrieval.config import Config
 from ...retrieval.encoders.sources import for_language
-from ...retrieval.errors import QueryError
-from ...retrieval.files import writable
-from ...retrieval.progress import bar
-from ...retrieval.records.runs import write_text
 from ...retrieval.search.combiner import save
 from ...retrieval.search.index import Index, open_index
-from ...retrieval.terminal import DONE, Subparsers, add_json, say, write
-from ...retrieval.text import PROFILES
 from ..run.batch import Judged, JudgedFiles, read_judged
 from ..scoring.measures import parse_measures
 from ..tasks import RANKING, descriptions

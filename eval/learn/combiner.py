@@ -18,13 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ... import __version__
-from ...retrieval.domain import Qrels
-from ...retrieval.errors import MachineError, QueryError
-from ...retrieval.files import sha256, storable
+from ...core.domain import Qrels
+from ...core.errors import MachineError, QueryError
+from ...core.files import sha256, storable
+from ...core.progress import Bar, Progress, silent
+from ...core.records.model_file import Trees
+from ...core.records.qrels import JudgedQueries
 from ...retrieval.lucene.analysis import query_terms
-from ...retrieval.progress import Bar, Progress, silent
-from ...retrieval.records.model_file import Trees
-from ...retrieval.records.qrels import JudgedQueries
 from ...retrieval.search.combiner import (
     KINDS,
     Combiner,

@@ -17,15 +17,15 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from ...core.errors import QueryError
+from ...core.files import write_atomically
+from ...core.progress import Progress
+from ...core.terminal import say
 from ...indexer.compaction import compact
 from ...indexer.settings import Config
 from ...indexer.snapshot import snapshot
-from ...retrieval.errors import QueryError
-from ...retrieval.files import write_atomically
-from ...retrieval.progress import Progress
 from ...retrieval.search.combiner import save
 from ...retrieval.search.index import Index, open_index
-from ...retrieval.terminal import say
 from ..run.batch import Judged, JudgedFiles, depth_of, read_judged, search_all
 from ..scoring.measures import values_of
 from ..scoring.statistics import Interval, Values, compare_pairs, intervals

@@ -14,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...retrieval.domain import Document, Qrels
-from ...retrieval.errors import NotFoundError, QueryError
+from ...core.domain import Document, Qrels
+from ...core.errors import NotFoundError, QueryError
+from ...core.progress import Progress
 from ...retrieval.lucene.index import flat_text
-from ...retrieval.progress import Progress
 from ...retrieval.search.index import Index
 from ...retrieval.search.options import Search
 from ...retrieval.sentences import SentenceSpan, sentences

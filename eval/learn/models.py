@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.domain import Qrels
+from ...core.errors import MachineError
+from ...core.progress import Progress
 from ...retrieval.config import CrossEncoderSettings
-from ...retrieval.domain import Qrels
 from ...retrieval.encoders.cross_encoder import OnnxCrossEncoder
-from ...retrieval.errors import MachineError
-from ...retrieval.progress import Progress
 from ...retrieval.search.score_normalizers import mix_scores
 from ..run.batch import depth_of
 from ..scoring.measures import values_of

@@ -25,13 +25,13 @@ import msgspec
 import numpy as np
 
 from ... import __version__
+from ...core.errors import FactseekError, MachineError, QueryError
+from ...core.files import saving_reported, sha256, storable, sync_tree, write_atomically
+from ...core.progress import Progress, silent
+from ...core.terminal import say
 from ...retrieval.encoders.cache import model_folder
 from ...retrieval.encoders.sources import check_model_folder, find_model
-from ...retrieval.errors import FactseekError, MachineError, QueryError
-from ...retrieval.files import saving_reported, sha256, storable, sync_tree, write_atomically
-from ...retrieval.progress import Progress, silent
 from ...retrieval.search.index import Index
-from ...retrieval.terminal import say
 from ..run.batch import Judged
 from ..scoring.statistics import Values, compare_pairs, intervals
 from ..scoring.tables import interval_table

@@ -15,20 +15,20 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
+from ...core.caching import cache_method
+from ...core.domain import Hit
+from ...core.errors import QueryError
+from ...core.order import scores_below
+from ...core.progress import Bar, Progress, silent
+from ...core.records.runs import ScoreTable
+from ...core.settings import to_mapping
 from ...retrieval import retrievers
 from ...retrieval import stages as stage_kinds
-from ...retrieval.caching import cache_method
 from ...retrieval.config import BM25Settings, Config, FusionSettings
-from ...retrieval.domain import Hit
-from ...retrieval.errors import QueryError
-from ...retrieval.order import scores_below
-from ...retrieval.progress import Bar, Progress, silent
-from ...retrieval.records.runs import ScoreTable
 from ...retrieval.search.fusion import Ranking, list_unfused
 from ...retrieval.search.index import Index
 from ...retrieval.search.options import Search
 from ...retrieval.search.score_normalizers import scorer_of
-from ...retrieval.settings import to_mapping
 from ..run.batch import Judged, depth_of, search_all
 from ..scoring.measures import values_of
 from ..scoring.statistics import Interval, PairedTest, Values, compare_pairs, intervals

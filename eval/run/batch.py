@@ -11,16 +11,16 @@ from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from ...retrieval.domain import Filter, Hit, Qrels, ScoredDocids
-from ...retrieval.errors import QueryError
+from ...core.domain import Filter, Hit, Qrels, ScoredDocids
+from ...core.errors import QueryError
+from ...core.progress import Progress
+from ...core.records.dates import clean_date
+from ...core.records.lines import quote_value
+from ...core.text import ProfileName
 from ...retrieval.filters import bound
-from ...retrieval.progress import Progress
-from ...retrieval.records.dates import clean_date
-from ...retrieval.records.lines import quote_value
 from ...retrieval.search.evidence import Evidence
 from ...retrieval.search.index import Index
 from ...retrieval.search.options import Search
-from ...retrieval.text import ProfileName
 from ..files.answers import TaskQuery
 from ..files.report import near_miss
 from ..tasks import RANKING

@@ -17,10 +17,10 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ...retrieval.domain import Qrels
-from ...retrieval.errors import QueryError
-from ...retrieval.files import rereadable
-from ...retrieval.records.runs import ScoreTable, rank_docs
+from ...core.domain import Qrels
+from ...core.errors import QueryError
+from ...core.files import rereadable
+from ...core.records.runs import ScoreTable, rank_docs
 from ..scoring import ranking
 from ..scoring.measures import Figures, evaluate
 from ..scoring.statistics import RESAMPLES, Interval, PairedTest, compare_pairs, holm, intervals

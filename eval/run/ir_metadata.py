@@ -16,10 +16,10 @@ from typing import Any
 
 import yaml
 
+from ...core.config_file import read_yaml
+from ...core.errors import QueryError
+from ...core.files import storable
 from ...retrieval import retrievers
-from ...retrieval.config_file import read_yaml
-from ...retrieval.errors import QueryError
-from ...retrieval.files import storable
 from ...retrieval.search.index import Index
 from ...retrieval.search.options import Search
 from ...retrieval.store import manifest as manifests

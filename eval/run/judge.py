@@ -11,11 +11,18 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from ...retrieval.errors import CheckFailed, FactseekError, QueryError, SourceError
-from ...retrieval.files import files_in, writable
-from ...retrieval.records.lines import Strict
-from ...retrieval.records.runs import write_text
-from ...retrieval.terminal import BAD_FILE, DONE, Subparsers, add_json, say, write
+from ...core.errors import CheckFailed, FactseekError, QueryError, SourceError
+from ...core.files import files_in, writable
+from ...core.records.lines import Strict
+from ...core.records.runs import write_text
+from ...core.terminal import (
+    BAD_FILE,
+    DONE,
+    Subparsers,
+    add_json,
+    say,
+    write,
+)
 from ..files.answers import ScoreOptions, Scores
 from ..files.report import pair_files
 from ..files.tables import note_unended

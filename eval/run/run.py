@@ -14,12 +14,9 @@ from time import perf_counter
 
 import msgspec
 
-from ...retrieval import retrievers
-from ...retrieval.arguments import add_index, config_of
-from ...retrieval.config import AUTO, Config
-from ...retrieval.domain import ScoredDocids
-from ...retrieval.errors import QueryError, UsageError
-from ...retrieval.files import (
+from ...core.domain import ScoredDocids
+from ...core.errors import QueryError, UsageError
+from ...core.files import (
     DESCRIPTION,
     check_distinct,
     replacing,
@@ -29,16 +26,12 @@ from ...retrieval.files import (
     writable,
     write_atomically,
 )
-from ...retrieval.progress import Progress, bar, silent
-from ...retrieval.records.gzip_files import is_packed, packing
-from ...retrieval.records.lines import quote_value
-from ...retrieval.records.runs import column
-from ...retrieval.search.cli import add_search_options, search_from
-from ...retrieval.search.index import Index, open_index
-from ...retrieval.search.options import DEFAULT_SEARCH, Search
-from ...retrieval.settings import to_mapping
-from ...retrieval.store import manifest as manifests
-from ...retrieval.terminal import (
+from ...core.progress import Progress, bar, silent
+from ...core.records.gzip_files import is_packed, packing
+from ...core.records.lines import quote_value
+from ...core.records.runs import column
+from ...core.settings import to_mapping
+from ...core.terminal import (
     DONE,
     Subparsers,
     add_json,
@@ -46,6 +39,13 @@ from ...retrieval.terminal import (
     report,
     say,
 )
+from ...retrieval import retrievers
+from ...retrieval.arguments import add_index, config_of
+from ...retrieval.config import AUTO, Config
+from ...retrieval.search.cli import add_search_options, search_from
+from ...retrieval.search.index import Index, open_index
+from ...retrieval.search.options import DEFAULT_SEARCH, Search
+from ...retrieval.store import manifest as manifests
 from ..scoring.ranking import identical_notes
 from ..tasks import RANKING, descriptions, identity
 from .batch import CHUNK, SearchedQuery, SearchQuery, chunks, filtered_queries, search_docids, search_of

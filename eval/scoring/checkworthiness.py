@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...retrieval.errors import QueryError
-from ...retrieval.records.lines import Faults, quote_value
+from ...core.errors import QueryError
+from ...core.records.lines import Faults, quote_value
 from ..files.tables import finite, is_header
 
 CUTOFFS = (1, 3, 5, 10, 20, 30, 50)

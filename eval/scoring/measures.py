@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...retrieval.domain import Qrels
-from ...retrieval.errors import QueryError
-from ...retrieval.records.qrels import LARGEST_GRADE
+from ...core.domain import Qrels
+from ...core.errors import QueryError
+from ...core.records.qrels import LARGEST_GRADE
 
 RANKING = (
     "AP,AP@5,P@1,P@3,P@5,P@10,P@20,P@30,P@50,RR,RR@1,RR@5,RR@10,Rprec,"

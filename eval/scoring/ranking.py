@@ -13,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...retrieval.domain import Qrels
-from ...retrieval.errors import CheckFailed
-from ...retrieval.records.lines import quote_value
-from ...retrieval.terminal import format_count
+from ...core.domain import Qrels
+from ...core.errors import CheckFailed
+from ...core.records.lines import quote_value
+from ...core.terminal import format_count
 from ..files.answers import Note, RunScores, Scores
 from ..files.report import near_miss, only
 from .measures import Figures, evaluate, follows_relevance

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Generic, Literal, Protocol, TypeVar, cast
 
-from ...retrieval.domain import Claim, Qrels, Statement
-from ...retrieval.errors import QueryError
-from ...retrieval.files import sha256
-from ...retrieval.plugins import Plugins
-from ...retrieval.records.lines import Faults
+from ...core.domain import Claim, Qrels, Statement
+from ...core.errors import QueryError
+from ...core.files import sha256
+from ...core.plugins import Plugins
+from ...core.records.lines import Faults
 from ..files.answers import Answer, Note, RunScores, ScoreOptions, Scores, TaskDefaults, TaskQuery, ignore
 from ..files.report import CheckReport
 

@@ -13,17 +13,17 @@ from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 
-from ...retrieval.config_file import read_yaml
-from ...retrieval.domain import Qrels
-from ...retrieval.errors import ConfigError, QueryError, UserError
-from ...retrieval.languages import language_code
-from ...retrieval.records.lines import Faults, Strict, quote_value
-from ...retrieval.records.qrels import GRADES, LARGEST_GRADE
-from ...retrieval.records.runs import ScoreTable
-from ...retrieval.records.table_shape import shape_of
-from ...retrieval.settings import Settings, explain
-from ...retrieval.terminal import format_count, plural
-from ...retrieval.text import ProfileName
+from ...core.config_file import read_yaml
+from ...core.domain import Qrels
+from ...core.errors import ConfigError, QueryError, UserError
+from ...core.languages import language_code
+from ...core.records.lines import Faults, Strict, quote_value
+from ...core.records.qrels import GRADES, LARGEST_GRADE
+from ...core.records.runs import ScoreTable
+from ...core.records.table_shape import shape_of
+from ...core.settings import Settings, explain
+from ...core.terminal import format_count, plural
+from ...core.text import ProfileName
 from ..files.answers import (
     Answer,
     Note,

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import numpy as np
 
-from ...retrieval.domain import Qrels
-from ...retrieval.errors import QueryError
-from ...retrieval.records.lines import Faults, quote_value
-from ...retrieval.records.qrels import read_qrels
-from ...retrieval.records.runs import LARGEST, ScoreTable, columns
+from ...core.domain import Qrels
+from ...core.errors import QueryError
+from ...core.records.lines import Faults, quote_value
+from ...core.records.qrels import read_qrels
+from ...core.records.runs import LARGEST, ScoreTable, columns
 from ..files.answers import Answer, Note, RunScores, ScoreOptions, Scores, TaskDefaults, TaskQuery, ignore, scores_of
 from ..files.report import CheckReport, check_ids, only
 from ..files.tables import finite, is_header, rows

@@ -10,12 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ...retrieval.domain import Qrels
-from ...retrieval.errors import QueryError
-from ...retrieval.records.lines import Faults, Strict, quote_value
-from ...retrieval.records.qrels import GRADES, LARGEST_GRADE, RELEVANCE_NAMES, repeats_note
-from ...retrieval.records.runs import LARGEST, columns, score_texts
-from ...retrieval.records.table_shape import column_at, column_name
+from ...core.domain import Qrels
+from ...core.errors import QueryError
+from ...core.records.lines import Faults, Strict, quote_value
+from ...core.records.qrels import GRADES, LARGEST_GRADE, RELEVANCE_NAMES, repeats_note
+from ...core.records.runs import LARGEST, columns, score_texts
+from ...core.records.table_shape import column_at, column_name
 from ..files.answers import Answer, Note, RunScores, ScoreOptions, Scores, TaskDefaults, ignore
 from ..files.report import CheckReport, check_ids, read_or_refuse
 from ..files.tables import finite, is_header, rows, text_lines, whole

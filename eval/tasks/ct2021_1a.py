@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ...retrieval.domain import Statement
-from ...retrieval.errors import QueryError, SourceError
-from ...retrieval.records.lines import Faults, Strict, quote_value
-from ...retrieval.records.runs import column, write_text
+from ...core.domain import Statement
+from ...core.errors import QueryError, SourceError
+from ...core.records.lines import Faults, Strict, quote_value
+from ...core.records.runs import column, write_text
 from ..files.answers import ScoreOptions, Scores
 from ..files.report import CheckReport, check_ids, only, read_or_refuse
 from ..files.tables import is_header, rows

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ...retrieval.domain import Statement
-from ...retrieval.errors import QueryError, SourceError
-from ...retrieval.records.lines import Faults, Strict, quote_value
-from ...retrieval.records.runs import write_text
-from ...retrieval.records.table_shape import unlike_columns
-from ...retrieval.terminal import format_count
+from ...core.domain import Statement
+from ...core.errors import QueryError, SourceError
+from ...core.records.lines import Faults, Strict, quote_value
+from ...core.records.runs import write_text
+from ...core.records.table_shape import unlike_columns
+from ...core.terminal import format_count
 from ..files.answers import ScoreOptions, Scores
 from ..files.report import CheckReport, pair_files, read_or_refuse
 from ..files.tables import is_header, rows, text_lines, whole

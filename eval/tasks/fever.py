@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ...retrieval.domain import Claim
-from ...retrieval.errors import CheckFailed, QueryError
-from ...retrieval.records.lines import Faults, Strict, quote_value
-from ...retrieval.records.runs import write_text
-from ...retrieval.terminal import format_count
+from ...core.domain import Claim
+from ...core.errors import CheckFailed, QueryError
+from ...core.records.lines import Faults, Strict, quote_value
+from ...core.records.runs import write_text
+from ...core.terminal import format_count
 from ..files.answers import ScoreOptions, Scores
 from ..files.report import CheckReport, check_ids, near_miss, only, read_or_refuse
 from ..files.tables import json_objects, whole

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ...retrieval.domain import Qrels
-from ...retrieval.errors import SourceError
-from ...retrieval.records.lines import quote_value
-from ...retrieval.records.qrels import read_qrels
-from ...retrieval.records.runs import read_scores as read_run_scores
-from ...retrieval.records.runs import runs_lines
+from ...core.domain import Qrels
+from ...core.errors import SourceError
+from ...core.records.lines import quote_value
+from ...core.records.qrels import read_qrels
+from ...core.records.runs import read_scores as read_run_scores
+from ...core.records.runs import runs_lines
 from ..files.answers import Note, RunScores, ScoreOptions, Scores, TaskDefaults, ignore, scores_of
 from ..files.report import CheckReport, check_ids
 from ..files.topics import read_queries as read_topics

@@ -38,11 +38,11 @@ from functools import partial, wraps
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
-from ...retrieval.domain import Document, Span
-from ...retrieval.errors import SourceError
-from ...retrieval.plugins import Plugins
-from ...retrieval.records.dates import clean_date, order_of
-from ...retrieval.records.table_shape import Form
+from ...core.domain import Document, Span
+from ...core.errors import SourceError
+from ...core.plugins import Plugins
+from ...core.records.dates import clean_date, order_of
+from ...core.records.table_shape import Form
 
 Files = tuple[Form, frozenset[str]]
 """A form of file, and column names or keys (in lower case) that identify a kind of source in this form."""

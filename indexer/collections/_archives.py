@@ -13,7 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-from ...retrieval.records.dates import clean_date
+from ...core.records.dates import clean_date
 from . import ReadOptions
 from ._files import BadFileError, open_bytes
 

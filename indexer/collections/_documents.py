@@ -10,13 +10,13 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
-from ...retrieval.domain import NO_METADATA, Document, Span
-from ...retrieval.errors import SourceError
-from ...retrieval.folding import folded_value
-from ...retrieval.languages import identifier, language_code
+from ...core.domain import NO_METADATA, Document, Span
+from ...core.errors import SourceError
+from ...core.folding import folded_value
+from ...core.languages import identifier, language_code
+from ...core.records.dates import ORDERS, order_of
+from ...core.records.table_shape import wrapper_advice
 from ...retrieval.lucene.analysis import LANGUAGES
-from ...retrieval.records.dates import ORDERS, order_of
-from ...retrieval.records.table_shape import wrapper_advice
 from . import ReadOptions, Record
 from ._lines import json_name
 

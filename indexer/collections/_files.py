@@ -14,12 +14,12 @@ from typing import TypeVar, cast
 
 import msgspec
 
-from ...retrieval.errors import SourceError
-from ...retrieval.files import open_regular
-from ...retrieval.records.gzip_files import MAGIC, Unpacked
-from ...retrieval.records.table_shape import SAVE_TEXT, shape_of_start
-from ...retrieval.subprocesses import command, environment
-from ...retrieval.terminal import join_words
+from ...core.errors import SourceError
+from ...core.files import open_regular
+from ...core.records.gzip_files import MAGIC, Unpacked
+from ...core.records.table_shape import SAVE_TEXT, shape_of_start
+from ...core.subprocesses import command, environment
+from ...core.terminal import join_words
 from . import ReadOptions
 
 OWNER = "~$"

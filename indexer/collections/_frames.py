@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import msgspec
 
-from ...retrieval.records.gzip_files import MOST_TIMES, UNPACKED_AT_ONCE
+from ...core.records.gzip_files import MOST_TIMES, UNPACKED_AT_ONCE
 from ._documents import plain_name
 from ._files import BadFileError, ask_child
 

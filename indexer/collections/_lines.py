@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from ...retrieval.records.lines import NOT_UTF16
-from ...retrieval.records.table_shape import (
+from ...core.records.lines import NOT_UTF16
+from ...core.records.table_shape import (
     LOOKED_AT,
     SAVE_AS_UTF8,
     binary_content,

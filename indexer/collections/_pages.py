@@ -12,8 +12,8 @@ from copy import deepcopy
 from itertools import islice
 from typing import Any, NamedTuple
 
-from ...retrieval.records.dates import ORDERS, clean_date, order_of
-from ...retrieval.records.table_shape import known_binary, shape_of_start
+from ...core.records.dates import ORDERS, clean_date, order_of
+from ...core.records.table_shape import known_binary, shape_of_start
 from ._linked_data import BrokenScriptError, parse_script
 from ._markup import attributes
 

@@ -19,8 +19,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote, urljoin
 
-from ...retrieval.records.claim_review import URN
-from ...retrieval.text import unescape
+from ...core.records.claim_review import URN
+from ...core.text import unescape
 from ._documents import RATING_NAMES, host, plain_name
 from ._linked_data import Node
 

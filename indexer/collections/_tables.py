@@ -15,8 +15,8 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...retrieval.errors import SourceError
-from ...retrieval.records.table_shape import (
+from ...core.errors import SourceError
+from ...core.records.table_shape import (
     LOOKED_AT,
     NO_MARK,
     SAVE_AS_UTF8,

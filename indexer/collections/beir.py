@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ...retrieval.records.table_shape import wrapper_advice
+from ...core.records.table_shape import wrapper_advice
 from . import Files, ReadOptions, Record, dated
 from ._documents import make_record, named_fields
 from ._files import one_file

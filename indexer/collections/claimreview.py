@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
-from ...retrieval.text import unescape
+from ...core.text import unescape
 from . import RECORDS, Files, ReadOptions, Record, dated
 from ._documents import MAX_DOCID_BYTES, Docids, digest, make_record, names_of_any_table, text_language
 from ._files import BadFileError, expand, read_bytes

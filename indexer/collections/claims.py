@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ...retrieval.records.table_shape import wrapper_advice
+from ...core.records.table_shape import wrapper_advice
 from . import RECORDS, Files, ReadOptions, Record, dated
 from ._documents import Names, columns_of, make_record, names_of_any_table
 from ._files import BadFileError, expand

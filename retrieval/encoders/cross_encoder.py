@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from ...core.files import storable
 from ..config import CrossEncoderSettings
 from ..dense.encoder import LABELS, Entailment
-from ..files import storable
 from .cache import CROSS_ENCODER, ENTAILMENT, REVISION, SCORES, ExportKind, cache_folder, ensure_export, model_digest
 from .runtime import CHARACTERS_PER_TOKEN, encodable, load_exported
 from .sources import find_model

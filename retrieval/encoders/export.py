@@ -16,8 +16,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from ...core.errors import MachineError
 from ..dense.encoder import LABELS, label_of
-from ..errors import MachineError
 from . import cache
 from .bert import Bert, read_bert, write_bert
 from .cache import DESCRIPTION, ENCODER, ENTAILMENT, LAYERED, ONNX, SCORES, TOKENIZER, VECTOR, Description, ExportKind

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ..files import read_regular
+from ...core.files import read_regular
 
 REBUILT = 1  # the version of this module's output: increase it if the same file would give another model or export
 PROMPTS = {"query": "query: ", "document": "passage: "}

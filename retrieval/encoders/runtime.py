@@ -17,11 +17,11 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from ..caching import OpenedOnce
+from ...core.caching import OpenedOnce
+from ...core.errors import MachineError
+from ...core.text import refuse_text
 from ..config import EncoderSettings
-from ..errors import MachineError
 from ..store.manifest import EncoderInfo
-from ..text import refuse_text
 from .cache import LAYERED, ONNX, TOKENIZER, VECTOR, Export, ensure_export
 from .sources import for_language, languages, of_index
 

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from ...core.errors import MachineError
+from ...core.files import read_regular
 from ..config import AUTO, EncoderSettings
-from ..errors import MachineError
-from ..files import read_regular
 from ..store.manifest import EncoderInfo
 
 MODEL_FILES = (".json", ".txt", ".model", ".safetensors", ".bin")

@@ -7,11 +7,11 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection, Sequence
 from functools import cache, partial
 
-from .. import languages
-from ..errors import ConfigError
-from ..folding import fold, folded_with_places
+from ...core import languages
+from ...core.errors import ConfigError
+from ...core.folding import fold, folded_with_places
+from ...core.text import marks
 from ..store.signatures import UNSPACED
-from ..text import marks
 from .jvm import java, pack, unpack
 
 _LUCENE = "org.apache.lucene.analysis"

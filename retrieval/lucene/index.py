@@ -19,10 +19,10 @@ import numpy as np
 from msgspec.structs import astuple
 from numpy.typing import NDArray
 
-from ..caching import cache_method
+from ...core.caching import cache_method
+from ...core.domain import Filter
+from ...core.errors import IndexStateError, MachineError, QueryError
 from ..config import BM25Settings
-from ..domain import Filter
-from ..errors import IndexStateError, MachineError, QueryError
 from ..filters import FIELDS, METADATA, days_of, title_tokens, token
 from ..search.collection_statistics import CollectionQuery, FieldStatistics, Term, TermCount, weighted_terms
 from ..search.cut import Rows, order_ties
@@ -154,7 +154,7 @@ class PassageSearcher:
         """Return scores and rows of the ``n`` best passages by score descending, then row ascending.
 
         Scores are float32 values. ``rows`` maps rows to docids. If it is given, passages with equal scores are in the
-        total order of :mod:`factseek.retrieval.order`. This order also decides which of them are among the ``n``
+        total order of :mod:`factseek.core.order`. This order also decides which of them are among the ``n``
         best. Return None if the search takes longer than ``seconds``.
         """
         milliseconds = -1 if seconds is None else max(0, int(seconds * 1000))

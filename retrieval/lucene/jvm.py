@@ -23,8 +23,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..errors import ConfigError, FactseekError, MachineError
-from ..files import disk_full, is_own, user_cache
+from ...core.errors import ConfigError, FactseekError, MachineError
+from ...core.files import disk_full, is_own, user_cache
 
 OLDEST_JAVA = 21
 WARNS_OF_UNSAFE = 23  # from this version on, Java warns of Lucene's memory access and has an option against the warning

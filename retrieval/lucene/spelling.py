@@ -17,11 +17,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.errors import MachineError
+from ...core.folding import fold
+from ...core.text import marks
 from ..encoders.sources import ENGLISH, find_model
-from ..errors import MachineError
-from ..folding import fold
 from ..store.signatures import UNSPACED
-from ..text import marks
 
 SHORTEST, LONGEST = 3, 40  # the minimum and the maximum number of letters of a word to keep
 ONE_EDIT, OTHER_LETTERS, TWO_EDITS = 5, 6, 10

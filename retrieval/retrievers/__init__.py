@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from msgspec.structs import replace
 
+from ...core.deadline import CutOffError, Deadline
+from ...core.domain import Filter, Hit, ScoredDocids
+from ...core.errors import IndexStateError, QueryError
+from ...core.plugins import Plugins
+from ...core.records.runs import best_documents
+from ...core.terminal import join_words
 from ..config import AUTO, Config, FusionSettings
-from ..deadline import CutOffError, Deadline
 from ..dense.vectors import Mask
-from ..domain import Filter, Hit, ScoredDocids
-from ..errors import IndexStateError, QueryError
-from ..plugins import Plugins
-from ..records.runs import best_documents
 from ..store.manifest import Manifest
-from ..terminal import join_words
 
 if TYPE_CHECKING:
     from ..search.snapshot import Snapshot

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
+from ...core.deadline import Deadline
+from ...core.domain import Filter, Hit, ScoredDocids
 from ..config import BM25Settings, Config
-from ..deadline import Deadline
 from ..dense.vectors import Mask
-from ..domain import Filter, Hit, ScoredDocids
 from ..lucene.index import PassageSearcher, Ranked
 from ..search.cut import first_of_each, hits_of
 from ..store.manifest import LUCENE, Manifest

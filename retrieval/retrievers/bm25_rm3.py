@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 from msgspec.structs import replace
 
+from ...core.deadline import Deadline
+from ...core.domain import Filter, Hit, WeightedQuery
+from ...core.settings import Settings, Unit
 from ..config import Config
-from ..deadline import Deadline
 from ..dense.vectors import Mask
-from ..domain import Filter, Hit, WeightedQuery
 from ..lucene.analysis import terms_of
 from ..lucene.index import flat_text
 from ..search.collection_statistics import weighted_terms
-from ..settings import Settings, Unit
 from ..store.manifest import Manifest
 from . import Retriever, bm25
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...core.deadline import Deadline
+from ...core.domain import DocumentQuery, Filter, Hit, VectorQuery
 from ..config import Config
-from ..deadline import Deadline
 from ..dense.vectors import VectorIndex, Vectors, unit_vector
-from ..domain import DocumentQuery, Filter, Hit, VectorQuery
 from ..search.collection_statistics import CollectionQuery
 from ..search.cut import first_fetch, top_k
 from ..store.manifest import VECTORS, Manifest

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from ...core.deadline import Deadline
+from ...core.domain import DocumentQuery, Filter, Hit
+from ...core.errors import QueryError
+from ...core.languages import unknown_language, written_in
 from ..config import Config, FusionSettings
-from ..deadline import Deadline
 from ..dense.vectors import Mask
-from ..domain import DocumentQuery, Filter, Hit
-from ..errors import QueryError
-from ..languages import unknown_language, written_in
 from ..search.fusion import Ranking, fuse
 from ..search.score_normalizers import AUTO
 from ..store.manifest import Manifest

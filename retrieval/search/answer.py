@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from ..deadline import Deadline
-from ..domain import FacetCounts, Hit, Total
-from ..errors import NotFoundError, QueryError
+from ...core.deadline import Deadline
+from ...core.domain import FacetCounts, Hit, Total
+from ...core.errors import NotFoundError, QueryError
+from ...core.text import has_words
 from ..lucene.spelling import respelt
-from ..text import has_words
 from .evidence import AnswerPart, Evidence
 from .explaining import Explanation, explanation
 from .options import DEFAULT_SEARCH, ResolvedSearch, Search

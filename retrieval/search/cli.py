@@ -13,14 +13,9 @@ from pathlib import Path
 
 import msgspec
 
-from .. import retrievers, stages
-from ..arguments import add_filter, add_verify, config_of
-from ..config import Config, FusionSettings
-from ..domain import FacetCounts, Total
-from ..errors import QueryError, UsageError
-from ..filters import parse_filter
-from ..lucene.jvm import one_off
-from ..terminal import (
+from ...core.domain import FacetCounts, Total
+from ...core.errors import QueryError, UsageError
+from ...core.terminal import (
     DONE,
     Subparsers,
     add_config,
@@ -31,7 +26,12 @@ from ..terminal import (
     write,
     write_bytes,
 )
-from ..text import PROFILES, pieces_of
+from ...core.text import PROFILES, pieces_of
+from .. import retrievers, stages
+from ..arguments import add_filter, add_verify, config_of
+from ..config import Config, FusionSettings
+from ..filters import parse_filter
+from ..lucene.jvm import one_off
 from . import counting, federated, listings
 from .answer import Answer, Question, Took
 from .evidence import Evidence

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple, Self
 
+from ...core.domain import WeightedQuery
 from ..dense.vectors import Vectors
-from ..domain import WeightedQuery
 
 NO_VECTORS: Mapping[str, Vectors] = MappingProxyType({})
 Term = tuple[str, str]  # a field and one of its terms

@@ -17,12 +17,19 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ..domain import Hit
-from ..errors import SourceError
+from ...core.domain import Hit
+from ...core.errors import SourceError
+from ...core.records import model_file, qrels
+from ...core.records.model_file import (
+    State,
+    Trees,
+    array,
+    number,
+    restore_trees,
+    restored_from,
+)
+from ...core.records.qrels import JudgedQueries
 from ..lucene.analysis import TermCache, query_terms, words_of
-from ..records import model_file, qrels
-from ..records.model_file import State, Trees, array, number, restore_trees, restored_from
-from ..records.qrels import JudgedQueries
 from ..store.manifest import VECTORS
 
 TASK = "combine"

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from ..domain import FacetCounts, Filter, Total
-from ..errors import QueryError
+from ...core.domain import FacetCounts, Filter, Total
+from ...core.errors import QueryError
 from ..filters import FIELDS
 from ..store.columns import COUNTED, YEAR, Passages
 from .evidence import AnswerPart

@@ -1,4 +1,4 @@
-"""The cut of a ranking after ``k`` hits, which respects the total order of :mod:`factseek.retrieval.order`."""
+"""The cut of a ranking after ``k`` hits, which respects the total order of :mod:`factseek.core.order`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import compress, count, islice
 from operator import eq
 from typing import NamedTuple
 
-from ..domain import Hit
+from ...core.domain import Hit
 
 
 class Rows(NamedTuple):

@@ -10,9 +10,9 @@ from typing import Any
 
 import msgspec
 
+from ...core.deadline import HIGHLIGHTS, PASSAGES, WRITTEN, Deadline, Memory
+from ...core.domain import Document, Hit, Part, Passage, Span
 from .. import stages
-from ..deadline import HIGHLIGHTS, PASSAGES, WRITTEN, Deadline, Memory
-from ..domain import Document, Hit, Part, Passage, Span
 from ..lucene.analysis import Highlighter, highlighter, in_time
 from .options import IndexState, Search
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from ...core.domain import Hit, Part
+from ...core.terminal import join_words
 from .. import retrievers, stages
-from ..domain import Hit, Part
 from ..lucene.analysis import query_terms
-from ..terminal import join_words
 from .evidence import AnswerPart, RetrieverPart, stage_answer
 from .options import ResolvedSearch, Search
 from .score_normalizers import FusionKind

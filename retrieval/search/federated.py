@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
-from ..deadline import CutOffError
-from ..domain import FacetCounts, Hit, Part, Total
-from ..errors import QueryError
+from ...core.deadline import CutOffError
+from ...core.domain import FacetCounts, Hit, Part, Total
+from ...core.errors import QueryError
+from ...core.order import float32, scores_below
 from ..filters import last_day
-from ..order import float32, scores_below
 from .answer import IndexAnswer, Question, Took, milliseconds, remarks
 from .counting import MOST_VALUES
 from .evidence import Evidence

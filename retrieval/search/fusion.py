@@ -15,9 +15,9 @@ from itertools import islice
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
+from ...core.domain import Hit, Part
+from ...core.order import float32, scores_below
 from ..config import FusionSettings
-from ..domain import Hit, Part
-from ..order import float32, scores_below
 from .score_normalizers import scorer_of
 
 

@@ -17,31 +17,40 @@ from typing import TYPE_CHECKING, Self, cast
 import numpy as np
 from msgspec.structs import replace
 
+from ...core.domain import (
+    Document,
+    DocumentQuery,
+    FacetCounts,
+    Filter,
+    Hit,
+    Passage,
+    ScoredDocids,
+    Total,
+)
+from ...core.errors import QueryError
+from ...core.folding import fold
+from ...core.languages import unknown_language
+from ...core.records.runs import best_documents
+from ...core.settings import check_group
+from ...core.terminal import join_words
+from ...core.text import PROFILES, refuse_text
 from .. import retrievers, stages
 from ..config import Config
 from ..dense.noise import noise_threshold
 from ..dense.vectors import Vectors
-from ..domain import Document, DocumentQuery, FacetCounts, Filter, Hit, Passage, ScoredDocids, Total
 from ..encoders.cross_encoder import OnnxCrossEncoder
 from ..encoders.runtime import SharedEncoders
 from ..encoders.sources import languages
-from ..errors import QueryError
 from ..filters import FIELDS, days_of, refuse_texts
-from ..folding import fold
-from ..languages import unknown_language
 from ..lucene.analysis import TermCache, words_of
 from ..lucene.index import flat_text
 from ..lucene.spelling import admitted_edits, nearest, suspects, words_in
-from ..records.runs import best_documents
 from ..retrievers import ExpandingRetriever, Retriever
-from ..settings import check_group
 from ..stages import Stage, StageContext
 from ..stages.collapse import NEAR
 from ..stages.rerank import re_ranker
 from ..store.manifest import DOCUMENTS, LUCENE, VECTORS, WORDS, Manifest
 from ..store.signatures import most_disagreements
-from ..terminal import join_words
-from ..text import PROFILES, refuse_text
 from ..views import view as view_of
 from ..views.vectors import searched_approximately
 from .answer import Answer, Question, answer

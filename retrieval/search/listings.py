@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ..domain import Document, Hit
-from ..errors import QueryError
-from ..records.claim_review import drop_empty, make_typed, name_of, review_of, script_safe
-from ..records.runs import run_lines
+from ...core.domain import Document, Hit
+from ...core.errors import QueryError
+from ...core.records.claim_review import drop_empty, make_typed, name_of, review_of, script_safe
+from ...core.records.runs import run_lines
 from ..sentences import sentences
 from .evidence import Evidence
 

@@ -9,8 +9,8 @@ from os.path import isfile
 from pathlib import Path
 from typing import Any
 
+from ...core.errors import IndexStateError
 from ..config import Config
-from ..errors import IndexStateError
 from ..store import manifest as manifests
 from ..store.index_folder import open_leased
 from ..store.manifest import SHARDS, Manifest

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
+from ...core.deadline import Deadline
+from ...core.domain import Document, DocumentQuery, Filter, Span, VectorQuery
+from ...core.errors import PartMissingError, QueryError
+from ...core.terminal import format_count
+from ...core.text import PROFILES, has_words, refuse_text
 from ..config import BM25Settings, Config, FusionSettings
-from ..deadline import Deadline
-from ..domain import Document, DocumentQuery, Filter, Span, VectorQuery
-from ..errors import PartMissingError, QueryError
 from ..store.manifest import VECTORS, EncoderInfo, Manifest
-from ..terminal import format_count
-from ..text import PROFILES, has_words, refuse_text
 
 if TYPE_CHECKING:
     from .index import Index

@@ -13,10 +13,10 @@ from collections.abc import Collection
 from datetime import date, timedelta
 from typing import NamedTuple
 
-from ..domain import Filter
-from ..errors import QueryError
+from ...core.domain import Filter
+from ...core.errors import QueryError
+from ...core.folding import folded_value
 from ..filters import first_day, last_day, narrow
-from ..folding import folded_value
 from .options import DEFAULT_SEARCH, Search
 
 PLAIN, QUERY = "plain", "query"

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...core.caching import OpenedOnce, cache_method, opened_once
+from ...core.domain import Document, FacetCounts, Filter, Passage, Total
+from ...core.errors import IndexStateError, NotFoundError
 from .. import retrievers, views
-from ..caching import OpenedOnce, cache_method, opened_once
 from ..config import BM25Settings, Config
 from ..dense.noise import made_up_vectors, nearest_of_segments, noise_similarities
 from ..dense.vectors import Mask, VectorFiles, VectorIndex, Vectors, mean_direction
-from ..domain import Document, FacetCounts, Filter, Passage, Total
-from ..errors import IndexStateError, NotFoundError
 from ..lucene.analysis import Analyzer
 from ..lucene.index import PassageSearcher
 from ..lucene.jvm import start

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Protocol
 
 from msgspec.structs import replace
 
-from ..caching import OpenedOnce
+from ...core.caching import OpenedOnce
+from ...core.deadline import CutOffError, Deadline, Memory
+from ...core.domain import Filter, Hit, Part
+from ...core.errors import QueryError
+from ...core.order import float32, scores_below, sort_hits
+from ...core.plugins import Plugins
 from ..config import Config
-from ..deadline import CutOffError, Deadline, Memory
-from ..domain import Filter, Hit, Part
-from ..errors import QueryError
-from ..order import float32, scores_below, sort_hits
-from ..plugins import Plugins
 from ..retrievers import Retriever
 from ..search.options import IndexState, ResolvedSearch, Search
 from ..store.documents import Stored

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ..deadline import Deadline
-from ..domain import Hit
-from ..errors import QueryError
+from ...core.deadline import Deadline
+from ...core.domain import Hit
+from ...core.errors import QueryError
 from ..search.evidence import Copies
 from ..store.manifest import SIGNATURES
 from ..store.signatures import WORDS, Signatures, disagreements, most_disagreements

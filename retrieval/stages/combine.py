@@ -10,12 +10,12 @@ from typing import Self
 
 import msgspec
 
-from ..deadline import Deadline
-from ..domain import Hit
-from ..errors import QueryError
+from ...core.deadline import Deadline
+from ...core.domain import Hit
+from ...core.errors import QueryError
+from ...core.settings import Settings, anchored_path
 from ..lucene.analysis import query_terms
 from ..search.combiner import Combiner, load, matrix, views_of
-from ..settings import Settings, anchored_path
 from . import StageContext, Texts, rescore_hits
 
 LABEL = "Combine"

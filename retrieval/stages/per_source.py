@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from ..deadline import Deadline
-from ..domain import Hit
-from ..errors import QueryError
+from ...core.deadline import Deadline
+from ...core.domain import Hit
+from ...core.errors import QueryError
 from . import StageContext, Texts, with_part
 
 LABEL = "Per source"

@@ -9,14 +9,14 @@ from typing import Annotated
 
 import msgspec
 
+from ...core.deadline import Deadline
+from ...core.domain import Hit
+from ...core.errors import QueryError
+from ...core.settings import Weight
 from ..config import CrossEncoderSettings
-from ..deadline import Deadline
-from ..domain import Hit
 from ..encoders.cross_encoder import OnnxCrossEncoder
-from ..errors import QueryError
 from ..lucene.index import flat_text
 from ..search.score_normalizers import mix_scores
-from ..settings import Weight
 from . import StageContext, Texts, rescore_hits
 
 LABEL = "Re-rank"

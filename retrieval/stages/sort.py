@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ..deadline import Deadline
-from ..domain import Hit
-from ..errors import QueryError
+from ...core.deadline import Deadline
+from ...core.domain import Hit
+from ...core.errors import QueryError
 from ..filters import last_day
 from . import StageContext, Texts, with_part
 

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ..domain import FacetCounts
+from ...core.domain import FacetCounts
 from ..filters import FIELDS
 from ..search.cut import Rows
 

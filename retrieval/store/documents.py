@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ..domain import Document, Passage, Span
-from ..errors import IndexStateError
-from ..files import storable
+from ...core.domain import Document, Passage, Span
+from ...core.errors import IndexStateError
+from ...core.files import storable
 from ..filters import last_day
 from .documents_file import SCHEMA, DocumentsFile, Types
 from .integrity import REMEDY

@@ -14,7 +14,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from ..errors import IndexStateError
+from ...core.errors import IndexStateError
 from .integrity import damage_reported
 
 SCHEMA = """

@@ -13,8 +13,8 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import IndexStateError
-from ..files import sample, sha256
+from ...core.errors import IndexStateError
+from ...core.files import sample, sha256
 from .manifest import FileInfo, SegmentInfo
 
 REMEDY = "repair it with factseek verify-index --repair, or restore a snapshot"

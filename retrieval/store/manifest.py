@@ -22,8 +22,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from ... import __version__
-from ..errors import IndexStateError, QueryError
-from ..files import open_regular, read_regular, sample, sha256, write_atomically
+from ...core.errors import IndexStateError, QueryError
+from ...core.files import open_regular, read_regular, sample, sha256, write_atomically
 from ..filters import field_names
 from ..lucene.analysis import ANALYZERS
 

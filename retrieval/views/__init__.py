@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.domain import Document, Span
+from ...core.errors import IndexStateError
+from ...core.plugins import Plugins
 from ..config import Config
-from ..domain import Document, Span
-from ..errors import IndexStateError
-from ..plugins import Plugins
 from ..store.documents import SegmentDocuments
 from ..store.manifest import DOCUMENTS, EncoderInfo, Manifest, SegmentInfo
 

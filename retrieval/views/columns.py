@@ -19,10 +19,10 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from ...core.domain import Document, Span
+from ...core.errors import IndexStateError
+from ...core.files import read_regular
 from ..config import Config
-from ..domain import Document, Span
-from ..errors import IndexStateError
-from ..files import read_regular
 from ..filters import last_day, metadata_values
 from ..store.columns import KIND, NO_VALUE, SINGLE, Column, DocumentColumns, SegmentDocids
 from ..store.integrity import REMEDY, damage_reported, map_file

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from typing import Any
 
+from ...core.domain import Document, Span
+from ...core.errors import IndexStateError
 from ..config import Config
-from ..domain import Document, Span
-from ..errors import IndexStateError
 from ..filters import field_names, token, tokens
 from ..lucene.index import PassageSearcher, PassageWriter, passage_ids
 from ..lucene.jvm import start

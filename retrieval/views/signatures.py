@@ -13,10 +13,10 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from ...core.domain import Document, Span
+from ...core.errors import IndexStateError
 from ..config import Config
 from ..dense.vectors import Mask
-from ..domain import Document, Span
-from ..errors import IndexStateError
 from ..store.integrity import REMEDY, damage_reported, map_file
 from ..store.manifest import Manifest
 from ..store.signatures import AT_ONCE, WORDS, Signatures, disagreements, signatures_of

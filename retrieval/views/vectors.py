@@ -14,6 +14,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.errors import IndexStateError
+from ...core.progress import bar
 from ..config import Config, DenseSettings
 from ..dense.noise import Chance, made_up_vectors, noise_similarities, read_chance, write_chance
 from ..dense.vectors import (
@@ -27,9 +29,7 @@ from ..dense.vectors import (
     whole_rows,
     write_vectors,
 )
-from ..errors import IndexStateError
 from ..lucene.index import flat_text
-from ..progress import bar
 from ..store.manifest import Manifest
 from . import Check, Encoders, Merged, OpenSegment, SegmentPlace, Tools, View
 

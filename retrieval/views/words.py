@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.domain import Document, Span
+from ...core.errors import IndexStateError
+from ...core.files import read_regular
 from ..config import Config
-from ..domain import Document, Span
-from ..errors import IndexStateError
-from ..files import read_regular
 from ..lucene.spelling import WordCounter, WordNearby, masks, possible, within
 from ..store.integrity import REMEDY, map_file
 from ..store.manifest import Manifest

@@ -13,8 +13,8 @@ from typing import Any, TypeVar, get_args, get_type_hints
 
 from flask import Blueprint, Flask, Response, request
 
-from ...retrieval.errors import ConfigError
-from ...retrieval.plugins import Plugins
+from ...core.errors import ConfigError
+from ...core.plugins import Plugins
 from ..api.operations import ADDED, Operation
 from ..errors import DIALECTS, BadInput, Failure
 from ..runtime import ServedIndex, index_named, registry

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 from flask import request
 from msgspec import UNSET, UnsetType
 
-from ...retrieval.deadline import Deadline
-from ...retrieval.domain import Document
+from ...core.deadline import Deadline
+from ...core.domain import Document
+from ...core.errors import QueryError
 from ...retrieval.encoders.cross_encoder import OnnxCrossEncoder as ReRanker
-from ...retrieval.errors import QueryError
 from ...retrieval.search.evidence import AnswerPart, Evidence
 from ..errors import BadInput, Problem, RefusedError
 from ..runtime import registry

@@ -24,16 +24,16 @@ import msgspec
 from flask import request
 from msgspec import UNSET, Meta, UnsetType
 
+from ...core.deadline import CutOffError
+from ...core.domain import Document, Hit, VectorQuery
+from ...core.errors import NotFoundError, QueryError
+from ...core.settings import Count
 from ...indexer.queue import Change
-from ...retrieval.deadline import CutOffError
-from ...retrieval.domain import Document, Hit, VectorQuery
-from ...retrieval.errors import NotFoundError, QueryError
 from ...retrieval.filters import metadata_values
 from ...retrieval.lucene.analysis import words_of
 from ...retrieval.lucene.spelling import respelt
 from ...retrieval.search.evidence import AnswerPart
 from ...retrieval.search.options import Search, check_whole
-from ...retrieval.settings import Count
 from ...retrieval.store.manifest import now
 from ..api.routes import document_state
 from ..errors import BadInput, Problem

@@ -10,8 +10,8 @@ from typing import Annotated, Self
 
 from flask import g
 
+from ...core.settings import Positive
 from ...retrieval.search.evidence import AnswerPart
-from ...retrieval.settings import Positive
 from ..errors import Problem
 from ..schemas import ForeignFields, says
 from . import Adapter

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from ...retrieval.domain import Document
+from ...core.domain import Document
+from ...core.settings import Count
 from ...retrieval.filters import last_day
 from ...retrieval.search.evidence import AnswerPart, Evidence
 from ...retrieval.search.options import Search
-from ...retrieval.settings import Count
 from ..api.routes import resume
 from ..errors import BadInput, Problem
 from ..schemas import FilterRequest, RequestFields, SearchRequest, says

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from ...core.settings import Positive
 from ...retrieval.search.evidence import AnswerPart
-from ...retrieval.settings import Positive
 from ..schemas import ForeignFields, says
 from . import Adapter
 from ._shared import EXAMPLE, FASTAPI_STATUSES, TEXTS, FastAPIFailure, RerankResult, re_ranker, results_of

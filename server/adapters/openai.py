@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 import numpy as np
 from msgspec import UnsetType
 
-from ...retrieval.errors import NotFoundError
+from ...core.errors import NotFoundError
+from ...core.settings import Positive
 from ...retrieval.search.evidence import AnswerPart
-from ...retrieval.settings import Positive
 from ..errors import BadInput, Problem, RefusedError
 from ..schemas import ForeignFields, says
 from ..search import TimedOutError, limit_of

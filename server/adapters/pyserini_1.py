@@ -8,8 +8,8 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import Annotated, Any
 
+from ...core.settings import Positive
 from ...retrieval.search.evidence import AnswerPart
-from ...retrieval.settings import Positive
 from ..errors import BadInput
 from ..memory import charged_document
 from ..runtime import index_named, registry

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
+from ...core.settings import Positive, Unit, Weight
 from ...retrieval.search.evidence import AnswerPart
-from ...retrieval.settings import Positive, Unit, Weight
 from ..errors import BadInput, RefusedError, UnknownIndexError
 from ..memory import charged_document
 from ..runtime import index_named

@@ -9,8 +9,8 @@ from __future__ import annotations
 from time import time
 from typing import Annotated, Any, Literal
 
+from ...core.settings import Positive
 from ...retrieval.search.evidence import AnswerPart
-from ...retrieval.settings import Positive
 from ...retrieval.stages.rerank import RerankSettings
 from ..errors import BadInput
 from ..memory import charged_document

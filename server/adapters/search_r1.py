@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+from ...core.settings import Positive
 from ...retrieval.search.evidence import AnswerPart
-from ...retrieval.settings import Positive
 from ..errors import BadInput
 from ..runtime import registry
 from ..schemas import ForeignFields, SearchOptions, says

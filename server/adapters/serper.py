@@ -12,8 +12,8 @@ from typing import Annotated, Literal, Self
 from flask import url_for
 from msgspec import UNSET, UnsetType, structs
 
+from ...core.settings import Positive
 from ...retrieval.search.evidence import AnswerPart
-from ...retrieval.settings import Positive
 from ..errors import Problem
 from ..schemas import ForeignFields, SearchOptions, says
 from ..search import check_most

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 
+from ...core.deadline import CutOffError, Deadline
+from ...core.domain import Hit
+from ...core.errors import QueryError
+from ...core.records.runs import run_lines
 from ...retrieval import retrievers
-from ...retrieval.deadline import CutOffError, Deadline
-from ...retrieval.domain import Hit
-from ...retrieval.errors import QueryError
-from ...retrieval.records.runs import run_lines
 from ...retrieval.search.answer import Took, coverage, milliseconds
 from ..errors import BadInput
 from ..memory import NoMemoryError, PartMemory, answer_memory

@@ -22,14 +22,14 @@ from ...claims.evidence.sentences import Finder
 from ...claims.text.languages import language_of
 from ...claims.verdicts import training
 from ...claims.verdicts.verdict import TrainedVerdicts, Verifier
-from ...retrieval.deadline import CutOffError
-from ...retrieval.domain import Filter, Statement
-from ...retrieval.errors import ConfigError, FactseekError, QueryError, SourceError
-from ...retrieval.files import sha256
-from ...retrieval.languages import unknown_language
+from ...core.deadline import CutOffError
+from ...core.domain import Filter, Statement
+from ...core.errors import ConfigError, FactseekError, QueryError, SourceError
+from ...core.files import sha256
+from ...core.languages import unknown_language
+from ...core.settings import view
 from ...retrieval.search.answer import milliseconds
 from ...retrieval.search.explaining import WordWeight
-from ...retrieval.settings import view
 from ..errors import BadInput, RefusedError, UnknownRankerError
 from ..runtime import registry
 from ..schemas import ClaimRequest, RankAnswer, RankedClaim, RankRequest, RankTook, from_body, json_answer

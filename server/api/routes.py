@@ -15,8 +15,8 @@ from flask import Blueprint, Response, g, request
 from flask.globals import request_ctx
 from msgspec import UNSET
 
+from ...core.domain import Span
 from ...indexer.queue import waiting
-from ...retrieval.domain import Span
 from ...retrieval.search import listings
 from ...retrieval.search.counting import facet_answers, total_answer
 from ...retrieval.search.evidence import Evidence, page_at

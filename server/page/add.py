@@ -14,6 +14,9 @@ import msgspec
 from flask import request, url_for
 from werkzeug.datastructures import FileStorage
 
+from ...core.domain import Document
+from ...core.errors import QueryError, SourceError
+from ...core.records.table_shape import LOOKED_AT, shape_of_start
 from ...indexer.collections import ReadOptions, reader, webpages
 from ...indexer.collections._documents import check_docid, other_language
 from ...indexer.collections._office import PDF, SHEETS
@@ -21,10 +24,7 @@ from ...indexer.collections._tables import is_table, kind_for, start_of
 from ...indexer.collections.jsonl import EXPORTED, export_document, unread_date
 from ...indexer.passages import split
 from ...indexer.queue import Job, Queue
-from ...retrieval.domain import Document
-from ...retrieval.errors import QueryError, SourceError
 from ...retrieval.filters import last_day
-from ...retrieval.records.table_shape import LOOKED_AT, shape_of_start
 from ..auth import check_key
 from ..errors import BadInput, RefusedError
 from ..runtime import ServedIndex, registry

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from ...retrieval.domain import Document, Passage
+from ...core.domain import Document, Passage
+from ...core.text import Piece, pieces_of
 from ...retrieval.search.evidence import Evidence, page_at
 from ...retrieval.search.listings import citation
-from ...retrieval.text import Piece, pieces_of
 
 LONGEST_EXCERPT = 480
 Mark = Callable[[str], Sequence[tuple[int, int]]]  # a function from a text to the ranges that match a query, in order

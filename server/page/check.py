@@ -13,10 +13,10 @@ import msgspec
 from flask import request, url_for
 from werkzeug.wrappers import Response
 
+from ...core.errors import QueryError
+from ...core.languages import written_in
+from ...core.records.table_shape import column_at, column_name, is_separator_line
 from ...indexer.collections._pages import binary_kind, decode
-from ...retrieval.errors import QueryError
-from ...retrieval.languages import written_in
-from ...retrieval.records.table_shape import column_at, column_name, is_separator_line
 from ...retrieval.sentences import sentences
 from ..api.rankers import ranked_claims
 from ..errors import BadInput, RefusedError, UnknownRankerError

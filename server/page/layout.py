@@ -12,8 +12,8 @@ from flask import Blueprint, current_app, g, redirect, render_template, request
 from werkzeug.datastructures import FileStorage, MultiDict
 from werkzeug.wrappers import Response
 
+from ...core.errors import FactseekError
 from ...retrieval import stages
-from ...retrieval.errors import FactseekError
 from ..errors import BadInput, Problem
 from ..memory import answer_memory
 from ..runtime import ServedIndex, index_named, registry

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
 
+from ...core.deadline import Deadline
+from ...core.domain import Hit, Part, Total
+from ...core.errors import FactseekError
 from ...retrieval import retrievers, stages
-from ...retrieval.deadline import Deadline
-from ...retrieval.domain import Hit, Part, Total
-from ...retrieval.errors import FactseekError
 from ...retrieval.filters import FIELDS
 from ...retrieval.retrievers import RetrieverKind
 from ...retrieval.search.answer import Answer, Question, Took

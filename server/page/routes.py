@@ -11,15 +11,15 @@ import msgspec
 from flask import Response, request, url_for
 from werkzeug.wrappers import Response as AnyResponse
 
-from ...retrieval.deadline import HIGHLIGHTS
-from ...retrieval.errors import NotFoundError, QueryError
+from ...core.deadline import HIGHLIGHTS
+from ...core.errors import NotFoundError, QueryError
+from ...core.text import web_link
 from ...retrieval.lucene.analysis import highlighter, in_time
 from ...retrieval.lucene.spelling import respelt
 from ...retrieval.search import listings
 from ...retrieval.search.evidence import Evidence
 from ...retrieval.search.options import Search
 from ...retrieval.search.query_syntax import QUERY, parse_query
-from ...retrieval.text import web_link
 from ..api.routes import write_listing
 from ..errors import BadInput
 from ..memory import charged_document

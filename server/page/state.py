@@ -11,9 +11,9 @@ from flask import url_for
 from msgspec import Meta
 from werkzeug.datastructures import MultiDict
 
-from ...retrieval.records.validation import mismatch
+from ...core.records.validation import mismatch
+from ...core.settings import Count
 from ...retrieval.search.query_syntax import PLAIN, QUERY
-from ...retrieval.settings import Count
 from ..errors import BadInput
 from ..schemas import RequestFields, SearchOptions, explain_mismatch
 from .i18n import LANGUAGES

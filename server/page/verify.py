@@ -9,13 +9,13 @@ from werkzeug.wrappers import Response
 
 from ...claims.evidence.sentences import EvidenceSentence, Finder, stance_of, states_finding
 from ...claims.verdicts.verdict import TrainedVerdicts, Verifier
-from ...retrieval.domain import Claim, Filter
-from ...retrieval.errors import QueryError
+from ...core.domain import Claim, Filter
+from ...core.errors import QueryError
+from ...core.text import pieces_of, tweet, web_link
 from ...retrieval.filters import parse_filter
 from ...retrieval.lucene.analysis import highlighter
 from ...retrieval.search import listings
 from ...retrieval.search.options import Search
-from ...retrieval.text import pieces_of, tweet, web_link
 from ..api.rankers import judge_of
 from ..errors import BadInput, RefusedError
 from ..runtime import ServedIndex, registry, suited_indexes

@@ -9,10 +9,10 @@ import pytest
 
 from factseek import commands
 from factseek.claims.settings import BestSettings, ClaimsSettings, Config, MultilingualSettings
+from factseek.core.domain import Statement
 from factseek.eval.tasks import STATEMENTS
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.settings import Config as IndexerConfig
-from factseek.retrieval.domain import Statement
 
 EXAMPLES = Path(__file__).resolve().parent.parent.parent / "examples"
 

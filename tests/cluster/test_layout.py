@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from factseek.cluster import layout
-from factseek.retrieval.errors import IndexStateError
+from factseek.core.errors import IndexStateError
 from tests.retrieval.test_manifest import MANIFEST, OUTSIDE, SEGMENT
 
 SHARDS: dict[str, Any] = {

@@ -17,7 +17,7 @@ from factseek.cluster import layout
 from factseek.cluster.actors import replicas_of, stop
 from factseek.cluster.ray_cluster import connect, disconnect
 from factseek.cluster.settings import ClusterSettings
-from factseek.retrieval.domain import Filter
+from factseek.core.domain import Filter
 from factseek.retrieval.encoders.runtime import SharedEncoders
 from factseek.retrieval.lucene.jvm import start
 from factseek.retrieval.search.index import Index

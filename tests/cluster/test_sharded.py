@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from factseek.core.domain import Hit
+from factseek.core.errors import NotFoundError, QueryError
 from factseek.retrieval.config import BM25Settings
-from factseek.retrieval.domain import Hit
-from factseek.retrieval.errors import NotFoundError, QueryError
 from factseek.retrieval.filters import FIELDS
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search

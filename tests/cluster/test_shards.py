@@ -11,11 +11,11 @@ import pytest
 
 from factseek.cluster import layout
 from factseek.cluster.build import build_here, build_shards, repair
+from factseek.core.errors import IndexStateError, SourceError
 from factseek.indexer import compaction, deletion, snapshot
 from factseek.indexer.build import BuildReport, BuildRequest, Verb
 from factseek.indexer.queue import Queue, waiting
 from factseek.retrieval.dense.vectors import read_vectors
-from factseek.retrieval.errors import IndexStateError, SourceError
 from factseek.retrieval.lucene.jvm import java_thread
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.opening import leased, read_published

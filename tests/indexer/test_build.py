@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from factseek.core.domain import Hit
+from factseek.core.errors import IndexStateError, SourceError
 from factseek.indexer import journal as journals
-from factseek.retrieval.domain import Hit
-from factseek.retrieval.errors import IndexStateError, SourceError
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
 from factseek.retrieval.store import manifest as manifests

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from factseek.core.domain import Hit
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.compaction import compact, surplus, worth_merging
 from factseek.indexer.deletion import delete
 from factseek.retrieval.config import IndexSettings
-from factseek.retrieval.domain import Hit
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
 from factseek.retrieval.store import manifest as manifests

@@ -9,12 +9,12 @@ from typing import NoReturn
 
 import pytest
 
+from factseek.core.domain import Filter
+from factseek.core.errors import IndexStateError
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.deletion import delete
 from factseek.indexer.export import export
 from factseek.indexer.verification import repair, verify
-from factseek.retrieval.domain import Filter
-from factseek.retrieval.errors import IndexStateError
 from factseek.retrieval.search.index import Index, Search
 from factseek.retrieval.search.snapshot import Snapshot
 from factseek.settings import convert

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from factseek.core.errors import IndexStateError, MachineError
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.encoders import Encoders
-from factseek.retrieval.errors import IndexStateError, MachineError
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
 from factseek.retrieval.store.manifest import EncoderInfo

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from factseek import commands
+from factseek.core.errors import MachineError
 from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.encoders import sources
 from factseek.retrieval.encoders.sources import ENGLISH, MULTILINGUAL, find_model
-from factseek.retrieval.errors import MachineError
 from factseek.retrieval.search.index import open_index
 from factseek.retrieval.search.options import Search
 from factseek.retrieval.store import manifest as manifests

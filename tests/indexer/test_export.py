@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from factseek import commands
+from factseek.core.domain import Document
+from factseek.core.errors import IndexStateError, QueryError
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.export import export, export_to
-from factseek.retrieval.domain import Document
-from factseek.retrieval.errors import IndexStateError, QueryError
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.store.documents import checksum
 from factseek.settings import Config

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from factseek.core.files import MOST_READ, read_regular
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.snapshot import snapshot
-from factseek.retrieval.files import MOST_READ, read_regular
 from factseek.settings import Config
 
 pytestmark = pytest.mark.real  # most tests start a process

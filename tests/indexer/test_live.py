@@ -11,13 +11,13 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
+from factseek.core.domain import Filter, Hit
+from factseek.core.errors import SourceError
 from factseek.indexer.build import BuildReport, BuildRequest, Verb, build
 from factseek.indexer.compaction import compact
 from factseek.indexer.deletion import delete
 from factseek.indexer.snapshot import restore, snapshot
 from factseek.indexer.verification import verify
-from factseek.retrieval.domain import Filter, Hit
-from factseek.retrieval.errors import SourceError
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
 from factseek.retrieval.store import manifest as manifests

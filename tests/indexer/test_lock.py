@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from factseek import commands
+from factseek.core.errors import IndexStateError
 from factseek.indexer.lock import locked
-from factseek.retrieval.errors import IndexStateError
 from tests.indexer.test_compaction import DOCUMENTS, write
 
 HOLD = """

@@ -14,7 +14,7 @@ from factseek.retrieval.search.index import Index
 READER = '''
 """Verses: a file a poem, a line a passage."""
 
-from ...retrieval.domain import Document, Span
+from ...core.domain import Document, Span
 from . import Record
 from ._files import expand
 from ._lines import read_lines

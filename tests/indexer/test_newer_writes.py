@@ -6,9 +6,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from factseek.core.domain import Document
 from factseek.indexer.queue import Job, Queue
 from factseek.indexer.writer import Writer, published_documents
-from factseek.retrieval.domain import Document
 from factseek.retrieval.store import manifest as manifests
 from factseek.retrieval.store.documents import checksum
 from factseek.settings import Config

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from factseek.core.errors import IndexStateError
 from factseek.indexer.queue import FILE, JOBS, Queue
-from factseek.retrieval.errors import IndexStateError
 from tests.indexer.conftest import Build, Write
 
 

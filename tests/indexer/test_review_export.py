@@ -9,11 +9,11 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from factseek import commands
+from factseek.core.errors import SourceError
+from factseek.core.records.claim_review import review_of
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.collections import ReadOptions, reader
 from factseek.indexer.export import documents_of, export_reviews
-from factseek.retrieval.errors import SourceError
-from factseek.retrieval.records.claim_review import review_of
 from factseek.settings import Config
 
 ADDRESS = {"type": "string", "pattern": "^https?://[^\\s]+$"}

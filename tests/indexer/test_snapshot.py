@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from factseek import commands
+from factseek.core.domain import Hit
+from factseek.core.errors import IndexStateError
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.compaction import compact
 from factseek.indexer.deletion import delete
 from factseek.indexer.snapshot import restore, snapshot
 from factseek.indexer.verification import verify
-from factseek.retrieval.domain import Hit
-from factseek.retrieval.errors import IndexStateError
 from factseek.retrieval.lucene.jvm import java_thread
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search

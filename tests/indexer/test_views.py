@@ -23,7 +23,7 @@ TOY = '''
 import json
 from contextlib import closing
 
-from factseek.retrieval.errors import IndexStateError
+from factseek.core.errors import IndexStateError
 from factseek.retrieval.views import Check, PassageSink, View
 
 COPIED = []

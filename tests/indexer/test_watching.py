@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
+from factseek.core.errors import UserError
 from factseek.indexer.build import BuildRequest
 from factseek.indexer.export import export
 from factseek.indexer.watching import Watch, WatchOutcome, check
-from factseek.retrieval.errors import UserError
 from factseek.retrieval.store import manifest as manifests
 from factseek.settings import Config, convert
 from tests.indexer.test_compaction import write

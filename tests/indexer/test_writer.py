@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from factseek.core.domain import Document
 from factseek.indexer.collections.jsonl import export_document
 from factseek.indexer.lock import POLL_SECONDS
 from factseek.indexer.queue import Change, Job, Mode, Queue
 from factseek.indexer.writer import ATTEMPTS, SLICE, Writer, put
-from factseek.retrieval.domain import Document
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.store import manifest as manifests
 from factseek.retrieval.store.documents import checksum

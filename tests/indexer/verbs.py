@@ -15,9 +15,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from factseek.core.errors import UserError
 from factseek.indexer.build import BuildRequest
 from factseek.indexer.snapshot import restore, snapshot
-from factseek.retrieval.errors import UserError
 from factseek.settings import convert
 from tests.cluster.verbs import build, compact, delete, divide
 

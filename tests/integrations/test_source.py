@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from factseek import Filter, Search, Searcher
+from factseek.core.errors import FactseekError, IndexStateError, MachineError, NotFoundError, QueryError
 from factseek.integrations._source import SearchChoices, open_source
-from factseek.retrieval.errors import FactseekError, IndexStateError, MachineError, NotFoundError, QueryError
 from tests.integrations.conftest import QUERY
 
 QUERIES = [QUERY, "?!", "Pluto is a planet", QUERY, "half of \ud83d a planet"]

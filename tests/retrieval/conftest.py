@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from factseek.core.domain import Document
 from factseek.indexer.build import BuildRequest, build
-from factseek.retrieval.domain import Document
 from factseek.retrieval.search.index import Index
 from factseek.settings import convert
 

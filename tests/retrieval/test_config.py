@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 from factseek.claims.checkworthiness import rankers
+from factseek.core.errors import ConfigError
 from factseek.retrieval import retrievers, stages
 from factseek.retrieval.config import plugin_settings
-from factseek.retrieval.errors import ConfigError
 from factseek.settings import Config, read, read_config
 
 

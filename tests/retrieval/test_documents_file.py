@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from factseek.retrieval.domain import Document, Span
-from factseek.retrieval.errors import IndexStateError
+from factseek.core.domain import Document, Span
+from factseek.core.errors import IndexStateError
 from factseek.retrieval.store.documents import DocumentWriter, SegmentDocuments, checksum
 
 pytestmark = pytest.mark.inner

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factseek.retrieval.domain import Document, Filter
+from factseek.core.domain import Document, Filter
 from factseek.retrieval.filters import last_day, matches, parse_filter, token
 
 

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from factseek.core.domain import Hit, Part
+from factseek.core.order import sort_hits
 from factseek.retrieval import retrievers
 from factseek.retrieval.config import FusionSettings
-from factseek.retrieval.domain import Hit, Part
-from factseek.retrieval.order import sort_hits
 from factseek.retrieval.search.cut import Rows, top_k
 from factseek.retrieval.search.fusion import Ranking, fuse
 

@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from factseek.core.errors import IndexStateError
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.snapshot import restore, snapshot
 from factseek.indexer.verification import verify
-from factseek.retrieval.errors import IndexStateError
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.store import manifest as manifests
 from factseek.settings import Config

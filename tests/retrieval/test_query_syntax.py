@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from factseek import parse_query
+from factseek.core.domain import Filter
+from factseek.core.errors import QueryError
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.deletion import delete
-from factseek.retrieval.domain import Filter
-from factseek.retrieval.errors import QueryError
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
 from factseek.retrieval.search.query_syntax import ParsedQuery

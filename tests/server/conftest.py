@@ -18,15 +18,15 @@ from factseek.claims.evidence.sentences import Finder
 from factseek.claims.settings import BestSettings, ClaimsSettings, VerdictSettings
 from factseek.claims.verdicts import training as verdicts
 from factseek.claims.verdicts.verdict import TrainedVerdicts
+from factseek.core.domain import Claim
+from factseek.core.progress import silent
+from factseek.core.records import model_file
 from factseek.eval.tasks import STATEMENTS
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.writer import Writer
 from factseek.retrieval.config import CrossEncoderSettings, SearchSettings
-from factseek.retrieval.domain import Claim
 from factseek.retrieval.encoders.cross_encoder import OnnxEntailment
 from factseek.retrieval.lucene.jvm import java_thread
-from factseek.retrieval.progress import silent
-from factseek.retrieval.records import model_file
 from factseek.retrieval.search.index import Index
 from factseek.server.api.rankers import ServedRanker, open_rankers
 from factseek.server.app import create_app

@@ -11,9 +11,9 @@ from flask.testing import FlaskClient
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factseek.retrieval.errors import ConfigError
+from factseek.core.errors import ConfigError
+from factseek.core.terminal import run
 from factseek.retrieval.search.index import Index
-from factseek.retrieval.terminal import run
 from factseek.server import cli
 from factseek.server.app import create_app
 from factseek.server.auth import Rates, digest

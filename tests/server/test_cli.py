@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from factseek.retrieval.terminal import USER_ERROR, run
+from factseek.core.terminal import USER_ERROR, run
 from factseek.server import cli
 from factseek.settings import Config
 

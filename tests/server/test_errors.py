@@ -12,7 +12,7 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from factseek.claims.verdicts.verdict import TrainedVerdicts
-from factseek.retrieval.errors import IndexStateError, MachineError
+from factseek.core.errors import IndexStateError, MachineError
 from factseek.retrieval.search.index import Index
 from factseek.server.app import create_app
 from factseek.settings import Config

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from factseek.retrieval.deadline import Deadline
+from factseek.core.deadline import Deadline
 from factseek.retrieval.encoders.runtime import OnnxEncoder, open_encoder
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from factseek import search_many
-from factseek.retrieval.domain import Hit
-from factseek.retrieval.errors import QueryError
+from factseek.core.domain import Hit
+from factseek.core.errors import QueryError
 from factseek.retrieval.search.federated import fuse_indexes
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from flask.testing import FlaskClient
 
-from factseek.retrieval.errors import ConfigError
+from factseek.core.errors import ConfigError
 from factseek.retrieval.search.index import Index
 from factseek.server.app import create_app
 from factseek.settings import Config

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from flask import Flask
 
+from factseek.core.errors import IndexStateError
 from factseek.indexer.build import BuildRequest, build
-from factseek.retrieval.errors import IndexStateError
 from factseek.retrieval.search.index import Index
 from factseek.server import runtime as keeping
 from factseek.server.app import create_app

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from factseek.claims.checkworthiness import ranking as training
-from factseek.retrieval.errors import ConfigError
-from factseek.retrieval.progress import silent
-from factseek.retrieval.records import model_file
+from factseek.core.errors import ConfigError
+from factseek.core.progress import silent
+from factseek.core.records import model_file
 from factseek.server.auth import digest, new_key
 from factseek.server.serve import listen
 from factseek.settings import Config

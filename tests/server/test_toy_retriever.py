@@ -18,7 +18,7 @@ RETRIEVER = '''
 """Ranks by how many of the query's words a document holds, letter by letter."""
 
 from ..search.cut import top_k
-from ..records.runs import best_documents
+from ...core.records.runs import best_documents
 
 LABEL, HELP = "Toy", "words counted one by one"
 FUSES, WEIGHS_WORDS, DEFAULT_WEIGHT, PRIORITY, BLOCKING, BATCHES = False, False, 0.25, -1, False, False

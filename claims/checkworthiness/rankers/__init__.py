@@ -11,11 +11,11 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ....retrieval.domain import Statement
-from ....retrieval.errors import QueryError
-from ....retrieval.plugins import Plugins
-from ....retrieval.progress import Progress
-from ....retrieval.records.model_file import State
+from ....core.domain import Statement
+from ....core.errors import QueryError
+from ....core.plugins import Plugins
+from ....core.progress import Progress
+from ....core.records.model_file import State
 from ...settings import Config
 
 

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ....retrieval.domain import Statement
+from ....core.domain import Statement
+from ....core.errors import QueryError
+from ....core.progress import Progress
+from ....core.records.model_file import State, number
 from ....retrieval.encoders.runtime import available_cores
-from ....retrieval.errors import QueryError
-from ....retrieval.progress import Progress
-from ....retrieval.records.model_file import State, number
 from ...learning.folds import (
     Stack,
     ablation,

@@ -22,14 +22,14 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ....retrieval.domain import Statement
+from ....core.domain import Statement
+from ....core.errors import MachineError, QueryError
+from ....core.files import saving_reported, sync_tree
+from ....core.progress import Progress
+from ....core.records.model_file import State, array, number
 from ....retrieval.encoders.cache import model_folder
 from ....retrieval.encoders.runtime import OnnxEncoder, open_encoder
 from ....retrieval.encoders.sources import find_model
-from ....retrieval.errors import MachineError, QueryError
-from ....retrieval.files import saving_reported, sync_tree
-from ....retrieval.progress import Progress
-from ....retrieval.records.model_file import State, array, number
 from ...learning.folds import average_precision, check_enough, folds
 from ...settings import CHARACTERS, Config, MultilingualSettings
 from ...text.words import Hashing, learn_buckets

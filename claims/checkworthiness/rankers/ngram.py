@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ....retrieval.domain import Statement
-from ....retrieval.progress import Progress
-from ....retrieval.records.model_file import State, array, number
+from ....core.domain import Statement
+from ....core.progress import Progress
+from ....core.records.model_file import State, array, number
 from ...learning.models import restore_rows, restore_vocabulary, row_tensors
 from ...settings import Config
 from ...text.words import NgramVocabulary, learn_ngrams

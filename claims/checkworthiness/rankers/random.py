@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ....retrieval.domain import Statement
-from ....retrieval.progress import Progress
-from ....retrieval.records.model_file import State
+from ....core.domain import Statement
+from ....core.progress import Progress
+from ....core.records.model_file import State
 from ...settings import Config
 from . import Ranker, Trained
 

@@ -11,9 +11,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ....retrieval.errors import QueryError
-from ....retrieval.plugins import Plugins
-from ....retrieval.records.model_file import State
+from ....core.errors import QueryError
+from ....core.plugins import Plugins
+from ....core.records.model_file import State
 from ...settings import VerdictSettings
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ....retrieval.records.model_file import State
+from ....core.records.model_file import State
 from ...evidence.features import CLAIM, CONTRASTED, ENTAILED, NAMES, NEGATION, OF
 from ...evidence.sentences import stance_of
 from ...learning.models import Logistic, fit_logistic, restore_logistic, within

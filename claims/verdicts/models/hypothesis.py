@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from ....retrieval.records.model_file import State
+from ....core.records.model_file import State
 from ...learning.models import Logistic, fit_logistic, restore_logistic, restore_vocabulary
 from ...settings import VerdictSettings
 from ...text.words import NgramVocabulary, learn_ngrams

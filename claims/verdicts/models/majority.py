@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ....retrieval.records.model_file import State, array
+from ....core.records.model_file import State, array
 from ...settings import VerdictSettings
 from . import Cases
 

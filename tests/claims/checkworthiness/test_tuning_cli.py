@@ -8,10 +8,10 @@ import pytest
 from factseek import commands
 from factseek.claims.checkworthiness.rankers import kind
 from factseek.claims.settings import ClaimsSettings, Config, MultilingualSettings
+from factseek.core.domain import Statement
+from factseek.core.errors import MachineError
+from factseek.core.progress import silent
 from factseek.retrieval.config import EncoderSettings
-from factseek.retrieval.domain import Statement
-from factseek.retrieval.errors import MachineError
-from factseek.retrieval.progress import silent
 from tests.conftest import ROOT
 
 pytestmark = pytest.mark.inner

@@ -13,11 +13,11 @@ from factseek.claims.evidence.features import NAMES, ContrastExtractor, matrix
 from factseek.claims.evidence.sentences import ClaimEvidence, EvidenceSentence, Finder, raised_by_page, states_finding
 from factseek.claims.settings import VerdictSettings
 from factseek.claims.text.polarity import lexicon
+from factseek.core.domain import Hit
+from factseek.core.errors import MachineError, NotFoundError
 from factseek.retrieval.config import EncoderSettings
-from factseek.retrieval.domain import Hit
 from factseek.retrieval.encoders.runtime import open_encoder
 from factseek.retrieval.encoders.sources import MULTILINGUAL, find_model
-from factseek.retrieval.errors import MachineError, NotFoundError
 from factseek.retrieval.search.index import Index
 
 CLAIM = "More than 100,000 people died of measles in 2023."

@@ -20,11 +20,11 @@ from factseek.claims.settings import Config, VerdictSettings
 from factseek.claims.verdicts import models
 from factseek.claims.verdicts import training as verifying
 from factseek.claims.verdicts.models import Cases
-from factseek.retrieval.domain import Statement
-from factseek.retrieval.errors import FactseekError
-from factseek.retrieval.progress import silent
-from factseek.retrieval.records import model_file
-from factseek.retrieval.records.model_file import State
+from factseek.core.domain import Statement
+from factseek.core.errors import FactseekError
+from factseek.core.progress import silent
+from factseek.core.records import model_file
+from factseek.core.records.model_file import State
 from tests.conftest import ROOT
 
 EXAMPLE = ROOT / "examples" / "checkworthy-en-train.tsv"

@@ -13,8 +13,8 @@ from sklearn.svm import SVC
 from factseek.claims.learning.figures import figures
 from factseek.claims.learning.folds import folds
 from factseek.claims.learning.models import Forest, fit_kernel, fit_logistic, grow_forest, restore_kernel
-from factseek.retrieval.domain import Statement
-from factseek.retrieval.records.model_file import restore_trees
+from factseek.core.domain import Statement
+from factseek.core.records.model_file import restore_trees
 
 
 @pytest.mark.parametrize("number", [2, 3])

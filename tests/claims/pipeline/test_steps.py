@@ -11,8 +11,8 @@ import lxml.html
 import pytest
 
 from factseek import commands
+from factseek.core.text import web_link
 from factseek.indexer.build import BuildRequest, build
-from factseek.retrieval.text import web_link
 from factseek.settings import Config
 from tests.conftest import overriding
 

@@ -15,11 +15,11 @@ import pytest
 from factseek.claims.evidence.features import CONTRASTED, open_contrast
 from factseek.claims.settings import Config, VerdictSettings
 from factseek.claims.verdicts import training
+from factseek.core.errors import MachineError
+from factseek.core.records import model_file
 from factseek.retrieval.config import CrossEncoderSettings
 from factseek.retrieval.encoders.cross_encoder import OnnxEntailment
 from factseek.retrieval.encoders.sources import ENGLISH
-from factseek.retrieval.errors import MachineError
-from factseek.retrieval.records import model_file
 from factseek.retrieval.store.manifest import EncoderInfo
 from tests.small_models import small_entailment
 

@@ -16,7 +16,7 @@ TOY = '''
 
 import numpy as np
 
-from ....retrieval.records.model_file import State
+from ....core.records.model_file import State
 
 SUMMARY = "toy model: the number of letters"
 READS_EVIDENCE = False

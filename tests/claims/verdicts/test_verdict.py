@@ -12,10 +12,10 @@ from factseek.claims.settings import VerdictSettings
 from factseek.claims.verdicts import training
 from factseek.claims.verdicts.training import Lesson
 from factseek.claims.verdicts.verdict import risk_of
+from factseek.core.domain import Claim
+from factseek.core.errors import QueryError
+from factseek.core.progress import silent
 from factseek.eval.tasks import VERDICTS
-from factseek.retrieval.domain import Claim
-from factseek.retrieval.errors import QueryError
-from factseek.retrieval.progress import silent
 from factseek.retrieval.search.index import Index
 
 SETTINGS = VerdictSettings()

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from factseek.core.domain import Query
+from factseek.core.errors import SourceError
 from factseek.eval.files.topics import read_queries, read_topics
-from factseek.retrieval.domain import Query
-from factseek.retrieval.errors import SourceError
 
 EXPECTED = [Query("007", "masks, and “measles”"), Query("b-2", "مرحبا بكم")]
 

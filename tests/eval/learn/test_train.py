@@ -11,11 +11,11 @@ import lightgbm
 import numpy as np
 import pytest
 
+from factseek.core.files import sha256
+from factseek.core.records.model_file import restore_trees
 from factseek.eval.learn import combiner as training
 from factseek.eval.learn.combiner import Pool, fit_trees
 from factseek.eval.learn.examples import grouped_folds
-from factseek.retrieval.files import sha256
-from factseek.retrieval.records.model_file import restore_trees
 from factseek.retrieval.search.combiner import CombinerModel, load
 from tests.conftest import overriding
 

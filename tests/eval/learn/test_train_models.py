@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
+from factseek.core.files import sha256
 from factseek.eval.learn import trainer
 from factseek.eval.learn.cli import INTERRUPTED
 from factseek.eval.learn.examples import Candidates, triples
 from factseek.eval.learn.models import WEIGHTS
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.settings import Config
-from factseek.retrieval.files import sha256
 from tests.conftest import overriding
 from tests.small_models import small_cross_encoder
 

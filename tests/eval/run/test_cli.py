@@ -11,9 +11,9 @@ import sys
 
 import pytest
 
+from factseek.core.terminal import run
 from factseek.eval.run.compare import compare
 from factseek.eval.run.judge import register
-from factseek.retrieval.terminal import run
 
 
 @pytest.fixture

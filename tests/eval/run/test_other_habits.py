@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from factseek import commands
-from factseek.retrieval.records.table_shape import SAVE_AS_UTF8
+from factseek.core.records.table_shape import SAVE_AS_UTF8
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from factseek.core.errors import SourceError
+from factseek.core.records.runs import read_run, write_run
 from factseek.eval.run.ir_metadata import COMPONENTS
-from factseek.retrieval.errors import SourceError
-from factseek.retrieval.records.runs import read_run, write_run
 from tests.conftest import ROOT
 
 Command = Callable[..., tuple[int, str, str]]

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from factseek.commands import main
+from factseek.core.domain import Filter
+from factseek.core.errors import QueryError
 from factseek.eval.files.answers import TaskQuery
 from factseek.eval.run.batch import filtered_queries
 from factseek.eval.run.run import RunRequest
 from factseek.eval.run.run import run as run_queries
 from factseek.indexer.build import BuildRequest, build
-from factseek.retrieval.domain import Filter
-from factseek.retrieval.errors import QueryError
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
 from factseek.settings import Config

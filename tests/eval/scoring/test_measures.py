@@ -4,10 +4,10 @@ import re
 
 import pytest
 
+from factseek.core.errors import QueryError
+from factseek.core.records.qrels import read_qrels
+from factseek.core.records.runs import rank_docs, read_run
 from factseek.eval.scoring.measures import evaluate, parse_measures
-from factseek.retrieval.errors import QueryError
-from factseek.retrieval.records.qrels import read_qrels
-from factseek.retrieval.records.runs import rank_docs, read_run
 
 SIMPLE = {
     "map": "AP", "recip_rank": "RR", "Rprec": "Rprec", "bpref": "Bpref", "infAP": "infAP", "ndcg": "nDCG",

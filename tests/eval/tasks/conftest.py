@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from factseek.core.domain import Claim, Hit
+from factseek.core.records.runs import best_documents, write_text
 from factseek.eval.tasks import Task, names
-from factseek.retrieval.domain import Claim, Hit
-from factseek.retrieval.records.runs import best_documents, write_text
 
 
 class Sample(NamedTuple):

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from factseek.core.domain import Hit
+from factseek.core.errors import SourceError
+from factseek.core.order import float32, sort_hits
 from factseek.eval.files.answers import ScoreOptions, TaskQuery
 from factseek.eval.run.judge import score_files as score
 from factseek.eval.tasks import task
-from factseek.retrieval.domain import Hit
-from factseek.retrieval.errors import SourceError
-from factseek.retrieval.order import float32, sort_hits
 from tests.eval.tasks.conftest import write_submission
 
 TASK = task("ct2020-claims")

@@ -5,10 +5,10 @@
 
 import pytest
 
+from factseek.core.domain import Hit
+from factseek.core.errors import SourceError
 from factseek.eval.files.answers import ScoreOptions
 from factseek.eval.tasks import task
-from factseek.retrieval.domain import Hit
-from factseek.retrieval.errors import SourceError
 from tests.eval.tasks.conftest import write_submission
 
 TASK = task("ct2020-evidence")

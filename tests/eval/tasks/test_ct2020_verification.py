@@ -7,10 +7,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from factseek.core.domain import Claim
+from factseek.core.errors import CheckFailed
 from factseek.eval.files.answers import ScoreOptions
 from factseek.eval.tasks import task
-from factseek.retrieval.domain import Claim
-from factseek.retrieval.errors import CheckFailed
 
 TASK = task("ct2020-verification")
 labels = st.sampled_from(["TRUE", "FALSE"])

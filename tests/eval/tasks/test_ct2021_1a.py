@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from factseek.core.errors import CheckFailed, SourceError
 from factseek.eval.files.answers import ScoreOptions
 from factseek.eval.scoring.checkworthiness import LabelledScore, digits, figures
 from factseek.eval.tasks import task
-from factseek.retrieval.errors import CheckFailed, SourceError
 
 TASK = task("ct2021-1a")
 IDS = [f"12216038373960208{n:02}" for n in range(60)]

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from factseek.core.errors import CheckFailed, QueryError, SourceError
 from factseek.eval.files.answers import ScoreOptions
 from factseek.eval.run.judge import score_files as score
 from factseek.eval.tasks import task
-from factseek.retrieval.errors import CheckFailed, QueryError, SourceError
 
 TASK = task("ct2021-1b")
 

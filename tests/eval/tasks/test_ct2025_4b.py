@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from factseek.core.domain import Hit
+from factseek.core.errors import QueryError, SourceError
+from factseek.core.records.lines import Strict
 from factseek.eval.files.answers import ScoreOptions
 from factseek.eval.scoring.measures import evaluate
 from factseek.eval.tasks import task
-from factseek.retrieval.domain import Hit
-from factseek.retrieval.errors import QueryError, SourceError
-from factseek.retrieval.records.lines import Strict
 from tests.eval.tasks.conftest import write_submission
 
 DESCRIBED = Path(__file__).parents[3] / "examples" / "tasks" / "ct2025-4b.yaml"

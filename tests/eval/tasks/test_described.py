@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from factseek.core.errors import ConfigError, SourceError
 from factseek.eval.files.answers import ScoreOptions
 from factseek.eval.tasks import RANKING, task
 from factseek.indexer.build import BuildRequest, build
-from factseek.retrieval.errors import ConfigError, SourceError
 from factseek.settings import Config
 
 DESCRIPTION = """\

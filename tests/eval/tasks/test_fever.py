@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from factseek.core.errors import CheckFailed, SourceError
 from factseek.eval.files.answers import ScoreOptions
 from factseek.eval.tasks import task
-from factseek.retrieval.errors import CheckFailed, SourceError
 
 TASK = task("fever")
 FIVE = ("strict_score", "label_accuracy", "precision", "recall", "f1")

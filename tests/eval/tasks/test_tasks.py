@@ -7,12 +7,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from factseek.core.domain import Claim, Statement
+from factseek.core.errors import CheckFailed, FactseekError, QueryError, SourceError
+from factseek.core.records.lines import Strict
 from factseek.eval.files.answers import ScoreOptions
 from factseek.eval.run.judge import score_files as score
 from factseek.eval.tasks import RANKING, STATEMENTS, VERDICTS, task
-from factseek.retrieval.domain import Claim, Statement
-from factseek.retrieval.errors import CheckFailed, FactseekError, QueryError, SourceError
-from factseek.retrieval.records.lines import Strict
 from tests.eval.tasks.conftest import write_submission
 
 

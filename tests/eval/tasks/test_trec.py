@@ -5,11 +5,11 @@
 
 import pytest
 
+from factseek.core.domain import Hit
+from factseek.core.errors import CheckFailed, SourceError
 from factseek.eval.files.answers import ScoreOptions
 from factseek.eval.files.report import near_miss
 from factseek.eval.tasks import task
-from factseek.retrieval.domain import Hit
-from factseek.retrieval.errors import CheckFailed, SourceError
 
 SAMPLE = (
     "q1\tone\nq2\ttwo\n",

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from factseek.core.domain import Document
+from factseek.core.errors import SourceError
 from factseek.indexer.collections import ReadOptions, reader
-from factseek.retrieval.domain import Document
-from factseek.retrieval.errors import SourceError
 
 TURKISH = "Bakanlık, kızamık aşısının çocukları ağır hastalıktan koruduğunu söyledi"
 BULGARIAN = "Министерството съобщи, че ваксината предпазва децата от морбили"

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from factseek.core.domain import Document
+from factseek.core.errors import SourceError
 from factseek.indexer.collections import BadLines, ReadOptions, Record
 from factseek.indexer.collections.beir import read
-from factseek.retrieval.domain import Document
-from factseek.retrieval.errors import SourceError
 
 
 def write(folder: Path, *entries: Any, name: str = "corpus.jsonl") -> Path:

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from factseek.core.errors import SourceError
 from factseek.indexer.collections import BadLines, ReadOptions, Record, reader
 from factseek.indexer.collections._linked_data import nodes_of_type
 from factseek.indexer.collections._reviews import verdict_of
-from factseek.retrieval.errors import SourceError
 
 REVIEW: dict[str, Any] = {
     "@type": "ClaimReview",

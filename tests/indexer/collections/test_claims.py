@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from factseek.core.domain import Document
+from factseek.core.errors import SourceError
 from factseek.indexer.collections import ReadOptions, Record
 from factseek.indexer.collections.claims import read
-from factseek.retrieval.domain import Document
-from factseek.retrieval.errors import SourceError
 
 
 def records(path: Path, options: ReadOptions | None = None) -> list[Record]:

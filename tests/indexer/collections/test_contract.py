@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import pytest
 
+from factseek.core.errors import SourceError
 from factseek.indexer.collections import BadLines, ReadOptions, Record, kinds, reader
-from factseek.retrieval.errors import SourceError
 
 SENTENCE = "The ministry said that the new bridge over the river will be opened to all traffic in the spring."
 

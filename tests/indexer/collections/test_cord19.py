@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from factseek.core.domain import Document, Span
+from factseek.core.errors import SourceError
 from factseek.indexer.collections import BadLines, ReadOptions, Record
 from factseek.indexer.collections.cord19 import read
-from factseek.retrieval.domain import Document, Span
-from factseek.retrieval.errors import SourceError
 
 OLD = (
     "cord_uid,sha,source_x,title,doi,pmcid,pubmed_id,license,abstract,publish_time,authors,journal,"

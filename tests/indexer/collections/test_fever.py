@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from factseek.core.domain import Span
+from factseek.core.errors import SourceError
 from factseek.indexer.collections import BadLines, ReadOptions, Record
 from factseek.indexer.collections.fever import read, sentences
-from factseek.retrieval.domain import Span
-from factseek.retrieval.errors import SourceError
 
 PAGE = {
     "id": "Styx_-LRB-river-RRB-",

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from factseek.core.errors import SourceError
 from factseek.indexer.collections import ReadOptions
 from factseek.indexer.collections._documents import check_docid
 from factseek.indexer.collections._files import expand
-from factseek.retrieval.errors import SourceError
 
 HTML = (".html", ".htm", ".txt")
 

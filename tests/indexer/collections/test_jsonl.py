@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from factseek.core.domain import Document
+from factseek.core.errors import SourceError
 from factseek.indexer.collections import BadLines, ReadOptions, Record, jsonl
-from factseek.retrieval.domain import Document
-from factseek.retrieval.errors import SourceError
 
 
 def read(path: Path, tolerated: int = 0, language: str = "") -> tuple[list[Record], ReadOptions]:

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from factseek.core.errors import SourceError
+from factseek.core.records.table_shape import SAVE_AS_UTF8
 from factseek.indexer.collections import BadLines, ReadOptions
 from factseek.indexer.collections._files import BadFileError, read_bytes
 from factseek.indexer.collections._lines import DEEPEST, parse_json_object, read_json, read_lines
 from factseek.indexer.collections._tables import read_cells
-from factseek.retrieval.errors import SourceError
-from factseek.retrieval.records.table_shape import SAVE_AS_UTF8
 
 
 def options(tolerated: int = 1000, **limits: int) -> ReadOptions:

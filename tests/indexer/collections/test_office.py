@@ -12,8 +12,8 @@ from matplotlib.backends.backend_pdf import PdfPages
 from matplotlib.figure import Figure
 
 import factseek
+from factseek.core.errors import SourceError
 from factseek.indexer.collections import ReadOptions, Record, _office, reader
-from factseek.retrieval.errors import SourceError
 
 SPREADSHEET = "application/vnd.oasis.opendocument.spreadsheet"
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from factseek.core.domain import Document
+from factseek.core.errors import SourceError
 from factseek.indexer.collections import BadLines, ReadOptions, Record, snippets
-from factseek.retrieval.domain import Document
-from factseek.retrieval.errors import SourceError
 
 
 def read(path: Path, tolerated: int = 0) -> tuple[list[Record], ReadOptions]:

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from factseek.core.errors import SourceError
+from factseek.core.records import gzip_files
 from factseek.indexer.collections import BadLines, ReadOptions, jsonl, reader
 from factseek.indexer.collections._tables import is_quoted
-from factseek.retrieval.errors import SourceError
-from factseek.retrieval.records import gzip_files
 
 TEXT = st.text(st.sampled_from("ab é\"\t\n,;' "), min_size=1, max_size=12).map(lambda text: f"x{text}")
 FORMS = [("a.tsv", "\t"), ("a.csv", ","), ("a.csv", ";"), ("a.tsv", ","), ("a.txt", ";")]

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from factseek.core.errors import SourceError
 from factseek.indexer.collections import BadLines, ReadOptions, _frames
 from factseek.indexer.collections._tables import Columns, read_rows
-from factseek.retrieval.errors import SourceError
 
 NAMES = {"id": ("id", "key"), "title": ("title",), "year": ("year",), "who": ("who",)}
 REQUIRED = (("id",),)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from factseek.core.domain import Document
+from factseek.core.errors import SourceError
 from factseek.indexer.collections import BadLines, ReadOptions, Record, trec
-from factseek.retrieval.domain import Document
-from factseek.retrieval.errors import SourceError
 
 SOURCE = (
     {"a.sgml": "".join(f"<DOC>\n<DOCNO>{n}</DOCNO>\n<TEXT>a</TEXT>\n</DOC>\n" for n in ("1", "2", "a b", "4"))},

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from factseek.core.domain import Document
+from factseek.core.errors import SourceError
 from factseek.indexer.collections import BadLines, ReadOptions, Record, webpages
 from factseek.indexer.collections._documents import text_language
 from factseek.indexer.collections._pages import decode, extract
-from factseek.retrieval.domain import Document
-from factseek.retrieval.errors import SourceError
 
 SENTENCE = "The ministry said that the new bridge over the river will be opened to all traffic in the spring."
 ARABIC = "قالت وزارة الصحة إن اللقاح الجديد سيكون متاحا في جميع المستشفيات خلال الأسابيع المقبلة."

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from factseek.core.errors import MachineError
 from factseek.retrieval.config import EncoderSettings
 from factseek.retrieval.encoders import cache as encoder_cache
 from factseek.retrieval.encoders.runtime import OnnxEncoder, open_encoder
 from factseek.retrieval.encoders.sources import ENGLISH, find_model
-from factseek.retrieval.errors import MachineError
 
 TEXTS = [
     "",

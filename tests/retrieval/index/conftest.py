@@ -11,11 +11,11 @@ import msgspec
 import numpy as np
 import pytest
 
+from factseek.core.domain import Document
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.deletion import delete
 from factseek.retrieval import stages
 from factseek.retrieval.config import EncoderSettings
-from factseek.retrieval.domain import Document
 from factseek.retrieval.encoders.runtime import open_encoder
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.store import columns
@@ -30,7 +30,7 @@ STAGE = '''
 
 import msgspec
 
-from ..order import scores_below
+from ...core.order import scores_below
 from . import with_part
 
 LABEL, HELP = "Turned", "the first four, last first"

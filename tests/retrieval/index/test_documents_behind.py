@@ -5,7 +5,7 @@ from itertools import islice
 
 import pytest
 
-from factseek.retrieval.domain import Document, Filter
+from factseek.core.domain import Document, Filter
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.snapshot import Snapshot
 

@@ -10,7 +10,7 @@ import pytest
 
 import factseek
 from factseek import Search, parse_query
-from factseek.retrieval.domain import Filter
+from factseek.core.domain import Filter
 from factseek.retrieval.filters import parse_filter
 from factseek.retrieval.search.index import Index
 from factseek.settings import convert

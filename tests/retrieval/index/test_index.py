@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from factseek.retrieval.domain import Filter
-from factseek.retrieval.errors import IndexStateError, MachineError
+from factseek.core.domain import Filter
+from factseek.core.errors import IndexStateError, MachineError
 from factseek.retrieval.filters import matches
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search

@@ -11,9 +11,9 @@ from flask.testing import FlaskClient
 from hypothesis import given
 from hypothesis import strategies as st
 
+from factseek.core.domain import Filter
+from factseek.core.order import sort_hits
 from factseek.indexer.build import BuildRequest, build
-from factseek.retrieval.domain import Filter
-from factseek.retrieval.order import sort_hits
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
 from factseek.server.app import create_app

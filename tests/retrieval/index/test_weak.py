@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from factseek.core.domain import Filter
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.deletion import delete
-from factseek.retrieval.domain import Filter
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
 from factseek.server.app import create_app

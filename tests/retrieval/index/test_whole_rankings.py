@@ -7,11 +7,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from factseek.core.domain import Document, Filter, Hit, Total
+from factseek.core.order import sort_hits
 from factseek.retrieval import retrievers, stages
 from factseek.retrieval.config import FusionSettings
-from factseek.retrieval.domain import Document, Filter, Hit, Total
 from factseek.retrieval.filters import last_day, metadata_values
-from factseek.retrieval.order import sort_hits
 from factseek.retrieval.search.explaining import sentence
 from factseek.retrieval.search.federated import counts_of_many, search_many
 from factseek.retrieval.search.index import Index

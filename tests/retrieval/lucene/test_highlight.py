@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from factseek.core.folding import fold, folded_with_places
+from factseek.core.text import marks
 from factseek.retrieval.config import JavaSettings
-from factseek.retrieval.folding import fold, folded_with_places
 from factseek.retrieval.lucene.analysis import ANALYZERS, Analyze, Analyzer, TermCache, highlighter, highlights, in_time
 from factseek.retrieval.lucene.jvm import start
-from factseek.retrieval.text import marks
 
 ROOT = Path(__file__).resolve().parents[3]
 LETTERS = rf"[^\W_](?:[^\W_]|[{marks()}])*"

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from factseek.core.domain import Hit
+from factseek.core.folding import fold
 from factseek.indexer.build import BuildRequest, build
-from factseek.retrieval.domain import Hit
-from factseek.retrieval.folding import fold
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
 from factseek.settings import convert

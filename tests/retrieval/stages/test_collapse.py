@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from factseek.core.errors import QueryError, UsageError
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.compaction import compact
 from factseek.indexer.deletion import delete
 from factseek.indexer.verification import verify
 from factseek.retrieval.config import IndexSettings
-from factseek.retrieval.errors import QueryError, UsageError
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
 from factseek.retrieval.stages.collapse import NEAR

@@ -8,13 +8,13 @@ import msgspec
 import numpy as np
 import pytest
 
+from factseek.core.domain import Hit, Part
+from factseek.core.errors import SourceError
+from factseek.core.records import model_file
+from factseek.core.records.model_file import State, Trees
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.settings import Config
-from factseek.retrieval.domain import Hit, Part
-from factseek.retrieval.errors import SourceError
 from factseek.retrieval.lucene.analysis import TermCache
-from factseek.retrieval.records import model_file
-from factseek.retrieval.records.model_file import State, Trees
 from factseek.retrieval.search.combiner import (
     Combiner,
     CombinerManifest,

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from factseek.core.domain import Document, Hit, Part, Span
 from factseek.retrieval.config import Config
-from factseek.retrieval.domain import Document, Hit, Part, Span
 from factseek.retrieval.stages import StageContext, per_source
 from factseek.retrieval.store.documents import Stored
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from factseek.core.deadline import Deadline
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.settings import Config
-from factseek.retrieval.deadline import Deadline
 from factseek.retrieval.encoders.cross_encoder import OnnxCrossEncoder
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search

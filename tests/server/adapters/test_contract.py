@@ -7,7 +7,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from factseek.retrieval.errors import ConfigError
+from factseek.core.errors import ConfigError
 from factseek.retrieval.search.index import Index
 from factseek.server.adapters import ADAPTERS, TAG, check
 from factseek.server.app import create_app

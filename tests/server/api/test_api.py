@@ -10,10 +10,10 @@ import pytest
 from flask.testing import FlaskClient
 
 from factseek import list_hits
+from factseek.core.terminal import run
 from factseek.retrieval.search import cli, listings
 from factseek.retrieval.search.evidence import Evidence
 from factseek.retrieval.search.index import Index
-from factseek.retrieval.terminal import run
 from factseek.server.app import create_app
 from factseek.settings import Config
 

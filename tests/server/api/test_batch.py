@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from flask.testing import FlaskClient
 
-from factseek.retrieval.records.runs import read_run
+from factseek.core.records.runs import read_run
 
 TEXTS = {"a": "measles vaccine", "نص": "walked on the moon", "c": "sea level"}
 QUERIES = [{"qid": qid, "text": text} for qid, text in TEXTS.items()]

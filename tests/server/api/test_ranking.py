@@ -9,9 +9,9 @@ import pytest
 from flask.testing import FlaskClient
 
 from factseek.claims.checkworthiness.rankers import Ranker
+from factseek.core.deadline import CutOffError
+from factseek.core.domain import Statement
 from factseek.eval.tasks import STATEMENTS
-from factseek.retrieval.deadline import CutOffError
-from factseek.retrieval.domain import Statement
 from factseek.retrieval.search.index import Index
 from factseek.server.api.rankers import ServedRanker, open_rankers
 from factseek.server.app import create_app

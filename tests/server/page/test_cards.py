@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factseek.retrieval.text import Piece
+from factseek.core.text import Piece
 from factseek.server.page import cards
 from factseek.server.page.cards import excerpt
 

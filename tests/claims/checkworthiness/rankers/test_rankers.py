@@ -19,10 +19,10 @@ from factseek.claims.checkworthiness.rankers import kind, names
 from factseek.claims.checkworthiness.ranking import TrainedRanker, explain, load, without
 from factseek.claims.checkworthiness.ranking import train as learn
 from factseek.claims.settings import Config
-from factseek.retrieval.domain import Statement
-from factseek.retrieval.progress import silent
-from factseek.retrieval.records import model_file
-from factseek.retrieval.records.model_file import State
+from factseek.core.domain import Statement
+from factseek.core.progress import silent
+from factseek.core.records import model_file
+from factseek.core.records.model_file import State
 from tests.conftest import ROOT
 
 EXAMPLE = ROOT / "examples" / "checkworthy-en-train.tsv"

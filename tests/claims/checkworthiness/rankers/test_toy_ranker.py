@@ -15,7 +15,7 @@ TOY = '''
 
 import numpy as np
 
-from ....retrieval.records.model_file import State
+from ....core.records.model_file import State
 from . import Trained
 
 LEARNS = True

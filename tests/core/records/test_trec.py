@@ -12,11 +12,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from factseek.retrieval.domain import Hit
-from factseek.retrieval.errors import QueryError, SourceError
-from factseek.retrieval.records.lines import MAX_LINE
-from factseek.retrieval.records.qrels import read_qrels
-from factseek.retrieval.records.runs import read_run, read_scores, write_run
+from factseek.core.domain import Hit
+from factseek.core.errors import QueryError, SourceError
+from factseek.core.records.lines import MAX_LINE
+from factseek.core.records.qrels import read_qrels
+from factseek.core.records.runs import read_run, read_scores, write_run
 
 
 class Noted:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from factseek.retrieval import languages
-from factseek.retrieval.errors import MachineError, QueryError
-from factseek.retrieval.files import check_distinct, os_errors_reported, writable, write_atomically
-from factseek.retrieval.progress import Lines, bar
+from factseek.core import languages
+from factseek.core.errors import MachineError, QueryError
+from factseek.core.files import check_distinct, os_errors_reported, writable, write_atomically
+from factseek.core.progress import Lines, bar
 
 REFUSED = [
     (errno.ENOSPC, "the disk is full; make room and run the same command again"),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factseek.retrieval.records.dates import clean_date, order_of
+from factseek.core.records.dates import clean_date, order_of
 
 
 @pytest.mark.parametrize(

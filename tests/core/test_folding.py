@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from factseek.claims.text.surface import NAMES, surface_features
 from factseek.claims.text.words import normalise, words
-from factseek.retrieval.domain import Statement
-from factseek.retrieval.folding import fold, folded_with_places
-from factseek.retrieval.text import tweet, unescape
+from factseek.core.domain import Statement
+from factseek.core.folding import fold, folded_with_places
+from factseek.core.text import tweet, unescape
 
 
 @pytest.mark.parametrize(

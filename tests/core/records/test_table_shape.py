@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factseek.retrieval.records.table_shape import TABLES, TableShape, shape_of_start
+from factseek.core.records.table_shape import TABLES, TableShape, shape_of_start
 
 
 def workbook() -> bytes:
