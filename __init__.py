@@ -1,4 +1,5 @@
-"""factseek finds the evidence for a claim: open or build an index, search it, make runs, and score them.
+"""factseek finds the evidence for a claim: open or build an index, search it, make runs, and score
+them.
 
 Importing this package imports no other module. Each name below is imported at its first use.
 """
@@ -6,7 +7,10 @@ Importing this package imports no other module. Each name below is imported at i
 __version__ = "0.3.0"
 
 TYPE_CHECKING = False
-"""Type checkers take this as true. Importing the constant from ``typing`` would load a dozen other modules."""
+"""Type checkers take this as true.
+
+Importing the constant from ``typing`` would load a dozen other modules.
+"""
 
 if TYPE_CHECKING:
     __all__: list[str]
@@ -71,7 +75,8 @@ _HOMES = {
     "eval.scoring.measures": "Figures",
     "indexer.build": "BuildReport",
     "core.domain": "Document Filter Hit Passage Qrels Query Run",
-    "core.errors": "CheckFailed ConfigError FactseekError IndexStateError MachineError NotFoundError QueryError "
+    "core.errors": "CheckFailed ConfigError FactseekError IndexStateError MachineError "
+    "NotFoundError QueryError "
     "SourceError UserError",
     "retrieval.search.evidence": "Evidence",
     "retrieval.search.index": "Searcher",
@@ -83,7 +88,8 @@ _HOMES = {
     "claims.settings": "ClaimsSettings VerdictSettings",
     "cluster.settings": "ClusterSettings",
     "indexer.settings": "BuildSettings PassageSettings WatchSettings",
-    "retrieval.config": "BM25Settings CrossEncoderSettings DenseSettings EncoderSettings FusionSettings IndexSettings "
+    "retrieval.config": "BM25Settings CrossEncoderSettings DenseSettings EncoderSettings "
+    "FusionSettings IndexSettings "
     "JavaSettings SearchSettings",
     "retrieval.retrievers.bm25_rm3": "RM3Settings",
     "retrieval.stages.combine": "CombineSettings",

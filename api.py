@@ -1,7 +1,7 @@
 """The functions of the public Python API: open, build, run, evaluate, compare.
 
-They work on the same objects as the command line and the server: an index, hits, runs, judgements. Import them with
-``from factseek import …``; this module itself may move.
+They work on the same objects as the command line and the server: an index, hits, runs, judgements.
+Import them with ``from factseek import …``; this module itself may move.
 """
 
 from __future__ import annotations
@@ -29,12 +29,14 @@ if TYPE_CHECKING:
 
 
 def open_index(folder: str | Path, config: Config | None = None) -> Index:
-    """Open the index in ``folder`` for reading. The index is a context manager, and threads may share it.
+    """Open the index in ``folder`` for reading.
+
+    The index is a context manager, and threads may share it.
 
     Without ``config`` every setting has its default; :func:`read_config` reads a file of settings.
 
-    Raises IndexStateError if there is no index, or if the index is incomplete, damaged, or of a layout that this
-    version cannot read. Raises ConfigError if a setting of ``config`` is invalid.
+    Raises IndexStateError if there is no index, or if the index is incomplete, damaged, or of a
+    layout that this version cannot read. Raises ConfigError if a setting of ``config`` is invalid.
     """
     from .core.settings import check
     from .retrieval.search.index import open_index as opened
@@ -54,18 +56,21 @@ def build(
     shards: int | None = None,
     config: Config | None = None,
 ) -> BuildReport:
-    """Index ``sources`` into ``folder`` and return a report of the build. The same call continues an interrupted build.
+    """Index ``sources`` into ``folder`` and return a report of the build.
 
-    ``kind`` is the kind of the sources, as for ``factseek index`` (``snippets``, ``webpages``, ``beir``, …). It may
-    also be ``irds:NAME``, a dataset of ir_datasets, which needs no ``sources``. ``verb`` says what to do with an
-    existing index: ``append``, ``update`` or ``overwrite``. ``language`` is an ISO 639-1 code and chooses the analyzer.
-    Without ``dense`` the index has no vectors. ``views`` names additional parts of the index, such as
-    ``vectors:NAME``, the vectors of another encoder. ``shards`` is the number of shards of a new index.
+    The same call continues an interrupted build.
 
-    Raises SourceError if a source cannot be read. Raises IndexStateError if there is an index and ``verb`` is missing,
-    or if the request does not fit the index. Raises MachineError if the disk is full, or Java or the encoder is
-    missing. Raises UsageError if ``verb`` is unknown or ``shards`` is out of range. Raises ConfigError if a setting of
-    ``config`` is invalid.
+    ``kind`` is the kind of the sources, as for ``factseek index`` (``snippets``, ``webpages``,
+    ``beir``, …). It may also be ``irds:NAME``, a dataset of ir_datasets, which needs no
+    ``sources``. ``verb`` says what to do with an existing index: ``append``, ``update`` or
+    ``overwrite``. ``language`` is an ISO 639-1 code and chooses the analyzer. Without ``dense`` the
+    index has no vectors. ``views`` names additional parts of the index, such as ``vectors:NAME``,
+    the vectors of another encoder. ``shards`` is the number of shards of a new index.
+
+    Raises SourceError if a source cannot be read. Raises IndexStateError if there is an index and
+    ``verb`` is missing, or if the request does not fit the index. Raises MachineError if the disk
+    is full, or Java or the encoder is missing. Raises UsageError if ``verb`` is unknown or
+    ``shards`` is out of range. Raises ConfigError if a setting of ``config`` is invalid.
     """
     from .cluster.layout import is_sharded
     from .core.settings import check
@@ -74,7 +79,9 @@ def build(
     from .integrations._stand_ins import stand_ins
 
     if verb not in ("", "append", "update", "overwrite"):
-        raise UsageError(f"unknown verb {quote_value(verb)}", remedy="give append, update or overwrite")
+        raise UsageError(
+            f"unknown verb {quote_value(verb)}", remedy="give append, update or overwrite"
+        )
     config = check(config) if config else Config()
     refuse_text("sources", sources)
     refuse_text("views", views)
@@ -110,12 +117,13 @@ def run(
 ) -> Run:
     """Search for every query; return the hits of each qid, best first, in the order of ``queries``.
 
-    ``search`` says how to search, as in ``index.search``. The keywords are short forms of the most common options; a
-    keyword overrides the option in ``search``. ``k`` is the maximum number of hits of a query, 1,000 by default. A
-    query without words has no hits. The run does not depend on the batches, the threads or the hash seed.
+    ``search`` says how to search, as in ``index.search``. The keywords are short forms of the most
+    common options; a keyword overrides the option in ``search``. ``k`` is the maximum number of
+    hits of a query, 1,000 by default. A query without words has no hits. The run does not depend on
+    the batches, the threads or the hash seed.
 
-    Raises QueryError if two queries have the same qid, a query is too long, ``k`` is out of range, or the index lacks
-    something that the retriever needs.
+    Raises QueryError if two queries have the same qid, a query is too long, ``k`` is out of range,
+    or the index lacks something that the retriever needs.
     """
     from .eval.files.answers import TaskQuery
     from .eval.run.batch import filtered_queries, search_all, search_of
@@ -131,7 +139,9 @@ def run(
     asked = search_of(task, (search or DEFAULT_SEARCH)._replace(**chosen))
     task_queries = [TaskQuery(query.qid, query.text) for query in queries]
     filtered = filtered_queries(task, task_queries, asked, index.settings.search.max_query_chars)
-    return {done.qid: done.ranking for chunk in search_all(index, filtered, asked) for done in chunk}
+    return {
+        done.qid: done.ranking for chunk in search_all(index, filtered, asked) for done in chunk
+    }
 
 
 def evaluate(run: Run, qrels: Qrels, measures: Sequence[str]) -> Figures:
@@ -139,10 +149,11 @@ def evaluate(run: Run, qrels: Qrels, measures: Sequence[str]) -> Figures:
 
     The code of trec_eval orders the hits and computes the measures.
 
-    ``measures`` are names of ir-measures (``nDCG@10``, ``AP(rel=2)``) or of trec_eval (``ndcg_cut_10``); the figures
-    use the names of ir-measures. ``figures.means()`` maps each measure to its mean. ``figures.per_query()`` maps each
-    qid to a mapping from measure to value. ``figures.values`` is float64 of shape (queries, measures). If the
-    run lacks a judged query, the query has the value 0 in each measure. Queries without judgements are left out.
+    ``measures`` are names of ir-measures (``nDCG@10``, ``AP(rel=2)``) or of trec_eval
+    (``ndcg_cut_10``); the figures use the names of ir-measures. ``figures.means()`` maps each
+    measure to its mean. ``figures.per_query()`` maps each qid to a mapping from measure to value.
+    ``figures.values`` is float64 of shape (queries, measures). If the run lacks a judged query, the
+    query has the value 0 in each measure. Queries without judgements are left out.
 
     Raises QueryError if a measure is unknown, ``measures`` is empty, or ``qrels`` is empty.
     """
@@ -153,15 +164,18 @@ def evaluate(run: Run, qrels: Qrels, measures: Sequence[str]) -> Figures:
     return scoring.evaluate(qrels, _scores(run), scoring.parse_measures(",".join(measures)))
 
 
-def compare(runs: Mapping[str, Run], qrels: Qrels, measures: Sequence[str], *, seed: int = 0) -> Comparison:
-    """Compare named runs: means with confidence intervals, and tests of every pair, corrected for the number of tests.
+def compare(
+    runs: Mapping[str, Run], qrels: Qrels, measures: Sequence[str], *, seed: int = 0
+) -> Comparison:
+    """Compare named runs: means with confidence intervals, and tests of every pair, corrected for
+    the number of tests.
 
-    ``comparison.means`` maps each measure to a mapping from run to interval. ``comparison.pairs`` tests the second run
-    of each pair against the first. ``comparison.as_json()`` is what ``factseek compare --json`` prints. The same
-    ``seed`` gives the same figures.
+    ``comparison.means`` maps each measure to a mapping from run to interval. ``comparison.pairs``
+    tests the second run of each pair against the first. ``comparison.as_json()`` is what ``factseek
+    compare --json`` prints. The same ``seed`` gives the same figures.
 
-    Raises QueryError if there are fewer than two runs, a measure is unknown, ``qrels`` is empty, or ``seed`` is
-    negative; CheckFailed if a run has no query in common with ``qrels``.
+    Raises QueryError if there are fewer than two runs, a measure is unknown, ``qrels`` is empty, or
+    ``seed`` is negative; CheckFailed if a run has no query in common with ``qrels``.
     """
     from .eval.run import compare as judging
     from .eval.scoring.measures import parse_measures
@@ -177,10 +191,12 @@ def compare(runs: Mapping[str, Run], qrels: Qrels, measures: Sequence[str], *, s
 
 
 def read_queries(path: str | Path) -> list[Query]:
-    """Return the queries of a file in their order. The file may have any form that ``factseek run trec`` reads.
+    """Return the queries of a file in their order.
 
-    ``irds:NAME`` reads the queries of a dataset of ir_datasets.
-    Raises SourceError, with the line's number, for the first line that is not a query or repeats a qid.
+    The file may have any form that ``factseek run trec`` reads.
+
+    ``irds:NAME`` reads the queries of a dataset of ir_datasets. Raises SourceError, with the line's
+    number, for the first line that is not a query or repeats a qid.
     """
     from .eval.files.topics import read_topics
     from .integrations._stand_ins import stand_ins
@@ -191,9 +207,12 @@ def read_queries(path: str | Path) -> list[Query]:
 
 
 def read_run(path: str | Path) -> Run:
-    """Return a TREC run. Its hits are sorted by score, then by docid, both descending, whatever the order of the lines.
+    """Return a TREC run.
 
-    Raises SourceError, with the line's number, for the first line that is not a result or repeats an earlier result.
+    Its hits are sorted by score, then by docid, both descending, whatever the order of the lines.
+
+    Raises SourceError, with the line's number, for the first line that is not a result or repeats
+    an earlier result.
     """
     from .core.records import runs
 
@@ -201,11 +220,12 @@ def read_run(path: str | Path) -> Run:
 
 
 def read_qrels(path: str | Path) -> Qrels:
-    """Return judgements: TREC's ``qid 0 docid relevance``, or BEIR's three columns with or without a header.
+    """Return judgements: TREC's ``qid 0 docid relevance``, or BEIR's three columns with or without
+    a header.
 
-    ``irds:NAME`` reads the judgements of a dataset of ir_datasets.
-    Raises SourceError, with the line's number, for the first line that is not a judgement or judges a docid differently
-    than an earlier line.
+    ``irds:NAME`` reads the judgements of a dataset of ir_datasets. Raises SourceError, with the
+    line's number, for the first line that is not a judgement or judges a docid differently than an
+    earlier line.
     """
     from .core.records import qrels
     from .integrations._stand_ins import stand_ins
@@ -218,8 +238,8 @@ def read_qrels(path: str | Path) -> Qrels:
 def write_run(run: Run, path: str | Path, tag: str) -> None:
     """Write a TREC run with its queries in the order of ``run``; write the whole file or nothing.
 
-    Raises QueryError if an id or the tag is empty, contains white space or cannot be encoded as UTF-8. Raises
-    MachineError if the file cannot be written.
+    Raises QueryError if an id or the tag is empty, contains white space or cannot be encoded as
+    UTF-8. Raises MachineError if the file cannot be written.
     """
     from .core.records import runs
 
@@ -229,7 +249,10 @@ def write_run(run: Run, path: str | Path, tag: str) -> None:
 
 
 def _scores(run: Run) -> dict[str, dict[str, float]]:
-    """Return the score of each docid for each qid: that of its best passage. Measures need nothing else."""
+    """Return the score of each docid for each qid: that of its best passage.
+
+    Measures need nothing else.
+    """
     from .core.records.runs import encodable
 
     scores: dict[str, dict[str, float]] = {}
@@ -237,11 +260,15 @@ def _scores(run: Run) -> dict[str, dict[str, float]]:
         _check_qid("run", qid)
         best = scores[qid] = dict[str, float]()
         for hit in hits:
-            if not encodable(hit.docid) or "\0" in hit.docid:  # trec_eval's code would crash, or cut the docid
-                raise QueryError(f"run: {quote_value(hit.docid)} of query {quote_value(qid)} is no docid")
+            # trec_eval's code would crash, or cut the docid
+            if not encodable(hit.docid) or "\0" in hit.docid:
+                raise QueryError(
+                    f"run: {quote_value(hit.docid)} of query {quote_value(qid)} is no docid"
+                )
             if not isfinite(hit.score):
                 raise QueryError(
-                    f"run: the score of {quote_value(hit.docid)} for query {quote_value(qid)} is not a finite number"
+                    f"run: the score of {quote_value(hit.docid)} for query {quote_value(qid)} is "
+                    "not a finite number"
                 )
             best[hit.docid] = max(hit.score, best.get(hit.docid, hit.score))
     return scores
@@ -252,11 +279,14 @@ def _check_qids(queries: Sequence[Query]) -> None:
     for query in queries:
         if not (hasattr(query, "qid") and hasattr(query, "text")):
             remedy = "give factseek.Query(qid, text)"
-            raise QueryError(f"queries contain {quote_value(str(query))}, which is not a query", remedy=remedy)
+            raise QueryError(
+                f"queries contain {quote_value(str(query))}, which is not a query", remedy=remedy
+            )
         _check_qid("queries", query.qid)
         if query.qid in seen:
             raise QueryError(
-                f"two queries have the qid {quote_value(query.qid)}", remedy="give each query a qid of its own"
+                f"two queries have the qid {quote_value(query.qid)}",
+                remedy="give each query a qid of its own",
             )
         seen.add(query.qid)
 
@@ -281,4 +311,6 @@ def _check_judged(qrels: Qrels) -> None:
             else:
                 continue
             where = f"{quote_value(docid)} for query {quote_value(qid)}"
-            raise QueryError(f"qrels: the relevance {grade} of {where} is not {what}", remedy=remedy)
+            raise QueryError(
+                f"qrels: the relevance {grade} of {where} is not {what}", remedy=remedy
+            )

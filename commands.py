@@ -26,17 +26,22 @@ _COMMANDS = {
     "verdict": "claims.verdicts.cli",
     "pipeline": "claims.pipeline.steps",
 }
-"""The commands that each module declares, in the order of the help; a command imports only its own module."""
+"""The commands that each module declares, in the order of the help; a command imports only its own
+module.
+"""
 _EXTENDED = dict.fromkeys(("index", "delete", "info", "compact", "verify-index"), "cluster.cli")
 """For each of these commands of another package, the module that adds options to it."""
 _SUBMITTED = {"rank tune-encoder": "STATEMENTS", "verdict": "VERDICTS", "pipeline": "STATEMENTS"}
-"""Commands that read or write submissions, each with the name of its group of tasks in ``eval.tasks``."""
+"""Commands that read or write submissions, each with the name of its group of tasks in
+``eval.tasks``.
+"""
 
 
 def parser(command: str = "") -> Parser:
     """Return the parser of the command line. A command imports what it needs when it runs.
 
-    If ``command`` is given, the parser knows only this command, and making it takes a third of the time.
+    If ``command`` is given, the parser knows only this command, and making it takes a third of the
+    time.
     """
     from .settings import Config
 
@@ -60,7 +65,9 @@ def parser(command: str = "") -> Parser:
 def _register(commands: Subparsers, names: str) -> None:
     module = import_module(f".{_COMMANDS[names]}", __package__)
     if names in _SUBMITTED:
-        module.register(commands, getattr(import_module(".eval.tasks", __package__), _SUBMITTED[names]))
+        module.register(
+            commands, getattr(import_module(".eval.tasks", __package__), _SUBMITTED[names])
+        )
     else:
         module.register(commands)
     for name in _EXTENDED.keys() & names.split():
@@ -77,7 +84,9 @@ def _register_completion(commands: Subparsers) -> None:
         "fish: factseek completion fish > ~/.config/fish/completions/factseek.fish",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("shell", choices=("bash", "zsh", "fish"), metavar="SHELL", help="bash, zsh or fish")
+    parser.add_argument(
+        "shell", choices=("bash", "zsh", "fish"), metavar="SHELL", help="bash, zsh or fish"
+    )
     parser.set_defaults(command=print_completion)
 
 
@@ -89,24 +98,33 @@ def print_completion(args: argparse.Namespace) -> int:
     for command in (top, *commands_of(top).values()):
         for action in command._actions:
             if action.type is Path:
-                action.complete = shtab.FILE  # type: ignore[attr-defined]  # as shtab's manual shows it
+                # As shtab's manual shows it.
+                action.complete = shtab.FILE  # type: ignore[attr-defined]
     write(shtab.complete(top, args.shell))
     return DONE
 
 
 def commands_of(top: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    """Return the parser of each command by its name. The name of a subcommand has two words, such as ``train all``."""
+    """Return the parser of each command by its name.
+
+    The name of a subcommand has two words, such as ``train all``.
+    """
     commands: dict[str, argparse.ArgumentParser] = {}
     for action in top._actions:
         if isinstance(action, argparse._SubParsersAction):
             for name, parser in action.choices.items():
                 within = commands_of(parser)
-                commands |= {f"{name} {word}": other for word, other in within.items()} or {name: parser}
+                commands |= {f"{name} {word}": other for word, other in within.items()} or {
+                    name: parser
+                }
     return commands
 
 
 class _Version(argparse.Action):
-    """Print the version and exit. Unlike argparse's own action, it reports that standard output cannot be written."""
+    """Print the version and exit.
+
+    Unlike argparse's own action, it reports that standard output cannot be written.
+    """
 
     def __init__(self, option_strings: Sequence[str], dest: str, **rest: Any) -> None:
         super().__init__(option_strings, dest, nargs=0, default=argparse.SUPPRESS, **rest)
@@ -117,6 +135,8 @@ class _Version(argparse.Action):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; return its exit code: 0 success, 1 bad checked file, 2 another error, 130 interruption."""
+    """Run a command; return its exit code: 0 success, 1 bad checked file, 2 another error, 130
+    interruption.
+    """
     words = spelled_out(sys.argv[1:] if arguments is None else arguments)
     return run(parser(words[0] if words else ""), words, stand_ins)

@@ -1,10 +1,12 @@
-"""Install factseek and its development tools into the environment of the running Python: by uv, else by pip.
+"""Install factseek and its development tools into the environment of the running Python: by uv,
+else by pip.
 
-``python .ci/install.py [--with pip|uv] [--serving | ARGUMENT ...]``: without arguments, it installs the checkout as
-editable, with its extras for development. ``--serving`` installs only what serving and indexing need, without torch if
-uv installs it. Other arguments go to the installer. Both installers use the versions of constraints.txt and the indexes
-that pip is configured to use. uv does not read pip's settings, so this program passes them on. uv first tries its
-cache, without the network. If uv finds the build of torch without CUDA, it installs that build, which is gigabytes
+``python .ci/install.py [--with pip|uv] [--serving | ARGUMENT ...]``: without arguments, it installs
+the checkout as editable, with its extras for development. ``--serving`` installs only what serving
+and indexing need, without torch if uv installs it. Other arguments go to the installer. Both
+installers use the versions of constraints.txt and the indexes that pip is configured to use. uv
+does not read pip's settings, so this program passes them on. uv first tries its cache, without the
+network. If uv finds the build of torch without CUDA, it installs that build, which is gigabytes
 smaller.
 """
 
@@ -32,7 +34,9 @@ HANDED_ON = {
     "default-timeout": "UV_HTTP_TIMEOUT",
     "timeout": "UV_HTTP_TIMEOUT",
 }
-"""For each setting of pip about fetching packages, the environment variable from which uv reads this setting."""
+"""For each setting of pip about fetching packages, the environment variable from which uv reads
+this setting.
+"""
 
 COMMAS = {"find-links"}
 """The settings whose values uv separates by commas; pip separates them by blanks or line ends."""
@@ -48,11 +52,19 @@ def main(arguments: list[str]) -> int:
     uv = "" if way == "pip" else _uv()
     if not uv:
         return _by_pip(wanted)
-    # Like pip, take the best version of all indexes; by default, uv stops at the first index that has the package.
+    # Like pip, take the best version of all indexes; by default, uv stops at the first index that
+    # has the package.
     settings = _settings(_pip_configuration()) | {"UV_INDEX_STRATEGY": "unsafe-best-match"}
-    options = ["--override", str(LEFT_OUT)] if serving else WITHOUT_CUDA if _has_cpu_index(uv, settings) else []
+    options = (
+        ["--override", str(LEFT_OUT)]
+        if serving
+        else WITHOUT_CUDA
+        if _has_cpu_index(uv, settings)
+        else []
+    )
     command = [uv, "pip", "install", "--quiet", "--python", sys.executable, *options, *wanted]
-    # The cache first: some indexes never confirm that a cached file is current, and uv then builds it again.
+    # The cache first: some indexes never confirm that a cached file is current, and uv then builds
+    # it again.
     if _runs([*command, "--offline"], settings):
         return 0
     code = _run(command, settings)
@@ -63,11 +75,24 @@ def main(arguments: list[str]) -> int:
 
 
 def _has_cpu_index(uv: str, settings: dict[str, str]) -> bool:
-    """Return whether torch's own index of builds without CUDA answers and has the required version."""
-    command = [uv, "pip", "compile", "--quiet", *WITHOUT_CUDA, "--constraint", str(CONSTRAINTS), "-"]
+    """Return whether torch's own index of builds without CUDA answers and has the required
+    version.
+    """
+    command = [
+        uv,
+        "pip",
+        "compile",
+        "--quiet",
+        *WITHOUT_CUDA,
+        "--constraint",
+        str(CONSTRAINTS),
+        "-",
+    ]
     environment = {**os.environ, **settings, "UV_HTTP_RETRIES": "0"}
     try:
-        done = subprocess.run(command, input="torch", env=environment, text=True, capture_output=True, check=False)
+        done = subprocess.run(
+            command, input="torch", env=environment, text=True, capture_output=True, check=False
+        )
     except OSError:
         return False
     return done.returncode == 0
@@ -81,7 +106,9 @@ PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
 
 
 def _uv() -> str:
-    """Return a uv that runs: the one on the path, else one that pip puts into the environment; ``""`` if neither."""
+    """Return a uv that runs: the one on the path, else one that pip puts into the environment;
+    ``""`` if neither.
+    """
     beside = str(Path(sys.executable).with_name("uv"))
     for program in (shutil.which("uv"), beside):
         if program and _runs([program, "--version"], {}):
@@ -91,14 +118,21 @@ def _uv() -> str:
 
 
 def _pip_configuration() -> str:
-    """Return what ``pip config list`` prints: a line for each setting, the value as a Python string."""
-    return subprocess.run([*PIP, "config", "list"], capture_output=True, text=True, check=False).stdout
+    """Return what ``pip config list`` prints: a line for each setting, the value as a Python
+    string.
+    """
+    return subprocess.run(
+        [*PIP, "config", "list"], capture_output=True, text=True, check=False
+    ).stdout
 
 
 def _settings(configuration: str) -> dict[str, str]:
-    """Return the variables that pass pip's configuration on to uv, except those that are already set."""
+    """Return the variables that pass pip's configuration on to uv, except those that are already
+    set.
+    """
     values: dict[str, str] = {}
-    # As in pip, an environment variable overrides a setting of `install`, which overrides a global setting.
+    # As in pip, an environment variable overrides a setting of `install`, which overrides a global
+    # setting.
     for section in ("global.", "install.", ":env:."):
         for line in configuration.splitlines():
             name, _, value = line.removeprefix(section).partition("=")
@@ -110,7 +144,12 @@ def _settings(configuration: str) -> dict[str, str]:
 
 def _runs(command: list[str], settings: dict[str, str]) -> bool:
     try:
-        return subprocess.run(command, env={**os.environ, **settings}, capture_output=True, check=False).returncode == 0
+        return (
+            subprocess.run(
+                command, env={**os.environ, **settings}, capture_output=True, check=False
+            ).returncode
+            == 0
+        )
     except OSError:
         return False
 

@@ -1,4 +1,6 @@
-"""Check the prose that people read: ``python .ci/prose.py`` names each long sentence and each unclear word."""
+"""Check the prose that people read: ``python .ci/prose.py`` names each long sentence and each
+unclear word.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ COVERED = (
     *("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**/*.md", "config.yaml"),
     *("server/page/texts/ar.json", "tests/frozen/help.json"),
 )
-"""What is checked: Markdown, JSON tables of texts with one entry per line, and the comments of any other file.
+"""What is checked: Markdown, JSON tables of texts with one entry per line, and the comments of any
+other file.
 
 The keys in ``ar.json`` are the page's English texts; ``help.json`` has the help of every command.
 """
@@ -35,7 +38,9 @@ REMEDIES = {
 }
 """Words that a reader stumbles over, and what to write instead."""
 
-UNREAD = re.compile(r"^ *```.*?^ *```$|<!-- (\S+): begin -->.*?<!-- \1: end -->|^(?:\||#|<)[^\n]*$", re.M | re.S)
+UNREAD = re.compile(
+    r"^ *```.*?^ *```$|<!-- (\S+): begin -->.*?<!-- \1: end -->|^(?:\||#|<)[^\n]*$", re.M | re.S
+)
 SPAN = re.compile(r"`[^`]+`")
 LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 BLOCK = re.compile(r"^\s*$|^\s*(?=[-*] |\d+\. )", re.M)
@@ -49,7 +54,9 @@ def blocks(path: Path) -> Iterator[tuple[int, str]]:
     if path.suffix == ".md":
         text = UNREAD.sub(lambda found: "\n" * found[0].count("\n"), text)
         text = LINK.sub(r"\1", SPAN.sub(lambda found: "code" + "\n" * found[0].count("\n"), text))
-        for start, end in pairwise([0, *(found.end() for found in BLOCK.finditer(text)), len(text)]):
+        for start, end in pairwise(
+            [0, *(found.end() for found in BLOCK.finditer(text)), len(text)]
+        ):
             yield text.count("\n", 0, end - len(text[start:end].lstrip())) + 1, text[start:end]
         return
     for number, line in enumerate(text.splitlines(), 1):
@@ -67,7 +74,10 @@ def faults(sentence: str) -> Iterator[str]:
     if words > MOST_WORDS:
         yield f"a sentence of {words} words: split it"
     for word, remedy in REMEDIES.items():
-        yield from (f"'{found}': write {remedy}" for found in re.findall(rf"\b(?:{word})\b", sentence, re.IGNORECASE))
+        yield from (
+            f"'{found}': write {remedy}"
+            for found in re.findall(rf"\b(?:{word})\b", sentence, re.IGNORECASE)
+        )
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
-"""Count the calls of the package's own functions in one warm search: ``python -m benchmarks.calls``.
+"""Count the calls of the package's own functions in one warm search: ``python -m
+benchmarks.calls``.
 
-The program counts calls in one thread: in a hybrid search of the example (``make example``), then in one over HTTP.
+The program counts calls in one thread: in a hybrid search of the example (``make example``), then
+in one over HTTP.
 """
 
 import sys
@@ -29,10 +31,15 @@ if __name__ == "__main__":
         client = create_app(Config(), {"english": index}).test_client()
         search, body = Search(k=10, retriever="hybrid"), {"query": "vaccines cause autism", "k": 10}
         post = "/v1/english/search"
-        for ask in (lambda: index.search(["vaccines cause autism"], search), lambda: client.post(post, json=body)):
+        for ask in (
+            lambda: index.search(["vaccines cause autism"], search),
+            lambda: client.post(post, json=body),
+        ):
             for _ in range(4):  # the last search is warm
                 calls.clear()
                 sys.setprofile(count)
                 ask()
                 sys.setprofile(None)
-            write(f"{calls.total() - calls['benchmarks/calls.py']} calls in {len(calls) - 1} files\n")
+            write(
+                f"{calls.total() - calls['benchmarks/calls.py']} calls in {len(calls) - 1} files\n"
+            )

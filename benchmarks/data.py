@@ -1,4 +1,6 @@
-"""The data of the benchmarks: public collections, and a collection of any size sampled from them."""
+"""The data of the benchmarks: public collections, and a collection of any size sampled from
+them.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,10 @@ def data_folder() -> Path:
     """Return the folder that ``FACTSEEK_DATA`` names; raise UsageError if it names none."""
     folder = os.environ.get("FACTSEEK_DATA", "")
     if not Path(folder or "-").is_dir():
-        raise UsageError(f"FACTSEEK_DATA names no folder: {folder!r}; set it to the folder of the public collections")
+        raise UsageError(
+            f"FACTSEEK_DATA names no folder: {folder!r}; set it to the folder of the public "
+            "collections"
+        )
     return Path(folder)
 
 
@@ -45,12 +50,18 @@ class Collection(NamedTuple):
 def beir(name: str, source: Path, split: str) -> Collection:
     """Read a BEIR folder."""
     qrels = read_qrels(source / "qrels" / f"{split}.tsv")
-    queries = {query["_id"]: query["text"] for query in objects(source / "queries.jsonl") if query["_id"] in qrels}
+    queries = {
+        query["_id"]: query["text"]
+        for query in objects(source / "queries.jsonl")
+        if query["_id"] in qrels
+    }
     return Collection(name, source, _documents(source), queries, qrels)
 
 
 def example(examples: Path, index: Path, folder: Path) -> Collection:
-    """Write the bundled English example from its index into ``folder`` in BEIR's form, and read it."""
+    """Write the bundled English example from its index into ``folder`` in BEIR's form, and read
+    it.
+    """
     with open_index(index) as opened:
         write_objects(
             folder / "corpus.jsonl",
@@ -60,7 +71,9 @@ def example(examples: Path, index: Path, folder: Path) -> Collection:
             ),
         )
     queries = {query.qid: query.text for query in read_queries(examples / "queries-en.tsv")}
-    return Collection("the example", folder, _documents(folder), queries, read_qrels(examples / "qrels-en.txt"))
+    return Collection(
+        "the example", folder, _documents(folder), queries, read_qrels(examples / "qrels-en.txt")
+    )
 
 
 def _documents(folder: Path) -> list[tuple[str, str]]:
@@ -82,7 +95,9 @@ def write_objects(path: Path, rows: Iterable[Mapping[str, Any]]) -> Path:
 
 
 NOISE = 0.5
-"""The length of the noise on a vector of unit length: the cosine to the real vector is about 0.89."""
+"""The length of the noise on a vector of unit length: the cosine to the real vector is about
+0.89.
+"""
 REAL = 2_000
 """The number of real vectors."""
 Vectors = NDArray[np.float32]
@@ -92,7 +107,11 @@ class Sampler:
     """Makes documents of two pairs of sentences; each pair comes from one real document."""
 
     def __init__(self, data: Path) -> None:
-        texts = (row["text"] for name in ("scifact", "nfcorpus") for row in objects(data / name / "corpus.jsonl"))
+        texts = (
+            row["text"]
+            for name in ("scifact", "nfcorpus")
+            for row in objects(data / name / "corpus.jsonl")
+        )
         parted = ([text[span.start : span.end] for span in sentences(text)] for text in texts)
         self._texts = [of_text for of_text in parted if len(of_text) > 1]
 
@@ -108,17 +127,23 @@ class Sampler:
 
     def write(self, path: Path, count: int) -> Path:
         """Write the first ``count`` documents as JSON lines; return ``path``."""
-        return write_objects(path, ({"docid": f"p{number}", "text": self.text(number)} for number in range(count)))
+        return write_objects(
+            path, ({"docid": f"p{number}", "text": self.text(number)} for number in range(count))
+        )
 
 
 def real_vectors(sampler: Sampler, config: Config) -> Vectors:
     """Return the vectors of the first ``REAL`` documents, shape (REAL, dimension)."""
     with closing(open_encoder(config.encoder)) as encoder:
-        return np.concatenate(list(encoder.encode_documents_stream(map(sampler.text, range(REAL)), 256)))
+        return np.concatenate(
+            list(encoder.encode_documents_stream(map(sampler.text, range(REAL)), 256))
+        )
 
 
 class NoisyEncoder:
-    """Replaces the encoding of documents: a text gets a real vector plus noise, both determined by the text."""
+    """Replaces the encoding of documents: a text gets a real vector plus noise, both determined by
+    the text.
+    """
 
     def __init__(self, encoder: OnnxEncoder, vectors: Vectors) -> None:
         self._encoder = encoder
@@ -140,19 +165,26 @@ class NoisyEncoder:
 
     def _noisy_vector(self, text: str) -> Vectors:
         seed = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
-        noise = np.random.default_rng(seed).standard_normal(self._vectors.shape[1], dtype=np.float32)
-        return self._vectors[seed % len(self._vectors)] + noise * np.float32(NOISE / np.sqrt(len(noise)))
+        noise = np.random.default_rng(seed).standard_normal(
+            self._vectors.shape[1], dtype=np.float32
+        )
+        return self._vectors[seed % len(self._vectors)] + noise * np.float32(
+            NOISE / np.sqrt(len(noise))
+        )
 
 
 def noisy(vectors: Vectors) -> AbstractContextManager[object]:
     """Make builds use noisy vectors instead of encoding; a search still encodes its query."""
     return patch(
-        "factseek.indexer.encoders.open_encoder", lambda settings: NoisyEncoder(open_encoder(settings), vectors)
+        "factseek.indexer.encoders.open_encoder",
+        lambda settings: NoisyEncoder(open_encoder(settings), vectors),
     )
 
 
 class RememberingEncoder:
-    """An encoder that caches the vectors of another; a vector depends only on its text, so the cache never expires."""
+    """An encoder that caches the vectors of another; a vector depends only on its text, so the
+    cache never expires.
+    """
 
     def __init__(self, encoder: OnnxEncoder) -> None:
         self._encoder = encoder
@@ -164,10 +196,14 @@ class RememberingEncoder:
 
     def encode_query(self, texts: Sequence[str]) -> Vectors:
         """Encode queries: unit length, shape (len(texts), dimension)."""
-        return np.array([self._query(text) for text in texts], np.float32).reshape(-1, self.dimension)
+        return np.array([self._query(text) for text in texts], np.float32).reshape(
+            -1, self.dimension
+        )
 
     def encode_document(self, texts: Sequence[str]) -> Vectors:
         """Encode documents: unit length, shape (len(texts), dimension)."""
         fresh = [text for text in dict.fromkeys(texts) if text not in self._document]
         self._document.update(zip(fresh, self._encoder.encode_document(fresh), strict=True))
-        return np.array([self._document[text] for text in texts], np.float32).reshape(-1, self.dimension)
+        return np.array([self._document[text] for text in texts], np.float32).reshape(
+            -1, self.dimension
+        )

@@ -1,9 +1,10 @@
 """Compare BM25 with other lexical engines, in alternating rounds of one run: ``make bench-peers``.
 
-Every engine answers the same queries of SciFact, one at a time, on one Python thread. Docids and scores are read in
-Python. The rate of an engine is queries per second of processor time: the median over the rounds, with quartiles.
-Processor time counts all threads of the process, so an engine with many threads does not look faster. Other work on the
-machine does not make an engine look slower. The table goes into docs/figures.md.
+Every engine answers the same queries of SciFact, one at a time, on one Python thread. Docids and
+scores are read in Python. The rate of an engine is queries per second of processor time: the median
+over the rounds, with quartiles. Processor time counts all threads of the process, so an engine with
+many threads does not look faster. Other work on the machine does not make an engine look slower.
+The table goes into docs/figures.md.
 """
 
 from __future__ import annotations
@@ -75,7 +76,9 @@ def _bm25s(collection: Collection, work: Path) -> Iterator[Ask]:
     engine.index(tokens([text for _, text in collection.documents]), show_progress=False)
 
     def ask(query: str, k: int) -> Ranking:
-        rows, scores = engine.retrieve(tokens([query]), k=min(k, len(docids)), show_progress=False, n_threads=0)
+        rows, scores = engine.retrieve(
+            tokens([query]), k=min(k, len(docids)), show_progress=False, n_threads=0
+        )
         return list(zip(map(docids.__getitem__, rows[0].tolist()), scores[0].tolist(), strict=True))
 
     yield ask
@@ -98,7 +101,10 @@ def _tantivy(collection: Collection, work: Path) -> Iterator[Ask]:
 
     def ask(query: str, k: int) -> Ranking:
         parsed = index.parse_query(_words(query), ["text"])
-        return [(searcher.doc(place)["docid"][0], score) for score, place in searcher.search(parsed, k).hits]
+        return [
+            (searcher.doc(place)["docid"][0], score)
+            for score, place in searcher.search(parsed, k).hits
+        ]
 
     yield ask
 
@@ -111,7 +117,12 @@ def _lancedb(collection: Collection, work: Path) -> Iterator[Ask]:
     table.create_fts_index("text", stem=True, remove_stop_words=True)
 
     def ask(query: str, k: int) -> Ranking:
-        hits = table.search(_words(query), query_type="fts").select(["docid", "_score"]).limit(k).to_arrow()
+        hits = (
+            table.search(_words(query), query_type="fts")
+            .select(["docid", "_score"])
+            .limit(k)
+            .to_arrow()
+        )
         return list(zip(hits["docid"].to_pylist(), hits["_score"].to_pylist(), strict=True))
 
     yield ask
@@ -119,7 +130,10 @@ def _lancedb(collection: Collection, work: Path) -> Iterator[Ask]:
 
 def _fts5(collection: Collection, work: Path) -> Iterator[Ask]:
     database = sqlite3.connect(work / "fts5.sqlite")
-    database.execute("CREATE VIRTUAL TABLE documents USING fts5(docid UNINDEXED, text, tokenize='porter unicode61')")
+    database.execute(
+        "CREATE VIRTUAL TABLE documents USING fts5(docid UNINDEXED, text, tokenize='porter "
+        "unicode61')"
+    )
     database.executemany("INSERT INTO documents VALUES (?, ?)", collection.documents)
     database.execute("INSERT INTO documents (documents) VALUES ('optimize')")
     database.commit()
@@ -143,7 +157,9 @@ ENGINES: dict[str, tuple[Callable[[Collection, Path], Iterator[Ask]], tuple[str,
     "LanceDB": (_lancedb, (NO, YES, YES, YES, NO)),
     "SQLite FTS5": (_fts5, (NO, YES, YES, NO, NO)),
 }
-"""For each engine: the function that indexes a collection in a folder and opens it, and its ``ABILITIES``."""
+"""For each engine: the function that indexes a collection in a folder and opens it, and its
+``ABILITIES``.
+"""
 LIMIT = "Anserini batch_search, one thread, results left in Java"
 DEPTHS = {10: 300, 100: 200, 1000: 60}
 """The numbers of hits to ask for, each with the number of queries in a round."""
@@ -160,7 +176,8 @@ def main(args: argparse.Namespace) -> None:
         stack.enter_context(np.errstate(all="ignore"))
         warnings.simplefilter("ignore")
         asks = {
-            name: stack.enter_context(contextmanager(opened)(collection, work)) for name, (opened, _) in ENGINES.items()
+            name: stack.enter_context(contextmanager(opened)(collection, work))
+            for name, (opened, _) in ENGINES.items()
         }
         quality = {}
         for name, ask in asks.items():
@@ -168,19 +185,39 @@ def main(args: argparse.Namespace) -> None:
             quality[name] = f"{values_of(collection.qrels, run, 'nDCG@10').mean():.4f}"
         rates = {k: _rates(collection, asks, work, k) for k in DEPTHS}
     rows = []
-    for name, does in [*((name, does) for name, (_, does) in ENGINES.items()), (LIMIT, (YES, NO, NO, NO, NO))]:
-        rows.append([name, quality.get(name, ""), *(_cell(of[name], of["factseek"]) for of in rates.values()), *does])
+    for name, does in [
+        *((name, does) for name, (_, does) in ENGINES.items()),
+        (LIMIT, (YES, NO, NO, NO, NO)),
+    ]:
+        rows.append(
+            [
+                name,
+                quality.get(name, ""),
+                *(_cell(of[name], of["factseek"]) for of in rates.values()),
+                *does,
+            ]
+        )
     header = ("engine", "nDCG@10", *(f"k={k}" for k in DEPTHS), *ABILITIES)
     measured = f"{markdown_table(header, rows)}\n{this_machine()}; {ROUNDS} rounds, SciFact, train."
     publish("engines", measured, document=args.write)
 
 
-def _rates(collection: Collection, asks: Mapping[str, Ask], work: Path, k: int) -> dict[str, list[float]]:
+def _rates(
+    collection: Collection, asks: Mapping[str, Ask], work: Path, k: int
+) -> dict[str, list[float]]:
     queries = list(collection.queries.values())[: DEPTHS[k]]
     limit = batch_search(peer_searcher(work / "peer"), queries)
-    runs = {name: (lambda ask=ask: [ask(query, k) for query in queries]) for name, ask in asks.items()}
+    runs = {
+        name: (lambda ask=ask: [ask(query, k) for query in queries]) for name, ask in asks.items()
+    }
     runs[LIMIT] = lambda: [limit(k)]
-    return dict(zip(runs, rate_in_turns(len(queries), list(runs.values()), ROUNDS, process_time), strict=True))
+    return dict(
+        zip(
+            runs,
+            rate_in_turns(len(queries), list(runs.values()), ROUNDS, process_time),
+            strict=True,
+        )
+    )
 
 
 def _cell(rates: Sequence[float], ours: Sequence[float]) -> str:

@@ -1,9 +1,9 @@
 """Compare ways of fusing rankings over every collection: ``python -m benchmarks.fusion``.
 
-The rankings of BM25 and the encoders are computed once and kept. The evaluator of ``factseek tune`` then evaluates
-every way of fusing them in memory. For each family of collections, a way is chosen on the other families. The regret
-of this way on a collection left out is its loss compared with the best way there. The program writes its tables into
-``docs/figures.md``.
+The rankings of BM25 and the encoders are computed once and kept. The evaluator of ``factseek tune``
+then evaluates every way of fusing them in memory. For each family of collections, a way is chosen
+on the other families. The regret of this way on a collection left out is its loss compared with the
+best way there. The program writes its tables into ``docs/figures.md``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,17 @@ from numpy.typing import NDArray
 from benchmarks.data import data_folder, objects, write_objects
 from benchmarks.measuring import ROOT, program, publish
 from benchmarks.quality import WORK, BenchCollection, example, indexed, public
-from factseek import Config, Filter, FusionSettings, Hit, Qrels, Search, open_index, read_qrels, read_queries
+from factseek import (
+    Config,
+    Filter,
+    FusionSettings,
+    Hit,
+    Qrels,
+    Search,
+    open_index,
+    read_qrels,
+    read_queries,
+)
 from factseek.core.files import write_atomically
 from factseek.core.records.runs import ScoreTable
 from factseek.core.terminal import say
@@ -40,7 +50,9 @@ from factseek.retrieval.retrievers import kind
 DEPTH = 100
 """The number of documents of each ranking that are fused, as in a search by default."""
 BOTH = ("all-MiniLM-L6-v2", "multilingual-e5-small")
-"""The encoders of an English index that is also queried in other languages, or that fuses three rankings."""
+"""The encoders of an English index that is also queried in other languages, or that fuses three
+rankings.
+"""
 XQUAD, XQUAD_LANGUAGES = "XQuAD-R", ("ar", "en", "es")
 MEASURE, CUT, RANK, SHOWN = "nDCG@10", 10, "RR@10", 8
 PAIR = ("bm25", "dense")
@@ -60,7 +72,8 @@ _KEPT = dict[str, dict[str, list[tuple[str, float]]]]
 class Case(NamedTuple):
     """Judged queries of one collection; ``family`` names collections that share texts or questions.
 
-    ``dense`` names the ranking by vectors that is fused with BM25's. ``rankings`` has what :func:`rankings` returns.
+    ``dense`` names the ranking by vectors that is fused with BM25's. ``rankings`` has what
+    :func:`rankings` returns.
     """
 
     name: str
@@ -73,7 +86,9 @@ class Case(NamedTuple):
 
 
 class MeasuredCase(NamedTuple):
-    """A case with its measures: ``fused`` of shape (ways, queries), and the mean of each ranking ``alone``."""
+    """A case with its measures: ``fused`` of shape (ways, queries), and the mean of each ranking
+    ``alone``.
+    """
 
     name: str
     family: str
@@ -86,12 +101,20 @@ def main(_: argparse.Namespace) -> None:
     """Make missing rankings, evaluate, print the tables, and write them into the document."""
     ranked_cases = [case._replace(rankings=rankings(case)) for case in cases(data_folder())]
     # The ways of ``factseek tune``, and the default. All other ways are compared with the first.
-    ways = [*(setting.fusion for setting in fusions(Setting("hybrid", Config().bm25, COMPARED), ())), DEFAULT]
+    ways = [
+        *(setting.fusion for setting in fusions(Setting("hybrid", Config().bm25, COMPARED), ())),
+        DEFAULT,
+    ]
     measured = []
     for case in ranked_cases:
         pool = FusedEvaluator(case.rankings, DEPTH)
-        fused = np.stack([values_of(case.qrels, fused_run(pool, case, way), MEASURE) for way in ways])
-        values = {name: values_of(case.qrels, run_of(ranked), MEASURE) for name, ranked in case.rankings.items()}
+        fused = np.stack(
+            [values_of(case.qrels, fused_run(pool, case, way), MEASURE) for way in ways]
+        )
+        values = {
+            name: values_of(case.qrels, run_of(ranked), MEASURE)
+            for name, ranked in case.rankings.items()
+        }
         alone = {name: float(of_name.mean()) for name, of_name in values.items()}
         measured.append(MeasuredCase(case.name, case.family, fused, alone))
     publish("fusion", report(measured, ways))
@@ -99,9 +122,13 @@ def main(_: argparse.Namespace) -> None:
 
 
 def cases(data: Path) -> Iterator[Case]:
-    """Yield the cases of the bundled examples, of the public collections, and of XQuAD-R across languages."""
+    """Yield the cases of the bundled examples, of the public collections, and of XQuAD-R across
+    languages.
+    """
     yield from cases_within(data)
-    within = {language: _within(data / "xquad-r" / language, language) for language in XQUAD_LANGUAGES}
+    within = {
+        language: _within(data / "xquad-r" / language, language) for language in XQUAD_LANGUAGES
+    }
     for asked, written in permutations(XQUAD_LANGUAGES, 2):
         case = within[written]
         yield case._replace(
@@ -125,10 +152,16 @@ def cases_within(data: Path) -> Iterator[Case]:
 
 
 def rankings(case: Case, names: Sequence[str] = PAIR) -> dict[str, Ranking]:
-    """Return the rankings of a case by name; make those that are not yet kept for the current index."""
+    """Return the rankings of a case by name; make those that are not yet kept for the current
+    index.
+    """
     with open_index(indexed(case.collection)) as index:
         wanted = {name: case.dense if name == "dense" else name for name in names}
-        path = WORK / "rankings" / f"{case.name}-{index.info.id}.json".replace(" ", "-").replace("/", "-")
+        path = (
+            WORK
+            / "rankings"
+            / f"{case.name}-{index.info.id}.json".replace(" ", "-").replace("/", "-")
+        )
         made = msgspec.json.decode(path.read_bytes(), type=_KEPT) if path.is_file() else {}
         missing = [name for name in wanted.values() if name not in made]
         if missing:
@@ -142,28 +175,46 @@ def rankings(case: Case, names: Sequence[str] = PAIR) -> dict[str, Ranking]:
                 }
             path.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(path, msgspec.json.encode(made))
-    return {name: {qid: [Hit(*hit) for hit in hits] for qid, hits in made[of].items()} for name, of in wanted.items()}
+    return {
+        name: {qid: [Hit(*hit) for hit in hits] for qid, hits in made[of].items()}
+        for name, of in wanted.items()
+    }
 
 
 def _plain(collection: BenchCollection, family: str) -> Case:
     qrels = read_qrels(collection.qrels)
     asked = [query for query in read_queries(collection.queries) if query.qid in qrels]
     queries = tuple(SearchQuery(query.qid, query.text, None) for query in asked)
-    return Case(collection.name, family, collection, queries, {query.qid: qrels[query.qid] for query in asked})
+    return Case(
+        collection.name,
+        family,
+        collection,
+        queries,
+        {query.qid: qrels[query.qid] for query in asked},
+    )
 
 
 def _within(folder: Path, language: str) -> Case:
     queries, qrels = folder / "queries.jsonl", folder / "qrels" / "test.tsv"
     encoders = BOTH if language == "en" else ()
     collection = BenchCollection(
-        f"XQuAD-R {language}", (("beir", folder),), queries, qrels, language=language, encoders=encoders
+        f"XQuAD-R {language}",
+        (("beir", folder),),
+        queries,
+        qrels,
+        language=language,
+        encoders=encoders,
     )
     return _plain(collection, XQUAD)
 
 
 def _arabic_passages(folder: Path) -> Case:
-    """Return the case of CheckThat! 2019; the search for a claim reads only the passages judged for it."""
-    with (folder / "passages" / "CT19-T2-Passages_Usefulness.csv").open(encoding="utf-8", newline="") as file:
+    """Return the case of CheckThat! 2019; the search for a claim reads only the passages judged for
+    it.
+    """
+    with (folder / "passages" / "CT19-T2-Passages_Usefulness.csv").open(
+        encoding="utf-8", newline=""
+    ) as file:
         labels = {passage: (claim, int(label)) for claim, _, passage, label in csv.reader(file)}
     passages = {
         passage["parID"]: passage["text"]
@@ -171,7 +222,10 @@ def _arabic_passages(folder: Path) -> Case:
         for passage in page["paragraphs"]
         if passage["parID"] in labels and passage["text"].strip()
     }
-    lines = ({"docid": docid, "text": text, "topic": labels[docid][0]} for docid, text in passages.items())
+    lines = (
+        {"docid": docid, "text": text, "topic": labels[docid][0]}
+        for docid, text in passages.items()
+    )
     source = write_objects(WORK / "ct2019-passages.jsonl", lines)
     qrels: Qrels = {}
     for docid, (claim, label) in labels.items():
@@ -180,7 +234,13 @@ def _arabic_passages(folder: Path) -> Case:
     texts = {claim["claimID"]: claim["text"] for claim in claims}
     queries = tuple(SearchQuery(qid, texts[qid], Filter(topic=(qid,))) for qid in qrels)
     name = "CheckThat! 2019 task 2, Arabic"
-    return Case(name, name, BenchCollection(name, (("jsonl", source),), source, source, language="ar"), queries, qrels)
+    return Case(
+        name,
+        name,
+        BenchCollection(name, (("jsonl", source),), source, source, language="ar"),
+        queries,
+        qrels,
+    )
 
 
 def run_of(ranking: Ranking) -> ScoreTable:
@@ -189,10 +249,15 @@ def run_of(ranking: Ranking) -> ScoreTable:
 
 
 def fused_run(pool: FusedEvaluator, case: Case, way: FusionSettings) -> ScoreTable:
-    """Return the fused ranking of each query of a case; the default way uses the query's language."""
+    """Return the fused ranking of each query of a case; the default way uses the query's
+    language.
+    """
     fusing = fusing_kind("hybrid")
     language = case.collection.language or "en"
-    ways = {query.qid: fusing.fusion_of(query.text, way, language) if fusing else way for query in case.queries}
+    ways = {
+        query.qid: fusing.fusion_of(query.text, way, language) if fusing else way
+        for query in case.queries
+    }
     return pool.fused_by_query(ways, CUT)
 
 
@@ -200,7 +265,8 @@ def family_means(measured: Sequence[MeasuredCase]) -> NDArray[np.float64]:
     """Return the mean over families of the mean over their cases, for each way of fusing."""
     families = dict.fromkeys(case.family for case in measured)
     of_family = [
-        np.mean([case.fused.mean(axis=1) for case in measured if case.family == family], axis=0) for family in families
+        np.mean([case.fused.mean(axis=1) for case in measured if case.family == family], axis=0)
+        for family in families
     ]
     return np.asarray(np.mean(of_family, axis=0), dtype=np.float64)
 
@@ -211,7 +277,9 @@ def best(means: NDArray[np.float64]) -> int:
 
 
 def overall(measured: Sequence[MeasuredCase], way: int, other: int = 0) -> Interval:
-    """Return a way's gain over another in the mean over families, with an interval from resampled queries."""
+    """Return a way's gain over another in the mean over families, with an interval from resampled
+    queries.
+    """
     random, resamples = np.random.default_rng((0, 1)), 2_000
     families = Counter(case.family for case in measured)
     total = np.zeros(resamples)
@@ -225,11 +293,15 @@ def overall(measured: Sequence[MeasuredCase], way: int, other: int = 0) -> Inter
 
 
 def report(measured: Sequence[MeasuredCase], ways: Sequence[FusionSettings]) -> str:
-    """Return the tables: each case with the way chosen on other families, then the ways that are best overall."""
+    """Return the tables: each case with the way chosen on other families, then the ways that are
+    best overall.
+    """
     means = family_means(measured)
     order = sorted(range(len(ways)), key=lambda way: (-means[way], way))
     default, before = ways.index(DEFAULT), ways.index(BEFORE)
-    shown = list(dict.fromkeys([*order[:SHOWN], *(way for way in order if way in (default, before, 0))]))
+    shown = list(
+        dict.fromkeys([*order[:SHOWN], *(way for way in order if way in (default, before, 0))])
+    )
     rows = [
         [
             described(ways[way]) + (" (the default)" if way == default else ""),
@@ -246,14 +318,23 @@ def report(measured: Sequence[MeasuredCase], ways: Sequence[FusionSettings]) -> 
         behind = case.fused[best(case.fused.mean(axis=1))] - case.fused[chosen]
         regret = intervals(behind[:, None], 0)[0]
         plain = *(f"{case.alone[name]:.3f}" for name in PAIR), f"{case.fused[0].mean():.3f}"
-        gains = *(tested(case.fused[way], case.fused[default]) for way in (0, before)), described(ways[chosen])
+        gains = (
+            *(tested(case.fused[way], case.fused[default]) for way in (0, before)),
+            described(ways[chosen]),
+        )
         cells = *plain, *gains, tested(case.fused[0], case.fused[chosen]), signed(regret, "")
         held_out.append([case.name, f"{case.fused.shape[1]:,}", *cells])
     gained = "gain of the default, p", f"its gain over {described(BEFORE)}, p"
     header = ("collection", "queries", *PAIR, described(COMPARED), *gained, "chosen on the others")
     left_out = markdown_table((*header, "gain, p", "regret"), held_out, left=1)
-    lead = f"The default gains {signed(overall(measured, default, before))} over {described(BEFORE)}.\n"
-    return f"Each family of collections is left out once:\n\n{left_out}\nOver all families:\n\n{best_ways}\n{lead}"
+    lead = (
+        f"The default gains {signed(overall(measured, default, before))} over "
+        f"{described(BEFORE)}.\n"
+    )
+    return (
+        f"Each family of collections is left out once:\n\n{left_out}\nOver all families:\n\n"
+        f"{best_ways}\n{lead}"
+    )
 
 
 def described(way: FusionSettings) -> str:
@@ -274,9 +355,11 @@ def tested(before: Values, after: Values) -> str:
 
 
 def languages_report(xquad: Sequence[Case]) -> str:
-    """Return the figures of XQuAD-R, within and across languages, of each ranking and of the default fusion.
+    """Return the figures of XQuAD-R, within and across languages, of each ranking and of the
+    default fusion.
 
-    All pairs of languages have the same questions, so the values of a question are averaged before questions are drawn.
+    All pairs of languages have the same questions, so the values of a question are averaged before
+    questions are drawn.
     """
     shown = (*PAIR, "hybrid")
     figures_of = {}
@@ -286,7 +369,9 @@ def languages_report(xquad: Sequence[Case]) -> str:
         qrels = {qid: case.qrels[qid] for qid in sorted(case.qrels)}
         figures_of[case.name] = {name: values_of(qrels, run, RANK) for name, run in runs.items()}
     across = [of for name, of in figures_of.items() if " over " in name]
-    figures_of["mean over the pairs"] = {name: np.mean([of[name] for of in across], axis=0) for name in shown}
+    figures_of["mean over the pairs"] = {
+        name: np.mean([of[name] for of in across], axis=0) for name in shown
+    }
     rows = []
     for name, of in figures_of.items():
         cells = [signed(intervals(of[ranking][:, None], 0)[0], "") for ranking in shown]

@@ -1,7 +1,7 @@
 """Feed broken inputs to every reader and every parser; ``make fuzz`` also feeds every route.
 
-Target and number determine an input, so ``--target NAME --input NUMBER`` repeats a failure. ``bench/fuzz.json`` records
-the progress, and an interrupted run continues from there.
+Target and number determine an input, so ``--target NAME --input NUMBER`` repeats a failure.
+``bench/fuzz.json`` records the progress, and an interrupted run continues from there.
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ STATE = ROOT / "bench" / "fuzz.json"
 SECONDS = 20.0
 """The limit of processor time for one input."""
 SLICE = 2_500
-"""The number of inputs of one process; starting a process takes longer than feeding hundreds of inputs."""
+"""The number of inputs of one process; starting a process takes longer than feeding hundreds of
+inputs.
+"""
 State = dict[str, dict[str, Any]]
 KINDS = ("DELETE", "GET", "POST", "PUT", "index", "task")
 """The first words of target names; the table has one line for each of these words."""
@@ -65,7 +67,8 @@ def targets() -> dict[str, Callable[[Path, random.Random], object]]:
         "read_topics": lambda path, _: topics.read_topics(path),
         "read_tweets": lambda path, _: tweets.read_tweets(path),
         "a document by HTTP": lambda path, _: [
-            read_line(line.decode("utf-8", "replace"), "en") for line in path.read_bytes().split(b"\n")
+            read_line(line.decode("utf-8", "replace"), "en")
+            for line in path.read_bytes().split(b"\n")
         ],
         "config.yaml": lambda path, _: settings.read(path),
         "a ranker's file": lambda path, _: model_file.load(path, RankerManifest),
@@ -84,13 +87,18 @@ LIKE = {
 def feed(name: str, number: int, folder: Path) -> None:
     """Feed one input to a target, which must accept it or refuse it with a FactseekError.
 
-    Raises any other error of the target, and AssertionError if an answer is wrong or a file is left in ``folder``.
+    Raises any other error of the target, and AssertionError if an answer is wrong or a file is left
+    in ``folder``.
     """
     chance = random.Random(f"{name}:{number}")  # noqa: S311  a test's chance
     data = os.environ.get("FACTSEEK_DATA")
-    source = chance.choice(sorted(SOURCES)) if name == "the looks of a file" else LIKE.get(name, name)
+    source = (
+        chance.choice(sorted(SOURCES)) if name == "the looks of a file" else LIKE.get(name, name)
+    )
     path = folder / f"input{chance.choice(SOURCES.get(source, (TABLES,))[0].split())}"
-    path.write_bytes(mutated(chance, seeds(source, Path(data) if data and Path(data).is_dir() else None)))
+    path.write_bytes(
+        mutated(chance, seeds(source, Path(data) if data and Path(data).is_dir() else None))
+    )
     try:
         with suppress(FactseekError), warnings.catch_warnings(), bounded(SECONDS):
             warnings.simplefilter("error", ResourceWarning)
@@ -107,7 +115,9 @@ def _read(kind: str, path: Path, chance: random.Random) -> None:
     for document, place, spans, _ in reader(kind).read(sources, options):
         _require(check_docid(document.docid) is None, f"docid {document.docid!r}")
         _require(place.startswith(str(path)), f"place {place!r}")
-        msgspec.json.encode({**document._asdict(), "metadata": dict(document.metadata)}).decode("utf-8")
+        msgspec.json.encode({**document._asdict(), "metadata": dict(document.metadata)}).decode(
+            "utf-8"
+        )
         _require(all(isinstance(value, str) for value in document[:8]), "a field is no text")
         _require("\0" not in "".join(document[:8]), "a field holds a NUL")
         for span in spans or ():
@@ -118,7 +128,9 @@ def _judge(name: str, path: Path, chance: random.Random) -> None:
     task: Any = tasks.task(name)
     lines = path.read_bytes().splitlines(keepends=True)
     readers: dict[str, tuple[Any, ...]] = {
-        **dict.fromkeys(("read_queries", "read_scores", "check", "read_claims", "read_statements"), (path,)),
+        **dict.fromkeys(
+            ("read_queries", "read_scores", "check", "read_claims", "read_statements"), (path,)
+        ),
         "read_gold": ([path],),
         "stream_statements": (lines, str(path)),
     }
@@ -151,7 +163,9 @@ def bounded(seconds: float) -> Iterator[None]:
     """Raise TimeoutError after ``seconds`` of processor time."""
 
     def stop(_: int, frame: FrameType | None) -> None:
-        raise TimeoutError(f"more than {seconds:g} s at {frame.f_code.co_qualname if frame else '?'}")
+        raise TimeoutError(
+            f"more than {seconds:g} s at {frame.f_code.co_qualname if frame else '?'}"
+        )
 
     before = signal.signal(signal.SIGPROF, stop)
     signal.setitimer(signal.ITIMER_PROF, seconds)
@@ -163,7 +177,9 @@ def bounded(seconds: float) -> Iterator[None]:
 
 
 def finds(name: str, first: int, count: int) -> tuple[list[dict[str, Any]], float]:
-    """Feed ``count`` inputs from number ``first``; return the failures by input, and the peak memory in MB."""
+    """Feed ``count`` inputs from number ``first``; return the failures by input, and the peak
+    memory in MB.
+    """
     failures = []
     with tempfile.TemporaryDirectory() as folder:
         for number in range(first, first + count):
@@ -171,13 +187,19 @@ def finds(name: str, first: int, count: int) -> tuple[list[dict[str, Any]], floa
                 feed(name, number, Path(folder))
             except Exception as error:  # noqa: BLE001  what is looked for
                 where = traceback.extract_tb(error.__traceback__)[-1]
-                line = f"{type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})"[:300]
+                line = (
+                    f"{type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})"[
+                        :300
+                    ]
+                )
                 failures.append({"input": number, "error": line})
     return failures, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
 
 
 def run(name: str, count: int) -> None:
-    """Feed inputs to a target, each slice in a separate process; save the state after each slice."""
+    """Feed inputs to a target, each slice in a separate process; save the state after each
+    slice.
+    """
     known = done().get(name, {"done": 0, "finds": [], "megabytes": 0.0, "seconds": 0.0})
     while known["done"] < count:
         began, number = time.monotonic(), min(SLICE, count - known["done"])
@@ -185,13 +207,19 @@ def run(name: str, count: int) -> None:
             try:
                 found, megabytes = process.submit(finds, name, known["done"], number).result()
             except BrokenProcessPool as error:
-                found, megabytes = [{"input": known["done"], "error": f"the process died: {error}"}], 0.0
+                found, megabytes = (
+                    [{"input": known["done"], "error": f"the process died: {error}"}],
+                    0.0,
+                )
         known["finds"] += found
         known["megabytes"] = max(known["megabytes"], round(megabytes, 1))
         known["seconds"] += time.monotonic() - began
         known["done"] += number
         remember(name, known)
-    say(f"{name}: {known['done']:,} inputs, {len(known['finds'])} finds, at most {known['megabytes']:.0f} MB")
+    say(
+        f"{name}: {known['done']:,} inputs, {len(known['finds'])} finds, at most "
+        f"{known['megabytes']:.0f} MB"
+    )
     for find in known["finds"][:5]:
         say(f"  {find['input']}: {find['error']}")
 
@@ -217,22 +245,51 @@ def table(state: State) -> str:
         groups[f"`{kind} …`" if rest and kind in KINDS else "other files and parsers"].append(known)
     rows = []
     for kind, members in groups.items():
-        inputs, found = (sum(one["done"] for one in members), sum(len(one["finds"]) for one in members))
+        inputs, found = (
+            sum(one["done"] for one in members),
+            sum(len(one["finds"]) for one in members),
+        )
         megabytes = max(one["megabytes"] for one in members)
-        rows.append([kind, str(len(members)), f"{inputs:,}", str(found), f"{megabytes:.0f} MB" if megabytes else ""])
+        rows.append(
+            [
+                kind,
+                str(len(members)),
+                f"{inputs:,}",
+                str(found),
+                f"{megabytes:.0f} MB" if megabytes else "",
+            ]
+        )
     faults = "tracebacks, answers of status 500, leftovers"
     header = ("fed with broken inputs", "targets", "inputs", faults, "peak memory")
     hours = sum(known["seconds"] for known in state.values()) / 3600
-    return f"{markdown_table(header, rows)}\nThe inputs took {hours:.1f} hours while other programs also ran."
+    return (
+        f"{markdown_table(header, rows)}\nThe inputs took {hours:.1f} hours while other "
+        "programs also ran."
+    )
 
 
 @program(
     (
         "--target",
-        {"action": "append", "choices": list(targets()), "help": "feed this target; repeatable (default: all)"},
+        {
+            "action": "append",
+            "choices": list(targets()),
+            "help": "feed this target; repeatable (default: all)",
+        },
     ),
-    ("--count", {"type": int, "default": 10_000, "metavar": "N", "help": "the number of inputs for each target"}),
-    ("--input", {"type": int, "metavar": "NUMBER", "help": "try only this input, and print its error"}),
+    (
+        "--count",
+        {
+            "type": int,
+            "default": 10_000,
+            "metavar": "N",
+            "help": "the number of inputs for each target",
+        },
+    ),
+    (
+        "--input",
+        {"type": int, "metavar": "NUMBER", "help": "try only this input, and print its error"},
+    ),
     WRITE,
 )
 def main(args: argparse.Namespace) -> bool:

@@ -1,4 +1,5 @@
-"""Measure the growth of an index from 10,000 to 1,000,000 passages: build time, disk, opening, memory and latency.
+"""Measure the growth of an index from 10,000 to 1,000,000 passages: build time, disk, opening,
+memory and latency.
 
 ``python -m benchmarks.growth`` writes its table into docs/figures.md. It needs ``FACTSEEK_DATA``.
 """
@@ -41,13 +42,25 @@ METHODS = {
 UNNEEDED = {"bm25": ("vectors.", "ann."), "dense": ("lucene",), "hybrid": ()}
 """For each retriever, the prefixes of the files that it does not read."""
 COLUMNS = {
-    "passages": ",", "": "", "build s": ",.0f", "bytes a passage": ",.0f", "first answer s": ".2f", "peak MB": ",.0f",
-    "p50 ms": ".2f", "p99 ms": ".2f", "recall@10": ".3f", "after a change ms": ".0f",
-}  # fmt: skip
-"""The columns of the table, each with its number format; the first ten hits of the flat index count as relevant."""
+    "passages": ",",
+    "": "",
+    "build s": ",.0f",
+    "bytes a passage": ",.0f",
+    "first answer s": ".2f",
+    "peak MB": ",.0f",
+    "p50 ms": ".2f",
+    "p99 ms": ".2f",
+    "recall@10": ".3f",
+    "after a change ms": ".0f",
+}
+"""The columns of the table, each with its number format; the first ten hits of the flat index count
+as relevant.
+"""
 
 
-def grown_to(passages: int, data: Path, folder: Path, methods: Sequence[str]) -> Iterator[list[str]]:
+def grown_to(
+    passages: int, data: Path, folder: Path, methods: Sequence[str]
+) -> Iterator[list[str]]:
     """Build the indexes of a size, yield the line of every method, and remove the indexes."""
     sampler = Sampler(data)
     queries = [row["text"] for row in objects(data / "scifact" / "queries.jsonl")][:QUERIES]
@@ -66,23 +79,51 @@ def grown_to(passages: int, data: Path, folder: Path, methods: Sequence[str]) ->
         for name in methods:
             retriever, kind = METHODS[name]
             seconds = sum(
-                segment.text_seconds + (retriever != "bm25") * segment.vector_seconds for segment in segments[kind]
+                segment.text_seconds + (retriever != "bm25") * segment.vector_seconds
+                for segment in segments[kind]
             )
-            files = (item for segment in manifests.read(work / kind).segments for item in segment.files.items())
-            size = sum(info.bytes for file, info in files if not file.startswith(UNNEEDED[retriever]))
+            files = (
+                item
+                for segment in manifests.read(work / kind).segments
+                for item in segment.files.items()
+            )
+            size = sum(
+                info.bytes for file, info in files if not file.startswith(UNNEEDED[retriever])
+            )
             settings = to_mapping(view(_config(kind), RetrievalConfig))
-            of_load = {"profile": None, "queries": asked, "k": 10, "timed": len(asked), "callers": (1,)}
-            timings = measure(Load(index=str(work / kind), config=settings, retriever=retriever, **of_load))
+            of_load = {
+                "profile": None,
+                "queries": asked,
+                "k": 10,
+                "timed": len(asked),
+                "callers": (1,),
+            }
+            timings = measure(
+                Load(index=str(work / kind), config=settings, retriever=retriever, **of_load)
+            )
             (alone,) = timings.latencies
-            recall = mean(len(hits & best) / len(best) for best, hits in zip(found["flat"], found[kind], strict=True))
-            row = (passages, name, seconds, size / passages, timings.first_answer, timings.peak_megabytes)
+            recall = mean(
+                len(hits & best) / len(best)
+                for best, hits in zip(found["flat"], found[kind], strict=True)
+            )
+            row = (
+                passages,
+                name,
+                seconds,
+                size / passages,
+                timings.first_answer,
+                timings.peak_megabytes,
+            )
             changed = _after_change(work / kind, retriever, _config(kind))
-            figures = zip((*row, alone.p50, alone.p99, recall, changed), COLUMNS.values(), strict=True)
+            figures = zip(
+                (*row, alone.p50, alone.p99, recall, changed), COLUMNS.values(), strict=True
+            )
             yield [format(value, form) for value, form in figures]
 
 
 def _after_change(folder: Path, retriever: str, config: Config) -> float:
-    """Return the milliseconds of the slower of the first search and the first count after an update of one document.
+    """Return the milliseconds of the slower of the first search and the first count after an update
+    of one document.
 
     The process has searched and counted before, as a server's has.
     """
@@ -92,7 +133,9 @@ def _after_change(folder: Path, retriever: str, config: Config) -> float:
         calls = partial(index.search, ["measles"], search), partial(index.count, "measles", count)
         return 1000 * max(timeit(call, number=1) for call in calls)
 
-    source = write_objects(folder.with_suffix(".jsonl"), [{"docid": "p0", "text": f"changed {retriever}"}])
+    source = write_objects(
+        folder.with_suffix(".jsonl"), [{"docid": "p0", "text": f"changed {retriever}"}]
+    )
     with open_index(folder, config) as before:
         time_both(before)
         build(BuildRequest(kind="jsonl", sources=(source,), folder=folder, verb="update"), config)
@@ -105,16 +148,35 @@ def _config(kind: str) -> Config:
 
 
 @program(
-    ("--sizes", {"type": int, "nargs": "+", "default": [10_000, 100_000, 1_000_000], "metavar": "N"}),
+    (
+        "--sizes",
+        {"type": int, "nargs": "+", "default": [10_000, 100_000, 1_000_000], "metavar": "N"},
+    ),
     ("--work", {"type": Path, "help": "the folder for the indexes (default: a temporary folder)"}),
-    ("--methods", {"nargs": "+", "choices": METHODS, "default": list(METHODS), "help": "measure only these methods"}),
+    (
+        "--methods",
+        {
+            "nargs": "+",
+            "choices": METHODS,
+            "default": list(METHODS),
+            "help": "measure only these methods",
+        },
+    ),
 )
 def main(args: argparse.Namespace) -> None:
     """Measure, and write the document."""
     rows = []
     with tempfile.TemporaryDirectory(dir=args.work) as work:
-        for row in (row for size in args.sizes for row in grown_to(size, data_folder(), Path(work), args.methods)):
-            say(", ".join(f"{name} {value}".strip() for name, value in zip(COLUMNS, row, strict=True)))
+        for row in (
+            row
+            for size in args.sizes
+            for row in grown_to(size, data_folder(), Path(work), args.methods)
+        ):
+            say(
+                ", ".join(
+                    f"{name} {value}".strip() for name, value in zip(COLUMNS, row, strict=True)
+                )
+            )
             rows.append(row)
     report = f"{this_machine()}.\n\n{markdown_table(list(COLUMNS), rows, left=0)}"
     # A run of only some methods does not write its figures into the document.

@@ -1,8 +1,10 @@
-"""Judge learned combinations and feedback on collections left out: ``python -m benchmarks.left_out``.
+"""Judge learned combinations and feedback on collections left out: ``python -m
+benchmarks.left_out``.
 
-It uses the rankings of ``benchmarks.fusion``, for queries in the language of their collection. For each family of
-collections, a combination learns from the first hundred hits on all other families. The settings of feedback are also
-chosen on them. Both are judged on the family left out. The program writes its table into ``docs/figures.md``.
+It uses the rankings of ``benchmarks.fusion``, for queries in the language of their collection. For
+each family of collections, a combination learns from the first hundred hits on all other families.
+The settings of feedback are also chosen on them. Both are judged on the family left out. The
+program writes its table into ``docs/figures.md``.
 """
 
 from __future__ import annotations
@@ -36,9 +38,13 @@ from factseek.retrieval.store.manifest import VECTORS
 
 RM3 = "bm25+rm3"
 SAMPLE = 300
-"""The number of queries of each family to learn from; a smaller family repeats queries, so that all weigh equally."""
+"""The number of queries of each family to learn from; a smaller family repeats queries, so that all
+weigh equally.
+"""
 QUESTIONS = 150
-"""The number of questions drawn from each part of XQuAD-R; its three parts have the same questions."""
+"""The number of questions drawn from each part of XQuAD-R; its three parts have the same
+questions.
+"""
 FEEDBACK = tuple(product((3, 5, 10), (0.2, 0.5, 1.0)))
 """The ways of Rocchio's feedback: the number of first hits, and the weight of their mean vector."""
 RANKINGS = (*fusion.PAIR, RM3)
@@ -58,7 +64,9 @@ _ALIKE = "like "
 
 
 class Sample(NamedTuple):
-    """A case with the pools of its queries, and the measure of each query for each ranking and each way of feedback."""
+    """A case with the pools of its queries, and the measure of each query for each ranking and each
+    way of feedback.
+    """
 
     case: fusion.Case
     pools: list[Pool]
@@ -81,8 +89,13 @@ def sample(case: fusion.Case) -> Sample:
     ranked = fusion.rankings(case, RANKINGS)
     if case.family == fusion.XQUAD:
         queries = tuple(case.queries[at] for at in draw_numbers(len(case.queries), QUESTIONS, 0))
-        case = case._replace(queries=queries, qrels={query.qid: case.qrels[query.qid] for query in queries})
-    ranked = {name: {query.qid: ranking[query.qid] for query in case.queries} for name, ranking in ranked.items()}
+        case = case._replace(
+            queries=queries, qrels={query.qid: case.qrels[query.qid] for query in queries}
+        )
+    ranked = {
+        name: {query.qid: ranking[query.qid] for query in case.queries}
+        for name, ranking in ranked.items()
+    }
 
     def value(ranking: fusion.Ranking) -> Values:
         return values_of(case.qrels, fusion.run_of(ranking), fusion.MEASURE)
@@ -108,18 +121,26 @@ def sample(case: fusion.Case) -> Sample:
 
 
 def general(pool: Pool) -> Pool:
-    """Return a pool with features that mean the same in every collection: scores and cosines in standard deviations."""
+    """Return a pool with features that mean the same in every collection: scores and cosines in
+    standard deviations.
+    """
     names, features = feature_names(fusion.PAIR), pool.features
     kept = [at for at, name in enumerate(names) if not name.endswith(_OWN) and _ALIKE not in name]
     scaled = [at for at, name in enumerate(names) if name.endswith(": score") or _ALIKE in name]
     spread = features[:, scaled].std(axis=0)
-    standard = (features[:, scaled] - features[:, scaled].mean(axis=0)) / np.where(spread > 0, spread, 1.0)
-    both = features[:, [names.index(f"{name}: found") for name in fusion.PAIR]].prod(axis=1, keepdims=True)
+    standard = (features[:, scaled] - features[:, scaled].mean(axis=0)) / np.where(
+        spread > 0, spread, 1.0
+    )
+    both = features[:, [names.index(f"{name}: found") for name in fusion.PAIR]].prod(
+        axis=1, keepdims=True
+    )
     return replace(pool, features=np.concatenate([features[:, kept], standard, both], axis=1))
 
 
 def feedback(index: Index, case: fusion.Case) -> list[fusion.Ranking]:
-    """Return the dense ranking of each way of feedback: the query's vector plus the weighted mean of its first hits."""
+    """Return the dense ranking of each way of feedback: the query's vector plus the weighted mean
+    of its first hits.
+    """
     made: list[fusion.Ranking] = [{} for _ in FEEDBACK]
     search = Search(profile=case.collection.profile, retriever="dense", group=True)
     resolved = index.resolve(search)
@@ -127,10 +148,19 @@ def feedback(index: Index, case: fusion.Case) -> list[fusion.Ranking]:
         asked = search._replace(k=fusion.DEPTH, where=chunk[0].where)
         texts = [resolved.text(query.text) for query in chunk]
         vectors = index.encoder.encode_query(texts)
-        first = [index.passage_vectors(hits[: FEEDBACK[-1][0]], VECTORS) for hits in index.search(texts, asked)]
+        first = [
+            index.passage_vectors(hits[: FEEDBACK[-1][0]], VECTORS)
+            for hits in index.search(texts, asked)
+        ]
         for ranking, (count, weight) in zip(made, FEEDBACK, strict=True):
-            moved = [vector + weight * hits[:count].mean(axis=0) for vector, hits in zip(vectors, first, strict=True)]
-            queries = [VectorQuery(text, tuple(vector.tolist())) for text, vector in zip(texts, moved, strict=True)]
+            moved = [
+                vector + weight * hits[:count].mean(axis=0)
+                for vector, hits in zip(vectors, first, strict=True)
+            ]
+            queries = [
+                VectorQuery(text, tuple(vector.tolist()))
+                for text, vector in zip(texts, moved, strict=True)
+            ]
             found = index.columns(queries, asked)
             ranking |= {
                 query.qid: [Hit(*hit) for hit in zip(*documents, strict=True)]
@@ -140,7 +170,9 @@ def feedback(index: Index, case: fusion.Case) -> list[fusion.Ranking]:
 
 
 def report(samples: Sequence[Sample]) -> str:
-    """Return the table: each case, judged with what was learned and chosen on the other families."""
+    """Return the table: each case, judged with what was learned and chosen on the other
+    families.
+    """
     shown = [*PLAIN, *VARIANTS]
     families = dict.fromkeys(of.case.family for of in samples)
     judged = [case for family in families for case in _judged(samples, family, shown)]
@@ -155,7 +187,9 @@ def report(samples: Sequence[Sample]) -> str:
             worse[name] += test.p_randomisation < SURE and not test.sure
         rows.append([case.name, f"{case.fused.shape[1]:,}", *cells])
     means = fusion.family_means(judged)
-    differences = (fusion.overall(judged, shown.index(name), shown.index(of)) for name, of in VARIANTS.items())
+    differences = (
+        fusion.overall(judged, shown.index(name), shown.index(of)) for name, of in VARIANTS.items()
+    )
     rows.append(
         [
             "mean over the families",
@@ -169,7 +203,9 @@ def report(samples: Sequence[Sample]) -> str:
     return markdown_table(("collection", "queries", "default fusion", *shown[1:]), rows, left=1)
 
 
-def _judged(samples: Sequence[Sample], family: str, shown: Sequence[str]) -> Iterator[fusion.MeasuredCase]:
+def _judged(
+    samples: Sequence[Sample], family: str, shown: Sequence[str]
+) -> Iterator[fusion.MeasuredCase]:
     others = [of for of in samples if of.case.family != family]
     models = learn(balanced(others), {}, CombinerRequest(files=()))
     ways = {}
@@ -178,14 +214,23 @@ def _judged(samples: Sequence[Sample], family: str, shown: Sequence[str]) -> Ite
         ways[name] = fusion.best(fusion.family_means(cases))
     for of in (of for of in samples if of.case.family == family):
         learned = {
-            kind: measure_model(of.pools, of.case.qrels, fusion.MEASURE, model) for kind, model in models.items()
+            kind: measure_model(of.pools, of.case.qrels, fusion.MEASURE, model)
+            for kind, model in models.items()
         }
-        every = {**of.alone, **learned, **{name: of.feedback[name][way] for name, way in ways.items()}}
-        yield fusion.MeasuredCase(of.case.name, family, np.stack([every[name] for name in shown]), {})
+        every = {
+            **of.alone,
+            **learned,
+            **{name: of.feedback[name][way] for name, way in ways.items()},
+        }
+        yield fusion.MeasuredCase(
+            of.case.name, family, np.stack([every[name] for name in shown]), {}
+        )
 
 
 def balanced(samples: Sequence[Sample]) -> list[Pool]:
-    """Return the same number of pools of each family, drawn at random; a small family repeats its pools."""
+    """Return the same number of pools of each family, drawn at random; a small family repeats its
+    pools.
+    """
     families: dict[str, list[Pool]] = {}
     for of in samples:
         families.setdefault(of.case.family, []).extend(pool for pool in of.pools if pool.teaches)

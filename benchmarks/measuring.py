@@ -1,4 +1,6 @@
-"""What all benchmarks share: figures with targets, their table, the document, and the main function of a program."""
+"""What all benchmarks share: figures with targets, their table, the document, and the main function
+of a program.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +37,8 @@ NONE = Bounds()
 class Row(NamedTuple):
     """A figure of factseek, the figure of a peer or a limit, and the value that the target judges.
 
-    ``value`` is what the target judges: the ratio to the peer, or the figure itself without a peer. ``scatter`` is the
-    least and the greatest ratio of a round, if there were several.
+    ``value`` is what the target judges: the ratio to the peer, or the figure itself without a peer.
+    ``scatter`` is the least and the greatest ratio of a round, if there were several.
     """
 
     what: str
@@ -50,7 +52,9 @@ class Row(NamedTuple):
     @property
     def target(self) -> str:
         """The target in words, if there is one."""
-        bound = f">= {self.bounds.least}" if self.bounds.least > -math.inf else f"<= {self.bounds.most}"
+        bound = (
+            f">= {self.bounds.least}" if self.bounds.least > -math.inf else f"<= {self.bounds.most}"
+        )
         return f"{'' if self.theirs is None else 'ratio '}{bound}" if self.bounds != NONE else ""
 
     @property
@@ -59,8 +63,12 @@ class Row(NamedTuple):
         return self.bounds.least <= self.value <= self.bounds.most
 
 
-def in_turns(what: str, unit: str, ours: Sequence[float], theirs: Sequence[float], target: Bounds = NONE) -> Row:
-    """Compare rounds that alternated: return the medians, and the median of the rounds' ratios with its scatter."""
+def in_turns(
+    what: str, unit: str, ours: Sequence[float], theirs: Sequence[float], target: Bounds = NONE
+) -> Row:
+    """Compare rounds that alternated: return the medians, and the median of the rounds' ratios with
+    its scatter.
+    """
     ratios = [own / other for own, other in zip(ours, theirs, strict=True)]
     scatter = (min(ratios), max(ratios)) if len(ratios) > 1 else None
     medians = statistics.median(ours), statistics.median(theirs)
@@ -73,9 +81,14 @@ def alone(what: str, unit: str, ours: float, target: Bounds) -> Row:
 
 
 def rate_in_turns(
-    count: int, runs: Sequence[Callable[[], object]], rounds: int = 5, clock: Callable[[], float] = perf_counter
+    count: int,
+    runs: Sequence[Callable[[], object]],
+    rounds: int = 5,
+    clock: Callable[[], float] = perf_counter,
 ) -> list[list[float]]:
-    """Return the items per second of each run in each round; runs of ``count`` items alternate after a warm-up."""
+    """Return the items per second of each run in each round; runs of ``count`` items alternate
+    after a warm-up.
+    """
     rates: list[list[float]] = [[] for _ in runs]
     for _ in range(rounds + 1):
         for run, of_run in zip(runs, rates, strict=True):
@@ -92,8 +105,20 @@ def table(rows: Sequence[Row]) -> str:
         met = ("met" if row.met else "MISSED") if row.target else "–"
         scatter = f" [{_figure(row.scatter[0])}–{_figure(row.scatter[1])}]" if row.scatter else ""
         theirs = "" if row.theirs is None else _figure(row.theirs)
-        cells.append([row.what, row.unit, _figure(row.ours), theirs, f"{_figure(row.value)}{scatter}", row.target, met])
-    return markdown_table(("what", "unit", "factseek", "peer", "figure", "target", ""), cells, left=2)
+        cells.append(
+            [
+                row.what,
+                row.unit,
+                _figure(row.ours),
+                theirs,
+                f"{_figure(row.value)}{scatter}",
+                row.target,
+                met,
+            ]
+        )
+    return markdown_table(
+        ("what", "unit", "factseek", "peer", "figure", "target", ""), cells, left=2
+    )
 
 
 def _figure(value: float) -> str:
@@ -116,24 +141,29 @@ def publish(name: str, content: str, *, document: bool = True) -> None:
 
 @contextmanager
 def part(name: str) -> Iterator[None]:
-    """At the end of the block, print its elapsed and processor seconds, including those of ended child processes."""
+    """At the end of the block, print its elapsed and processor seconds, including those of ended
+    child processes.
+    """
     began = os.times()
     yield
     passed = [after - before for before, after in zip(began, os.times(), strict=True)]
     say(f"{name}: {passed[4]:.0f} s, {sum(passed[:4]):.0f} s of processor time")
 
 
-def program(*options: tuple[str, dict[str, Any]]) -> Callable[[Callable[[argparse.Namespace], Any]], Callable[[], int]]:
+def program(
+    *options: tuple[str, dict[str, Any]],
+) -> Callable[[Callable[[argparse.Namespace], Any]], Callable[[], int]]:
     """Return a decorator that makes the main function of a program with these options.
 
-    The docstring of the function's module describes the program. After a user's error, the program prints one line and
-    returns 2. Else it returns what the function returns, or 0.
+    The docstring of the function's module describes the program. After a user's error, the program
+    prints one line and returns 2. Else it returns what the function returns, or 0.
     """
 
     def decorated(run: Callable[[argparse.Namespace], Any]) -> Callable[[], int]:
         def main() -> int:
             parser = argparse.ArgumentParser(
-                description=sys.modules[run.__module__].__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+                description=sys.modules[run.__module__].__doc__,
+                formatter_class=argparse.RawDescriptionHelpFormatter,
             )
             for name, option in options:
                 parser.add_argument(name, **option)

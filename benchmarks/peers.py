@@ -1,7 +1,7 @@
 """Compare factseek with Pyserini and sentence-transformers, in one run: ``make bench``.
 
-The collection is SciFact if ``FACTSEEK_DATA`` names its folder, else the bundled example. After a warm-up, rounds of
-factseek and of the peer alternate. The table marks missed targets.
+The collection is SciFact if ``FACTSEEK_DATA`` names its folder, else the bundled example. After a
+warm-up, rounds of factseek and of the peer alternate. The table marks missed targets.
 """
 
 from __future__ import annotations
@@ -25,7 +25,19 @@ from timeit import timeit
 from typing import Any
 
 from benchmarks.data import Collection, beir, example
-from benchmarks.measuring import ROOT, WRITE, Bounds, Row, alone, in_turns, part, program, publish, rate_in_turns, table
+from benchmarks.measuring import (
+    ROOT,
+    WRITE,
+    Bounds,
+    Row,
+    alone,
+    in_turns,
+    part,
+    program,
+    publish,
+    rate_in_turns,
+    table,
+)
 from benchmarks.servers import free_port, load, post, resident, running, serve, workers
 from factseek import Config, EncoderSettings, Search, open_index
 from factseek.core.domain import Filter
@@ -39,19 +51,24 @@ from factseek.retrieval.lucene.jvm import start
 EXAMPLE = ROOT / "indexes" / "example-en"
 CLAIM = "Vaccination has nearly wiped out measles"
 DEPTHS = {10: 2.8, 100: 7.5, 1000: 18.0}
-"""The numbers of hits to ask for, each with the ratio to the peer's rate that factseek must reach."""
+"""The numbers of hits to ask for, each with the ratio to the peer's rate that factseek must
+reach.
+"""
 SAMPLED = 12
 """One in this many documents is encoded by sentence-transformers."""
 CALLERS, ROUNDS, SECONDS, WARM_UP = 8, 3, 4.0, 2
 """Connections, rounds, seconds of a round, and warm-up rounds while Java compiles."""
 BATCH, BATCHES = 100, 15
-"""The queries of a batch, and the timed repetitions; the batch and its single queries take turns."""
+"""The queries of a batch, and the timed repetitions; the batch and its single queries take
+turns.
+"""
 _PEER = """
 import os, sys, types
 os.environ.setdefault("OPENAI_API_KEY", "none")
 from factseek.retrieval.lucene.jvm import start
 start()
-images = types.ModuleType("pyserini.encode.optional._uniir")  # for searching images; imported whatever is searched
+# For searching images; it is imported whatever is searched.
+images = types.ModuleType("pyserini.encode.optional._uniir")
 images.UniIRQueryEncoder = None
 sys.modules[images.__name__] = images
 import uvicorn
@@ -93,18 +110,41 @@ def _measured(collection: Collection, work: Path) -> Iterator[Row]:
     from sentence_transformers import SentenceTransformer
 
     for retriever, at_most in (("hybrid", 1.0), ("bm25", 0.6)):
-        search = ["factseek", "search", CLAIM, "--index", str(EXAMPLE), "--retriever", retriever, "--json"]
-        run = partial(subprocess.run, [sys.executable, "-m", *search], check=True, capture_output=True, cwd=ROOT)
+        search = [
+            "factseek",
+            "search",
+            CLAIM,
+            "--index",
+            str(EXAMPLE),
+            "--retriever",
+            retriever,
+            "--json",
+        ]
+        run = partial(
+            subprocess.run,
+            [sys.executable, "-m", *search],
+            check=True,
+            capture_output=True,
+            cwd=ROOT,
+        )
         times = [timeit(run, number=1) for _ in range(5)]
         what = f"factseek search, new process, {retriever}"
         yield alone(what, "s", statistics.median(times), Bounds(most=at_most))
     with part("BM25"):
         yield from searching(collection, work)
-        # factseek builds the whole index from a file; Pyserini adds documents from memory, on two threads.
-        runs = [lambda: our_index(collection, work / "built"), lambda: peer_index(collection, work / "peer")]
+        # factseek builds the whole index from a file; Pyserini adds documents from memory, on two
+        # threads.
+        runs = [
+            lambda: our_index(collection, work / "built"),
+            lambda: peer_index(collection, work / "peer"),
+        ]
         ours, theirs = rate_in_turns(len(collection.documents), runs, rounds=3)
-        yield in_turns(f"BM25 indexing, {collection.name}", "documents/s", ours, theirs, Bounds(least=1.0))
-    peer = SentenceTransformer(str(find_model(for_language(EncoderSettings(), "en").model).path), device="cpu")
+        yield in_turns(
+            f"BM25 indexing, {collection.name}", "documents/s", ours, theirs, Bounds(least=1.0)
+        )
+    peer = SentenceTransformer(
+        str(find_model(for_language(EncoderSettings(), "en").model).path), device="cpu"
+    )
     with part("encoding"):
         yield _encoding_queries(collection, peer)
         yield _encoding_documents(collection, peer, work)
@@ -113,7 +153,9 @@ def _measured(collection: Collection, work: Path) -> Iterator[Row]:
 
 
 def searching(collection: Collection, work: Path) -> Iterator[Row]:
-    """Measure queries per second after a warm-up, including reading docids and scores, and factseek's sorting."""
+    """Measure queries per second after a warm-up, including reading docids and scores, and
+    factseek's sorting.
+    """
     our_index(collection, work / "ours")
     peer_index(collection, work / "theirs")
     searcher = peer_searcher(work / "theirs")
@@ -129,15 +171,26 @@ def searching(collection: Collection, work: Path) -> Iterator[Row]:
             some = list(collection.queries.values())[: 400 if k < 1000 else 150]
             asked = Search(k=k, retriever="bm25")
             filtered = asked._replace(where=Filter(kind=("beir",)))
-            runs = [partial(ours_of, some, asked), partial(theirs_of, some, k), partial(ours_of, some, filtered)]
+            runs = [
+                partial(ours_of, some, asked),
+                partial(theirs_of, some, k),
+                partial(ours_of, some, filtered),
+            ]
             ours, theirs, passing = rate_in_turns(len(some), runs)
             what = f"BM25 top {k}, {collection.name}"
             yield in_turns(what, "queries/s", ours, theirs, Bounds(least=at_least))
-            yield in_turns(f"{what}: a filter that all pass, and none", "queries/s", passing, ours, Bounds(least=0.77))
+            yield in_turns(
+                f"{what}: a filter that all pass, and none",
+                "queries/s",
+                passing,
+                ours,
+                Bounds(least=0.77),
+            )
 
 
 def batch_search(searcher: Any, queries: Sequence[str]) -> Callable[[int], object]:
-    """Return a call of Anserini's ``batch_search`` for all queries on one thread: the limit of any search from Python.
+    """Return a call of Anserini's ``batch_search`` for all queries on one thread: the limit of any
+    search from Python.
 
     The results stay in Java, and Anserini's rule decides which of tied documents are cut.
     """
@@ -153,7 +206,10 @@ def batch_search(searcher: Any, queries: Sequence[str]) -> Callable[[int], objec
 def our_index(collection: Collection, folder: Path) -> None:
     """Index a collection with factseek, for BM25 only."""
     shutil.rmtree(folder, ignore_errors=True)
-    build(BuildRequest(kind="beir", sources=(collection.source,), folder=folder, dense=False), Config())
+    build(
+        BuildRequest(kind="beir", sources=(collection.source,), folder=folder, dense=False),
+        Config(),
+    )
 
 
 def peer_index(collection: Collection, folder: Path, *options: str) -> None:
@@ -161,8 +217,12 @@ def peer_index(collection: Collection, folder: Path, *options: str) -> None:
     start()
     shutil.rmtree(folder, ignore_errors=True)
     args = ["-index", str(folder), *options]
-    indexer = _pyserini().index.lucene.LuceneIndexer(str(folder), args=args if options else None, threads=2)
-    indexer.add_batch_dict([{"id": docid, "contents": text} for docid, text in collection.documents])
+    indexer = _pyserini().index.lucene.LuceneIndexer(
+        str(folder), args=args if options else None, threads=2
+    )
+    indexer.add_batch_dict(
+        [{"id": docid, "contents": text} for docid, text in collection.documents]
+    )
     indexer.close()
 
 
@@ -190,17 +250,26 @@ def _encoding_queries(collection: Collection, peer: Any, a_round: int = 20) -> R
             ours.append(timeit(partial(encoder.encode_query, [query]), number=1))
             theirs.append(timeit(partial(peer.encode, query, show_progress_bar=False), number=1))
     rate, peer_rate = (
-        [1 / statistics.median(times[start : start + a_round]) for start in range(a_round, len(times), a_round)]
+        [
+            1 / statistics.median(times[start : start + a_round])
+            for start in range(a_round, len(times), a_round)
+        ]
         for times in (ours, theirs)
     )
-    return in_turns(f"one query encoded, {collection.name}", "queries/s", rate, peer_rate, Bounds(least=4.5))
+    return in_turns(
+        f"one query encoded, {collection.name}", "queries/s", rate, peer_rate, Bounds(least=4.5)
+    )
 
 
 def _encoding_documents(collection: Collection, peer: Any, work: Path) -> Row:
-    report = build(BuildRequest(kind="beir", sources=(collection.source,), folder=work / "dense"), Config())
+    report = build(
+        BuildRequest(kind="beir", sources=(collection.source,), folder=work / "dense"), Config()
+    )
     rate = report.passages / sum(segment.vector_seconds for segment in report.manifest.segments)
     texts = [text for _, text in collection.documents[::SAMPLED]]
-    encode = partial(peer.encode, texts, batch_size=32, normalize_embeddings=True, show_progress_bar=False)
+    encode = partial(
+        peer.encode, texts, batch_size=32, normalize_embeddings=True, show_progress_bar=False
+    )
     seconds = timeit(encode, number=1)
     what = f"documents encoded, {collection.name}"
     return in_turns(what, "documents/s", [rate], [len(texts) / seconds], Bounds(least=2.5))
@@ -212,21 +281,35 @@ def _serving(collection: Collection, work: Path) -> Iterator[Row]:
     port = free_port()
     peer_command = [sys.executable, "-c", _PEER, str(work / "raw"), str(port)]
     with serve(work / "dense", work) as mine, running(peer_command, port, "/"):
-        plain, marked = ([_ask("bm25", query, highlight=highlight) for query in queries] for highlight in (False, True))
+        plain, marked = (
+            [_ask("bm25", query, highlight=highlight) for query in queries]
+            for highlight in (False, True)
+        )
         peer = [
-            post("/v1/indexes/peer/search", json.dumps({"query": {"query_txt": query}, "hits": 10}).encode())
+            post(
+                "/v1/indexes/peer/search",
+                json.dumps({"query": {"query_txt": query}, "hits": 10}).encode(),
+            )
             for query in queries
         ]
         turns = ((mine.port, plain), (mine.port, marked), (port, peer))
-        rounds = [[load(*turn, CALLERS, SECONDS) for turn in turns] for _ in range(WARM_UP + ROUNDS)][WARM_UP:]
-        rate, marked_rate, their_rate = ([load.rate for load in of] for of in zip(*rounds, strict=True))
+        rounds = [
+            [load(*turn, CALLERS, SECONDS) for turn in turns] for _ in range(WARM_UP + ROUNDS)
+        ][WARM_UP:]
+        rate, marked_rate, their_rate = (
+            [load.rate for load in of] for of in zip(*rounds, strict=True)
+        )
         p99, _, their_p99 = ([load.p99 for load in of] for of in zip(*rounds, strict=True))
         what = f"served BM25 top 10 with text, {CALLERS} connections, {collection.name}"
         yield in_turns(what, "requests/s", rate, their_rate, Bounds(least=2.3))
         yield in_turns(what, "ms, p99", p99, their_p99, Bounds(most=1.0))
-        yield in_turns(f"{what}, with highlights", "requests/s", marked_rate, their_rate, Bounds(least=1.6))
+        yield in_turns(
+            f"{what}, with highlights", "requests/s", marked_rate, their_rate, Bounds(least=1.6)
+        )
         asked = [_ask("hybrid", query, highlight=False) for query in queries]
-        _, single, many = (load(mine.port, asked, callers, SECONDS) for callers in (CALLERS, 1, CALLERS))
+        _, single, many = (
+            load(mine.port, asked, callers, SECONDS) for callers in (CALLERS, 1, CALLERS)
+        )
         what = f"served hybrid top 10 with text, {collection.name}"
         yield alone(f"{what}, 1 connection", "ms, p50", single.p50, Bounds(most=12.0))
         yield alone(f"{what}, {CALLERS} connections", "requests/s", many.rate, Bounds(least=100.0))
@@ -237,7 +320,9 @@ def _serving(collection: Collection, work: Path) -> Iterator[Row]:
         yield alone("served: resident a worker, after all this", "MB", megabytes, Bounds(most=300))
 
 
-def _batch(collection: Collection, port: int, some: Sequence[str], retriever: str, at_least: float) -> Row:
+def _batch(
+    collection: Collection, port: int, some: Sequence[str], retriever: str, at_least: float
+) -> Row:
     queries = [{"qid": str(number), "text": text} for number, text in enumerate(some)]
     body = json.dumps({"queries": queries, "retriever": retriever, "highlight": False}).encode()
     asked = [_ask(retriever, text, highlight=False) for text in some]
@@ -245,13 +330,18 @@ def _batch(collection: Collection, port: int, some: Sequence[str], retriever: st
     together, single = [], []
     for _ in range(BATCHES + 2):
         began = time.perf_counter()
-        connection.request("POST", "/v1/bench/search/batch", body, {"Content-Type": "application/json"})
+        connection.request(
+            "POST", "/v1/bench/search/batch", body, {"Content-Type": "application/json"}
+        )
         connection.getresponse().read()
         together.append(time.perf_counter() - began)
         single.append(sum(load(port, asked, 1, float("inf"), most=len(asked)).latencies) / 1000)
     connection.close()
     rates = ([len(some) / statistics.median(taken[2:])] for taken in (together, single))
-    what = f"served {retriever}, a batch of {len(some)} compared with as many single requests, {collection.name}"
+    what = (
+        f"served {retriever}, a batch of {len(some)} compared with as many single requests, "
+        f"{collection.name}"
+    )
     return in_turns(what, "queries/s", *rates, Bounds(least=at_least))
 
 

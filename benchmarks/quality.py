@@ -1,7 +1,9 @@
-"""Measure the quality and speed of sparse, dense and hybrid retrieval: ``python -m benchmarks.quality``.
+"""Measure the quality and speed of sparse, dense and hybrid retrieval: ``python -m
+benchmarks.quality``.
 
-The collections are the bundled example and, if ``FACTSEEK_DATA`` names their folder, SciFact, NFCorpus and CheckThat!
-2020 task 2. The program prints the table, and writes it with its plot into ``docs/figures.md``.
+The collections are the bundled example and, if ``FACTSEEK_DATA`` names their folder, SciFact,
+NFCorpus and CheckThat! 2020 task 2. The program prints the table, and writes it with its plot into
+``docs/figures.md``.
 """
 
 from __future__ import annotations
@@ -31,7 +33,10 @@ MEASURES = ("nDCG@10", "R@100", "AP", "RR@10")
 
 
 class BenchCollection(NamedTuple):
-    """A collection with its sources by kind. ``encoders`` make its vectors, by default the encoder of the language."""
+    """A collection with its sources by kind.
+
+    ``encoders`` make its vectors, by default the encoder of the language.
+    """
 
     name: str
     steps: tuple[tuple[str, Path], ...]
@@ -43,7 +48,16 @@ class BenchCollection(NamedTuple):
     encoders: tuple[str, ...] = ()
 
 
-@program(("--timed", {"type": int, "default": 500, "help": "the searches to time, with one caller and with eight"}))
+@program(
+    (
+        "--timed",
+        {
+            "type": int,
+            "default": 500,
+            "help": "the searches to time, with one caller and with eight",
+        },
+    )
+)
 def main(args: argparse.Namespace) -> None:
     """Build missing indexes, measure, print the table, and write the document."""
     data = os.environ.get("FACTSEEK_DATA")
@@ -51,15 +65,34 @@ def main(args: argparse.Namespace) -> None:
         say("FACTSEEK_DATA is not set: measured on the example alone")
     benches = []
     for collection in (example(), *(public(Path(data)) if data else ())):
-        files = JudgedFiles(task="trec", queries=collection.queries, qrels=collection.qrels, profile=collection.profile)
-        asked = {"retrievers": RETRIEVERS, "measures": (*MEASURES, *collection.measures), "timed": args.timed}
+        files = JudgedFiles(
+            task="trec",
+            queries=collection.queries,
+            qrels=collection.qrels,
+            profile=collection.profile,
+        )
+        asked = {
+            "retrievers": RETRIEVERS,
+            "measures": (*MEASURES, *collection.measures),
+            "timed": args.timed,
+        }
         with open_index(indexed(collection)) as index:
             say(f"{collection.name}: measuring")
             benches.append(bench(index, read_judged(files, index), name=collection.name, **asked))
-    content = json.dumps([result.as_json() for result in benches], ensure_ascii=False, indent=2) + "\n"
+    content = (
+        json.dumps([result.as_json() for result in benches], ensure_ascii=False, indent=2) + "\n"
+    )
     write_atomically(WORK / "bench.json", content.encode())
     write_atomically(ROOT / "docs" / "benchmark.png", plot(benches))
-    header = ("collection", "retriever", *MEASURES, "p50 ms", "p99 ms", "queries/s", "queries/s, 8 callers")
+    header = (
+        "collection",
+        "retriever",
+        *MEASURES,
+        "p50 ms",
+        "p99 ms",
+        "queries/s",
+        "queries/s, 8 callers",
+    )
     summary = markdown_table(header, [row for result in benches for row in _rows(result)], left=2)
     sections = "".join(f"\n### {result.name}\n\n{as_markdown(result)}" for result in benches)
     picture = "![quality against latency](benchmark.png)\n"
@@ -69,8 +102,14 @@ def main(args: argparse.Namespace) -> None:
 def example() -> BenchCollection:
     """Return the English part of the bundled example."""
     folder = ROOT / "examples"
-    steps = (("snippets", folder / "snippets-en.tsv"), ("webpages", folder / "pages-en"), ("cord19", folder / "cord19"))
-    return BenchCollection("bundled example", steps, folder / "queries-en.tsv", folder / "qrels-en.txt")
+    steps = (
+        ("snippets", folder / "snippets-en.tsv"),
+        ("webpages", folder / "pages-en"),
+        ("cord19", folder / "cord19"),
+    )
+    return BenchCollection(
+        "bundled example", steps, folder / "queries-en.tsv", folder / "qrels-en.txt"
+    )
 
 
 def public(data: Path) -> list[BenchCollection]:
@@ -79,9 +118,15 @@ def public(data: Path) -> list[BenchCollection]:
     return [
         *(
             BenchCollection(
-                f"{name}, {split}", (("beir", folder),), folder / "queries.jsonl", folder / "qrels" / f"{split}.tsv"
+                f"{name}, {split}",
+                (("beir", folder),),
+                folder / "queries.jsonl",
+                folder / "qrels" / f"{split}.tsv",
             )
-            for name, folder, split in (("SciFact", data / "scifact", "train"), ("NFCorpus", data / "nfcorpus", "dev"))
+            for name, folder, split in (
+                ("SciFact", data / "scifact", "train"),
+                ("NFCorpus", data / "nfcorpus", "dev"),
+            )
         ),
         BenchCollection(
             "CheckThat! 2020 task 2, dev",
@@ -100,7 +145,12 @@ def _rows(bench: Bench) -> list[list[str]]:
         alone, eight = measured.timings.latencies
         values = [bench.quality.means[measure][measured.retriever] for measure in MEASURES]
         figures = [f"{value.mean:.3f} ({value.low:.3f}–{value.high:.3f})" for value in values]
-        speed = [f"{alone.p50:.2f}", f"{alone.p99:.2f}", f"{alone.per_second:,.0f}", f"{eight.per_second:,.0f}"]
+        speed = [
+            f"{alone.p50:.2f}",
+            f"{alone.p99:.2f}",
+            f"{alone.per_second:,.0f}",
+            f"{eight.per_second:,.0f}",
+        ]
         rows.append([bench.name, measured.retriever, *figures, *speed])
     return rows
 

@@ -1,4 +1,6 @@
-"""Running servers, and a load generator that costs little time: prepared requests, one thread, no parsing."""
+"""Running servers, and a load generator that costs little time: prepared requests, one thread, no
+parsing.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)\r\n", re.I)
 
 
 class LoadResult(NamedTuple):
-    """The result of a run of requests: requests per second, and the sorted latencies in milliseconds."""
+    """The result of a run of requests: requests per second, and the sorted latencies in
+    milliseconds.
+    """
 
     rate: float
     latencies: list[float]
@@ -46,17 +50,24 @@ def post(address: str, body: bytes) -> bytes:
     return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
 
-def load(port: int, requests: Sequence[bytes], connections: int, seconds: float, most: float = math.inf) -> LoadResult:
+def load(
+    port: int, requests: Sequence[bytes], connections: int, seconds: float, most: float = math.inf
+) -> LoadResult:
     """Send the requests in turn, again and again, over ``connections`` connections.
 
-    The load ends after ``seconds``, or after ``most`` answers. Raises ConnectionError if an answer is not 200.
+    The load ends after ``seconds``, or after ``most`` answers. Raises ConnectionError if an answer
+    is not 200.
     """
     endless, taken, waiting = itertools.cycle(requests), list[float](), selectors.DefaultSelector()
     with ExitStack() as stack:
         for _ in range(connections):
-            connection = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=60))
+            connection = stack.enter_context(
+                socket.create_connection(("127.0.0.1", port), timeout=60)
+            )
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            waiting.register(connection, selectors.EVENT_READ, _exchange(connection, endless, taken))
+            waiting.register(
+                connection, selectors.EVENT_READ, _exchange(connection, endless, taken)
+            )
         began = perf_counter()
         for key in list(waiting.get_map().values()):
             next(key.data)
@@ -67,8 +78,13 @@ def load(port: int, requests: Sequence[bytes], connections: int, seconds: float,
     return LoadResult(len(taken) / (now - began), sorted(taken))
 
 
-def _exchange(connection: socket.socket, requests: Iterator[bytes], taken: list[float]) -> Iterator[None]:
-    """Send requests one after the other; resume this generator if bytes arrived. ``taken`` gets milliseconds."""
+def _exchange(
+    connection: socket.socket, requests: Iterator[bytes], taken: list[float]
+) -> Iterator[None]:
+    """Send requests one after the other; resume this generator if bytes arrived.
+
+    ``taken`` gets milliseconds.
+    """
     for request in requests:
         answer, whole = b"", 0
         began = perf_counter()
@@ -97,7 +113,9 @@ class Server(NamedTuple):
 
 @contextmanager
 def serve(index: Path, work: Path, settings: str = "workers: 2", **more: Path) -> Iterator[Server]:
-    """Serve an index as ``bench``, with two workers or other ``settings``, and ``more`` indexes by name."""
+    """Serve an index as ``bench``, with two workers or other ``settings``, and ``more`` indexes by
+    name.
+    """
     port, config = free_port(), work / "serving.yaml"
     config.write_text(f"server: {{{settings}}}\n")
     command = [sys.executable, "-m", "factseek.server", "serve", "--config", str(config)]
@@ -111,7 +129,9 @@ def serve(index: Path, work: Path, settings: str = "workers: 2", **more: Path) -
 def running(command: Sequence[str], port: int, ready: str) -> Iterator[Server]:
     """Run a server until it answers at the address ``ready``, yield it, and end it."""
     began = perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=dict(os.environ))
+    process = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=dict(os.environ)
+    )
     try:
         while not _answers(port, ready):
             if process.poll() is not None or perf_counter() - began > 120:
@@ -143,7 +163,10 @@ def free_port() -> int:
 def workers(server: Server) -> list[int]:
     """Return the process ids of a server's workers."""
     return [
-        int(pid) for pid in Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text().split()
+        int(pid)
+        for pid in Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children")
+        .read_text()
+        .split()
     ]
 
 

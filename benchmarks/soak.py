@@ -1,8 +1,9 @@
 """Send mixed load to a server for a long time: ``make soak``, 30 minutes.
 
-Every answer must have status 200 and exactly the hits that ``factseek search --json`` finds for its query. After the
-first tenth of the time, the memory of the workers must not grow by more than a twentieth. The number of their open
-files must not grow by more than 20. With ``--changes``, a copy of the index changes meanwhile.
+Every answer must have status 200 and exactly the hits that ``factseek search --json`` finds for its
+query. After the first tenth of the time, the memory of the workers must not grow by more than a
+twentieth. The number of their open files must not grow by more than 20. With ``--changes``, a copy
+of the index changes meanwhile.
 """
 
 from __future__ import annotations
@@ -57,9 +58,14 @@ class Size(NamedTuple):
 
 
 def requests(folder: Path) -> list[Asked]:
-    """Return requests of every kind to an index, each with the hits that the command line finds for it."""
+    """Return requests of every kind to an index, each with the hits that the command line finds for
+    it.
+    """
     topics = [query.text for query in read_queries(ROOT / "examples" / "queries-en.tsv")]
-    asked = [Asked("GET", address) for address in ("/readyz", "/metrics", "/v1/indexes", "/v1/indexes/bench")]
+    asked = [
+        Asked("GET", address)
+        for address in ("/readyz", "/metrics", "/v1/indexes", "/v1/indexes/bench")
+    ]
     with open_index(folder) as index:
         docid = index.search(topics[:1])[0][0].docid
         asked.append(Asked("GET", f"/v1/bench/documents/{docid}"))
@@ -67,11 +73,18 @@ def requests(folder: Path) -> list[Asked]:
             # These are the bytes of ``factseek search --json``, but not indented.
             search = Search(retriever=retriever)
             found = zip(topics, index.search(topics, search), strict=True)
-            hits = [msgspec.json.encode(index.evidence(text, of_text, search)) for text, of_text in found]
+            hits = [
+                msgspec.json.encode(index.evidence(text, of_text, search))
+                for text, of_text in found
+            ]
             for text, of_text in zip(topics, hits, strict=True):
                 question = {"query": text, "retriever": retriever}
-                asked.append(Asked("POST", "/v1/bench/search", json.dumps(question).encode(), (of_text,)))
-                asked.append(Asked("GET", f"/v1/bench/search?{urlencode(question)}", None, (of_text,)))
+                asked.append(
+                    Asked("POST", "/v1/bench/search", json.dumps(question).encode(), (of_text,))
+                )
+                asked.append(
+                    Asked("GET", f"/v1/bench/search?{urlencode(question)}", None, (of_text,))
+                )
             queries = [{"qid": str(number), "text": text} for number, text in enumerate(topics)]
             body = json.dumps({"queries": queries, "retriever": retriever}).encode()
             asked.append(Asked("POST", "/v1/bench/search/batch", body, tuple(hits)))
@@ -89,7 +102,8 @@ class Soak:
 
     def run(self, server: Server, seconds: float, *, changes: bool) -> list[Size]:
         """Load the server for ``seconds``; return the size of its workers in each second."""
-        calls = [partial(self._search, random.Random(seed)) for seed in range(CALLERS)]  # noqa: S311  no secret
+        # No secret.
+        calls = [partial(self._search, random.Random(seed)) for seed in range(CALLERS)]  # noqa: S311
         calls += [partial(self._change, count(1))] * changes
         callers = [threading.Thread(target=self._repeat, args=(call,)) for call in calls]
         for caller in callers:
@@ -134,7 +148,11 @@ class Soak:
         number = next(numbers)
         address = f"/v1/changing/documents/soak-{number % 50}"
         body = json.dumps({"text": f"Note {number} of a long evening."}).encode()
-        for method, text, expected in (("PUT", body, (200, 201)), ("GET", None, (200, 404)), ("DELETE", None, (204,))):
+        for method, text, expected in (
+            ("PUT", body, (200, 201)),
+            ("GET", None, (200, 404)),
+            ("DELETE", None, (204,)),
+        ):
             if method == "DELETE" and number % 3:
                 continue
             for attempt in (1, 2):
@@ -147,7 +165,8 @@ class Soak:
                 self.counts["told to come back"] += 1
                 self._stop.wait(again_after)
             self.counts["changes"] += method != "GET"
-            # If the first deletion took effect after its answer asked to retry, the retry finds no document.
+            # If the first deletion took effect after its answer asked to retry, the retry finds no
+            # document.
             retried = method == "DELETE" and response.status == 404 and attempt == 2
             if response.status not in expected and not retried:
                 self.faults[f"{method} {response.status}"] += 1
@@ -155,8 +174,18 @@ class Soak:
 
 @program(
     ("--minutes", {"type": float, "default": 30.0}),
-    ("--index", {"type": Path, "default": ROOT / "indexes" / "example-en", "help": "an index of the English example"}),
-    ("--changes", {"action": "store_true", "help": "meanwhile add and delete documents of a second index"}),
+    (
+        "--index",
+        {
+            "type": Path,
+            "default": ROOT / "indexes" / "example-en",
+            "help": "an index of the English example",
+        },
+    ),
+    (
+        "--changes",
+        {"action": "store_true", "help": "meanwhile add and delete documents of a second index"},
+    ),
     WRITE,
 )
 def main(args: argparse.Namespace) -> bool:
@@ -173,20 +202,27 @@ def main(args: argparse.Namespace) -> bool:
             seconds = time.perf_counter() - began
     settled = sizes[len(sizes) // 10 :]
     window = max(1, len(settled) // 10)
-    # Use the median of files, because a worker has more files open while segments wait for compaction.
+    # Use the median of files, because a worker has more files open while segments wait for
+    # compaction.
     first, last = (
         Size(max(size.megabytes for size in some), median_high([size.files for size in some]))
         for some in (settled[:window], settled[-window:])
     )
     growth = last.megabytes / first.megabytes - 1
-    answers, changes, retries = (soak.counts[name] for name in ("answers", "changes", "told to come back"))
+    answers, changes, retries = (
+        soak.counts[name] for name in ("answers", "changes", "told to come back")
+    )
     changed = f" and made {changes:,} changes" if changes else ""
     changed += f" ({retries} requests to retry, each followed by a success)" if retries else ""
     text = (
-        f"In {seconds / 60:.0f} minutes, the server gave {answers:,} answers ({answers / seconds:.0f} a second)"
-        f"{changed}. Faults: {dict(soak.faults) or 'none'}. The largest worker used {first.megabytes:.0f} MB after the "
-        f"warm-up and {last.megabytes:.0f} MB at the end ({growth:+.1%}). A worker had {first.files} open files after "
-        f"the warm-up and {last.files} at the end (medians), and {max(size.files for size in sizes)} at most."
+        f"In {seconds / 60:.0f} minutes, the server gave {answers:,} answers "
+        f"({answers / seconds:.0f} a second)"
+        f"{changed}. Faults: {dict(soak.faults) or 'none'}. The largest worker used "
+        f"{first.megabytes:.0f} MB after the "
+        f"warm-up and {last.megabytes:.0f} MB at the end ({growth:+.1%}). A worker had "
+        f"{first.files} open files after "
+        f"the warm-up and {last.files} at the end (medians), and "
+        f"{max(size.files for size in sizes)} at most."
     )
     publish("soak", f"{text} The machine has {this_machine()}.", document=args.write)
     return bool(soak.faults) or growth > MOST_GROWTH or last.files - first.files > MOST_MORE_FILES

@@ -1,6 +1,8 @@
-"""The options with which this package's commands learn or load a model, and the tasks whose files they read.
+"""The options with which this package's commands learn or load a model, and the tasks whose files
+they read.
 
-A command gets the tasks, with their readers and writers, from its caller: this package imports ``eval`` for types only.
+A command gets the tasks, with their readers and writers, from its caller: this package imports
+``eval`` for types only.
 """
 
 from __future__ import annotations
@@ -21,14 +23,28 @@ if TYPE_CHECKING:
 
 
 def add_learning(
-    parser: argparse.ArgumentParser, tasks: Sequence[str], models: Sequence[str], *, train: str, what: str, model: str
+    parser: argparse.ArgumentParser,
+    tasks: Sequence[str],
+    models: Sequence[str],
+    *,
+    train: str,
+    what: str,
+    model: str,
 ) -> None:
-    """Add the options for the task, the training files, the saved model and its kind; ``what`` names the model."""
+    """Add the options for the task, the training files, the saved model and its kind; ``what``
+    names the model.
+    """
     parser.add_argument("task", choices=tasks, metavar="TASK", help=f"one of {', '.join(tasks)}")
     parser.add_argument("--train", nargs="+", type=Path, default=[], metavar="FILE", help=train)
-    parser.add_argument("--load", type=Path, metavar="MODEL", help=f"a {what} of --save; use it instead of --train")
-    parser.add_argument("--save", type=Path, metavar="MODEL", help=f"write the trained {what} to this file")
-    parser.add_argument("--model", metavar="NAME", help=f"one of {', '.join(models)} (default: {model})")
+    parser.add_argument(
+        "--load", type=Path, metavar="MODEL", help=f"a {what} of --save; use it instead of --train"
+    )
+    parser.add_argument(
+        "--save", type=Path, metavar="MODEL", help=f"write the trained {what} to this file"
+    )
+    parser.add_argument(
+        "--model", metavar="NAME", help=f"one of {', '.join(models)} (default: {model})"
+    )
 
 
 def check_model(args: argparse.Namespace, manifest: ModelManifest) -> None:

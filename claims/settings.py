@@ -22,14 +22,18 @@ from ..retrieval.search.score_normalizers import FusionKind
 
 JOINT = "joint_"  # the prefix of the names of members that learn from all languages at once
 CHARACTERS = "characters"
-"""The name of the encoder of ``multilingual`` that is trained from scratch, together with its heads."""
+"""The name of the encoder of ``multilingual`` that is trained from scratch, together with its
+heads.
+"""
 MEMBERS = ("days", "lexical", "neighbours", "signs", "vectors")
 MemberName = Annotated[str, NameOf("", "member", also=MEMBERS, begins=JOINT)]
 RankerName = Annotated[str, NameOf("claims.checkworthiness.rankers", "model")]
 
 
 class BestSettings(Settings, frozen=True, kw_only=True):
-    """The ranker ``best``: the members and settings to try, and the maximum number of negatives for each positive."""
+    """The ranker ``best``: the members and settings to try, and the maximum number of negatives for
+    each positive.
+    """
 
     members: tuple[MemberName, ...] = (
         "lexical", "neighbours", "signs", "vectors", "days", "joint_lexical", "joint_signs",
@@ -81,7 +85,9 @@ class ClaimsSettings(Settings, frozen=True, kw_only=True):
 
 
 class VerdictSettings(Settings, frozen=True, kw_only=True):
-    """Verification: which sentences are evidence, when it is too weak to decide, and how the classifier is trained."""
+    """Verification: which sentences are evidence, when it is too weak to decide, and how the
+    classifier is trained.
+    """
 
     removed = MappingProxyType({"most_wrong": "use verdict.max_risk"})
     sentences: Annotated[int, msgspec.Meta(ge=1, le=5)] = 5

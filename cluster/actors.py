@@ -1,8 +1,10 @@
-"""Shards on a Ray cluster: each replica of a shard is an actor, which answers for the published states it has opened.
+"""Shards on a Ray cluster: each replica of a shard is an actor, which answers for the published
+states it has opened.
 
-Ray places the actors, restarts an actor on another node if its node dies, and lets every reader of an index find them
-by name. A restarted actor knows only its folder, so a caller sends the manifest of a state that the actor has not
-opened. A Ray cluster has no authentication of its own: run it in a trusted network.
+Ray places the actors, restarts an actor on another node if its node dies, and lets every reader of
+an index find them by name. A restarted actor knows only its folder, so a caller sends the manifest
+of a state that the actor has not opened. A Ray cluster has no authentication of its own: run it in
+a trusted network.
 """
 
 from __future__ import annotations
@@ -50,13 +52,19 @@ THREADS = 64
 REST_SECONDS = 0.5
 """The seconds for which a replica that did not answer is avoided if another replica is left."""
 GRACE_SECONDS = 0.5
-"""The seconds after the time limit of a search in which its shards may report that they were cut off."""
+"""The seconds after the time limit of a search in which its shards may report that they were cut
+off.
+"""
 KEPT_SECONDS = 120.0
-"""An actor that opens a state closes each other state that had no question for this many seconds."""
+"""An actor that opens a state closes each other state that had no question for this many
+seconds.
+"""
 FREED_SECONDS = 5.0
 """The seconds within which Ray frees the processors of a process that has ended."""
 LOCK_SECONDS = 60.0
-"""The seconds that a build waits for a shard's lock, which the builder of a lost node may still hold."""
+"""The seconds that a build waits for a shard's lock, which the builder of a lost node may still
+hold.
+"""
 DOCUMENTS_AT_ONCE = 200
 _ADD_NODES = "add nodes with ray start --address"
 _HITS = msgspec.msgpack.Decoder(dict[str, list[list[Hit]]])
@@ -67,15 +75,21 @@ class StateNotOpenError(Exception):
 
 
 RankingQuestion = tuple[Sequence[str], Config, Sequence[str], int, Filter | None, float | None]
-"""The names of rankings, their settings, queries, k, filter, and the seconds that are left, None without a limit."""
+"""The names of rankings, their settings, queries, k, filter, and the seconds that are left, None
+without a limit.
+"""
 
 
 class ShardActor:
-    """Answers questions about one shard. Ray makes an actor of this class; other processes call its public methods."""
+    """Answers questions about one shard.
+
+    Ray makes an actor of this class; other processes call its public methods.
+    """
 
     def __init__(self, folder: str, config: Config, threads: int, cpus: float) -> None:
         """Answer for the shard in ``folder``. Start Java now, so that no search waits for it."""
-        os.environ["OMP_NUM_THREADS"] = str(max(1, int(cpus)))  # for vector scans; more threads would compete
+        # For vector scans; more threads would compete.
+        os.environ["OMP_NUM_THREADS"] = str(max(1, int(cpus)))
         self._folder = Path(folder)
         self._encoders = SharedEncoders(config.encoder)
         self._beside = ThreadPoolExecutor(threads, thread_name_prefix="beside")
@@ -86,17 +100,20 @@ class ShardActor:
         start(config.java.heap)
 
     def open(self, manifest: Manifest, config: Config) -> str:
-        """Open the state that a manifest describes, unless it is open already; return the node of this actor.
+        """Open the state that a manifest describes, unless it is open already; return the node of
+        this actor.
 
-        The first caller's settings apply. States without recent questions are closed. Raises IndexStateError if the
-        state cannot be opened.
+        The first caller's settings apply. States without recent questions are closed. Raises
+        IndexStateError if the state cannot be opened.
         """
         node: str = ray().get_runtime_context().get_node_id()
         with self._opening:
             if manifest.id not in self._states:
                 try:
                     if not self._folder.is_dir():
-                        remedy = "copy the shard to this path of the node, or share the disk that has it"
+                        remedy = (
+                            "copy the shard to this path of the node, or share the disk that has it"
+                        )
                         raise IndexStateError("is missing", place=self._folder, remedy=remedy)
                     snapshot = Snapshot(self._folder, config, self._encoders, manifest=manifest)
                 except FactseekError as error:
@@ -111,7 +128,9 @@ class ShardActor:
         return node
 
     def ask(self, state: str, method: str, arguments: Sequence[Any]) -> Any:
-        """Call a method of a state of the shard, and return its result; raise StateNotOpenError if it is not open."""
+        """Call a method of a state of the shard, and return its result; raise StateNotOpenError if
+        it is not open.
+        """
         opened = self._states.get(state)
         if opened is None:
             raise StateNotOpenError(state)
@@ -120,23 +139,39 @@ class ShardActor:
         own: dict[str, Callable[..., Any]] = {
             "hits": self._hits,
             "read_passages": lambda state, places: state.read_passages(places, lambda *_: None),
-            # Yield documents in the order of the shard, from the first one or from the one that follows ``after``.
-            "documents": lambda state, where, after, most: list(islice(state.documents(where, after), most)),
+            # Yield documents in the order of the shard, from the first one or from the one that
+            # follows ``after``.
+            "documents": lambda state, where, after, most: list(
+                islice(state.documents(where, after), most)
+            ),
         }
-        answer = own[method](opened, *arguments) if method in own else getattr(opened, method)(*arguments)
+        answer = (
+            own[method](opened, *arguments)
+            if method in own
+            else getattr(opened, method)(*arguments)
+        )
         return list(answer) if isinstance(answer, Iterator) else answer
 
     def status(self) -> tuple[str, int, tuple[str, ...], int]:
         """Return the node, the process, the open states, and the number of answered questions."""
-        return ray().get_runtime_context().get_node_id(), os.getpid(), tuple(sorted(self._states)), self._answered
+        return (
+            ray().get_runtime_context().get_node_id(),
+            os.getpid(),
+            tuple(sorted(self._states)),
+            self._answered,
+        )
 
     def _hits(self, state: Snapshot, question: RankingQuestion) -> bytes:
-        """Return the hits of each ranking and query in MessagePack; Ray itself would look up the class of each hit."""
+        """Return the hits of each ranking and query in MessagePack; Ray itself would look up the
+        class of each hit.
+        """
         names, settings, queries, k, where, seconds = question
         if seconds is not None and seconds <= 0:
             raise CutOffError(f"{join_words(names)} took longer than the time limit of the search")
         limit = None if seconds is None else Deadline(seconds, self._beside)
-        return msgspec.msgpack.encode(state.rankings(names, settings).search(queries, k, where, limit))
+        return msgspec.msgpack.encode(
+            state.rankings(names, settings).search(queries, k, where, limit)
+        )
 
 
 class _Replica:
@@ -150,13 +185,19 @@ class _Replica:
 
 
 class RemoteState:
-    """A state of a shard in other processes, with those methods of an ``IndexState`` that a coordinator uses.
+    """A state of a shard in other processes, with those methods of an ``IndexState`` that a
+    coordinator uses.
 
     It asks the replicas of the shard: first the least busy one, then another if that one fails.
     """
 
-    def __init__(self, shard: Shard, folder: Path, actors: Sequence[Any], config: Config, seconds: float) -> None:
-        """Ask ``actors``, and wait at most ``seconds``. Each opens the published state at its first question."""
+    def __init__(
+        self, shard: Shard, folder: Path, actors: Sequence[Any], config: Config, seconds: float
+    ) -> None:
+        """Ask ``actors``, and wait at most ``seconds``.
+
+        Each opens the published state at its first question.
+        """
         self.name, self.folder, self.manifest = shard.path, folder, shard.manifest
         self._config = config
         self._seconds = seconds
@@ -169,18 +210,25 @@ class RemoteState:
         return partial(self.ask, method)
 
     def ask(self, method: str, *arguments: Any, seconds: float | None = None) -> Any:
-        """Return the result of a method of the shard's state; raise ShardLostError if no replica answers in time."""
+        """Return the result of a method of the shard's state; raise ShardLostError if no replica
+        answers in time.
+        """
         until = monotonic() + (self._seconds if seconds is None else seconds)
         reason, tried = "no replica is running", list[_Replica]()
         for attempt in range(2 * len(self.replicas)):
             with self._choosing:
                 now = monotonic()
-                replica = min(self.replicas, key=lambda each: (tried.count(each), each.resting > now, each.busy))
+                replica = min(
+                    self.replicas,
+                    key=lambda each: (tried.count(each), each.resting > now, each.busy),
+                )
                 replica.busy += 1
             tried.append(replica)
             try:
                 # As long as another replica is left, do not wait for one that is restarting.
-                answer = self._answer(replica, method, arguments, until, patient=attempt >= len(self.replicas) - 1)
+                answer = self._answer(
+                    replica, method, arguments, until, patient=attempt >= len(self.replicas) - 1
+                )
             except ray().exceptions.RayTaskError as error:
                 raise error.cause if isinstance(error.cause, FactseekError) else error from None
             except (ray().exceptions.RayError, StateNotOpenError) as error:
@@ -199,8 +247,19 @@ class RemoteState:
         """Make a replica open the state; return Ray's reference to its answer."""
         return replica.actor.open.remote(self.manifest, self._config)
 
-    def _answer(self, replica: _Replica, method: str, arguments: Sequence[Any], until: float, *, patient: bool) -> Any:
-        """Return a replica's answer. If the replica must open the state first, wait for that only if ``patient``."""
+    def _answer(
+        self,
+        replica: _Replica,
+        method: str,
+        arguments: Sequence[Any],
+        until: float,
+        *,
+        patient: bool,
+    ) -> Any:
+        """Return a replica's answer.
+
+        If the replica must open the state first, wait for that only if ``patient``.
+        """
         if replica.opening is None:
             reference = replica.actor.ask.remote(self.manifest.id, method, arguments)
             try:
@@ -230,14 +289,18 @@ class RemoteState:
         return stored
 
     def documents(self, where: Filter | None = None) -> Iterator[Document]:
-        """Yield the documents that are not deleted and pass the filter, if any; a replica sends them in batches."""
+        """Yield the documents that are not deleted and pass the filter, if any; a replica sends
+        them in batches.
+        """
         after: str | None = None
         while some := self.ask("documents", where, after, DOCUMENTS_AT_ONCE):
             yield from some
             after = some[-1].docid
 
     def shards(self) -> Sequence[ShardHealth]:
-        """Return this shard with its replicas: their nodes, and whether they answered their last question."""
+        """Return this shard with its replicas: their nodes, and whether they answered their last
+        question.
+        """
         words = {None: "unasked", True: "answers", False: "lost"}
         named = ({"node": each.node, "state": words[each.answers]} for each in self.replicas)
         replicas = [msgspec.convert(each, ReplicaHealth) for each in named]
@@ -256,7 +319,11 @@ class RemoteRankings(Rankings):
         self._settings = settings
 
     def search(
-        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
+        self,
+        queries: Sequence[str],
+        k: int,
+        where: Filter | None = None,
+        limit: Deadline | None = None,
     ) -> Ranked:
         """Return the hits of each ranking that was ready in time; note the others as missing."""
         question = (self.names, self._settings, queries, k, where)
@@ -264,7 +331,9 @@ class RemoteRankings(Rankings):
             return _HITS.decode(self._ask("hits", (*question, None)))
         try:
             seconds = limit.require_seconds(self.names[0])
-            ranked = _HITS.decode(self._ask("hits", (*question, seconds), seconds=seconds + GRACE_SECONDS))
+            ranked = _HITS.decode(
+                self._ask("hits", (*question, seconds), seconds=seconds + GRACE_SECONDS)
+            )
         except CutOffError:
             late = [limit.cut_off(name) for name in self.names]
             raise late[0] from None
@@ -274,23 +343,31 @@ class RemoteRankings(Rankings):
         return ranked
 
 
-def open_state(folder: Path, config: Config, cluster: ClusterSettings, encoders: IndexEncoders) -> IndexState:
+def open_state(
+    folder: Path, config: Config, cluster: ClusterSettings, encoders: IndexEncoders
+) -> IndexState:
     """Open the sharded index in ``folder`` on the cluster at ``cluster.address``.
 
-    Raises IndexStateError if the index is missing, or no replica of a shard can open the state; MachineError if the
-    cluster cannot run a replica of each shard in time.
+    Raises IndexStateError if the index is missing, or no replica of a shard can open the state;
+    MachineError if the cluster cannot run a replica of each shard in time.
     """
     shards, states = _start_replicas(folder, config, cluster)
     _wait_for(states, every=False)
     beside = ThreadPoolExecutor(THREADS, thread_name_prefix="shards")
     gathering = Gathering(beside, require_all=cluster.require_all)
     return cast(
-        IndexState, ShardedState(folder, shards, cast(list[IndexState], states), config, encoders, gather=gathering)
+        IndexState,
+        ShardedState(
+            folder, shards, cast(list[IndexState], states), config, encoders, gather=gathering
+        ),
     )
 
 
 def try_to_open(folder: Path, config: Config, cluster: ClusterSettings) -> None:
-    """Make every replica of an index's shards open its state. A child process asks them, so this process may fork."""
+    """Make every replica of an index's shards open its state.
+
+    A child process asks them, so this process may fork.
+    """
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as child:
         child.submit(_open_all, folder.absolute(), config, cluster).result()
 
@@ -299,15 +376,20 @@ def _open_all(folder: Path, config: Config, cluster: ClusterSettings) -> None:
     _wait_for(_start_replicas(folder, config, cluster)[1], every=True)
 
 
-def _start_replicas(folder: Path, config: Config, cluster: ClusterSettings) -> tuple[Shards, list[RemoteState]]:
-    """Return each shard's state; start missing replicas, which outlive this process, and end those of former shards."""
+def _start_replicas(
+    folder: Path, config: Config, cluster: ClusterSettings
+) -> tuple[Shards, list[RemoteState]]:
+    """Return each shard's state; start missing replicas, which outlive this process, and end those
+    of former shards.
+    """
     shards = layout.read(folder)
     connect(cluster.address)
     library = ray()
     nodes = sorted(node["NodeID"] for node in library.nodes() if node["Alive"])
     if len(nodes) < cluster.replicas:
         raise MachineError(
-            f"the cluster has {len(nodes)} node{'s' * (len(nodes) != 1)}, too few for {cluster.replicas} replicas",
+            f"the cluster has {len(nodes)} node{'s' * (len(nodes) != 1)}, too few for "
+            f"{cluster.replicas} replicas",
             place="cluster.replicas",
             remedy=f"{_ADD_NODES}, or lower cluster.replicas",
         )
@@ -336,7 +418,9 @@ def _start_replicas(folder: Path, config: Config, cluster: ClusterSettings) -> t
             scheduling_strategy=near,
         )
         place = str(shard.folder(folder.resolve()).absolute())
-        actors.setdefault(shard.path, []).append(actor.remote(place, config, cluster.threads, cluster.cpus))
+        actors.setdefault(shard.path, []).append(
+            actor.remote(place, config, cluster.threads, cluster.cpus)
+        )
     return shards, [
         RemoteState(shard, shard.folder(folder), actors[shard.path], config, cluster.ask_seconds)
         for shard in shards.shards
@@ -344,9 +428,17 @@ def _start_replicas(folder: Path, config: Config, cluster: ClusterSettings) -> t
 
 
 def _wait_for(states: Sequence[RemoteState], *, every: bool) -> None:
-    """Wait until one replica of each shard, or ``every`` replica, has opened its state, or raise why it cannot."""
-    opening = {state.start_opening(each): (state, each) for state in states for each in state.replicas}
-    waiting, missing, until = list(opening), {state.name for state in states}, monotonic() + START_SECONDS
+    """Wait until one replica of each shard, or ``every`` replica, has opened its state, or raise
+    why it cannot.
+    """
+    opening = {
+        state.start_opening(each): (state, each) for state in states for each in state.replicas
+    }
+    waiting, missing, until = (
+        list(opening),
+        {state.name for state in states},
+        monotonic() + START_SECONDS,
+    )
     while waiting and (every or missing):
         ready, waiting = ray().wait(waiting, timeout=max(0.0, until - monotonic()))
         if not ready:
@@ -369,10 +461,13 @@ def _convert_error(error: Exception, place: object, done: str) -> FactseekError:
     if isinstance(cause := getattr(error, "cause", None), FactseekError):
         return cause
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    missing = next((line for line in lines if line.startswith(("ModuleNotFoundError", "ImportError"))), "")
+    missing = next(
+        (line for line in lines if line.startswith(("ModuleNotFoundError", "ImportError"))), ""
+    )
     if missing:
         return MachineError(
-            f"cannot be {done} on a node of the cluster, which lacks a package ({missing.partition(': ')[2][:200]})",
+            f"cannot be {done} on a node of the cluster, which lacks a package "
+            f"({missing.partition(': ')[2][:200]})",
             place=place,
             remedy="install the same version of factseek[ray] on every node",
         )
@@ -388,29 +483,37 @@ def _check_room(started: int, what: str, cpus: float) -> None:
     while started and (free := ray().available_resources().get("CPU", 0.0)) < started * cpus - 1e-6:
         if monotonic() > until:
             raise MachineError(
-                f"each {what} of a shard reserves {cpus:g} processors, but only {free:g} are free for {started} more",
+                f"each {what} of a shard reserves {cpus:g} processors, but only {free:g} are free "
+                f"for {started} more",
                 place="cluster.cpus",
                 remedy=f"{_ADD_NODES}, or lower cluster.cpus",
             )
         sleep(0.2)
-    largest = max((node["Resources"].get("CPU", 0.0) for node in ray().nodes() if node["Alive"]), default=0.0)
+    largest = max(
+        (node["Resources"].get("CPU", 0.0) for node in ray().nodes() if node["Alive"]), default=0.0
+    )
     if started and largest < cpus:
         raise MachineError(
-            f"each {what} of a shard reserves {cpus:g} processors, but the largest node has only {largest:g}",
+            f"each {what} of a shard reserves {cpus:g} processors, but the largest node has only "
+            f"{largest:g}",
             place="cluster.cpus",
             remedy="add a larger node with ray start --address, or lower cluster.cpus",
         )
 
 
 def actor_name(folder: Path, shard: str, replica: int) -> str:
-    """Return the name by which every reader finds a replica of a shard of the index in ``folder``."""
+    """Return the name by which every reader finds a replica of a shard of the index in
+    ``folder``.
+    """
     place = folder.resolve()
     digest = hashlib.blake2b(str(place).encode(errors="surrogatepass"), digest_size=6).hexdigest()
     return f"{digest}/{place.name}/{shard}/{replica}"
 
 
 def running(folder: Path) -> list[str]:
-    """Return the names of the replicas of all shards, including former ones, of the index in ``folder``."""
+    """Return the names of the replicas of all shards, including former ones, of the index in
+    ``folder``.
+    """
     beginning = actor_name(folder, "", 0).removesuffix("/0")
     actors = ray().util.list_named_actors(all_namespaces=True)
     names: list[str] = [actor["name"] for actor in actors if actor["namespace"] == NAMESPACE]
@@ -418,7 +521,9 @@ def running(folder: Path) -> list[str]:
 
 
 class ReplicaStatus(NamedTuple):
-    """A replica of a shard; if it does not answer, only the shard and the replica's number are known."""
+    """A replica of a shard; if it does not answer, only the shard and the replica's number are
+    known.
+    """
 
     shard: str
     replica: int
@@ -456,11 +561,15 @@ def stop(folder: Path, cluster: ClusterSettings) -> int:
     return len(names)
 
 
-def builder(cluster: ClusterSettings) -> Callable[[Sequence[BuildRequest], indexer_settings.Config], list[BuildReport]]:
-    """Return a function that runs builds in parallel on a cluster, each with the processors that a shard reserves.
+def builder(
+    cluster: ClusterSettings,
+) -> Callable[[Sequence[BuildRequest], indexer_settings.Config], list[BuildReport]]:
+    """Return a function that runs builds in parallel on a cluster, each with the processors that a
+    shard reserves.
 
-    The sources and the index must have the same path on every node. If the process or node of a build dies, the build
-    runs again and continues from its journal. Both functions raise MachineError if the cluster is no help.
+    The sources and the index must have the same path on every node. If the process or node of a
+    build dies, the build runs again and continues from its journal. Both functions raise
+    MachineError if the cluster is no help.
     """
     connect(cluster.address)
     library = ray()
@@ -468,8 +577,12 @@ def builder(cluster: ClusterSettings) -> Callable[[Sequence[BuildRequest], index
     def run(requests: Sequence[BuildRequest], config: indexer_settings.Config) -> list[BuildReport]:
         _check_room(len(requests), "builder", cluster.cpus)
         threads = config.encoder.threads or max(1, int(cluster.cpus))
-        config = msgspec.structs.replace(config, encoder=msgspec.structs.replace(config.encoder, threads=threads))
-        there = library.remote(_build_shard).options(num_cpus=cluster.cpus, max_retries=3, scheduling_strategy="SPREAD")
+        config = msgspec.structs.replace(
+            config, encoder=msgspec.structs.replace(config.encoder, threads=threads)
+        )
+        there = library.remote(_build_shard).options(
+            num_cpus=cluster.cpus, max_retries=3, scheduling_strategy="SPREAD"
+        )
         builds = [there.remote(request, config) for request in requests]
         try:
             return list(library.get(builds))

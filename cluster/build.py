@@ -1,7 +1,9 @@
-"""Building and changing an index in shards: the ordinary command runs for each shard, then all shards are published.
+"""Building and changing an index in shards: the ordinary command runs for each shard, then all
+shards are published.
 
-Until ``shards.json`` names the new states, readers see the old ones, whose segments are kept meanwhile. If a change is
-interrupted, the next change undoes it first: every shard returns to its published state.
+Until ``shards.json`` names the new states, readers see the old ones, whose segments are kept
+meanwhile. If a change is interrupted, the next change undoes it first: every shard returns to its
+published state.
 """
 
 from __future__ import annotations
@@ -21,7 +23,15 @@ from ..core.errors import IndexStateError, UsageError
 from ..core.files import os_errors_reported, read_regular, sync_folder
 from ..indexer import compaction, deletion, verification
 from ..indexer import journal as journals
-from ..indexer.build import BuildReport, BuildRequest, already_there, build, check_apart, describe, encoders_of
+from ..indexer.build import (
+    BuildReport,
+    BuildRequest,
+    already_there,
+    build,
+    check_apart,
+    describe,
+    encoders_of,
+)
 from ..indexer.collections import reader
 from ..indexer.compaction import Compacted
 from ..indexer.deletion import Deleted, with_segments
@@ -66,13 +76,16 @@ def build_here(requests: Sequence[BuildRequest], config: Config) -> list[BuildRe
         return [build(request, config, encoders) for request in requests]
 
 
-def build_shards(request: BuildRequest, shards: int, config: Config, run: Run = build_here) -> BuildReport:
+def build_shards(
+    request: BuildRequest, shards: int, config: Config, run: Run = build_here
+) -> BuildReport:
     """Read the sources into ``shards`` shards; 0 means the existing number, or 1 for a new index.
 
-    The same call continues an interrupted new build from its finished shards. A change of an index starts again.
+    The same call continues an interrupted new build from its finished shards. A change of an index
+    starts again.
 
-    Raises what :func:`factseek.indexer.build.build` raises, IndexStateError if there is an index with another number of
-    shards or without shards, UsageError if the number is out of range.
+    Raises what :func:`factseek.indexer.build.build` raises, IndexStateError if there is an index
+    with another number of shards or without shards, UsageError if the number is out of range.
     """
     if shards:
         check_number("--shards", shards)
@@ -90,19 +103,28 @@ def build_shards(request: BuildRequest, shards: int, config: Config, run: Run = 
     with locked(folder, request.wait), os_errors_reported(folder):
         old = _readable(folder)
         count_ = shards or (len(old.shards) if old else 1)
-        what = (request.kind, sources, request.language, request.dense, request.views, request.encoders)
+        what = (
+            request.kind,
+            sources,
+            request.language,
+            request.dense,
+            request.views,
+            request.encoders,
+        )
         note = journals.fingerprint(*what, layout.routing(count_), config.index, config.passages)
 
         def fill(parts: Sequence[Path]) -> None:
             fresh = replace(request, verb="")
-            # If an interrupted build of the same sources finished a shard, an update skips the documents in it.
+            # If an interrupted build of the same sources finished a shard, an update skips the
+            # documents in it.
             requests = [
                 replace(each, verb="update") if (each.folder / manifests.NAME).is_file() else each
                 for each in _requests(fresh, parts)
             ]
             reports.extend(run(requests, config))
             if not any(report.documents or report.duplicates for report in reports):
-                # Raise the same error as for an index without shards, with the documents that were left out.
+                # Raise the same error as for an index without shards, with the documents that were
+                # left out.
                 build(replace(fresh, folder=parts[0], verb="overwrite", share=None), config)
 
         made = _replace_shards(folder, old, count_, fill, note)
@@ -110,7 +132,9 @@ def build_shards(request: BuildRequest, shards: int, config: Config, run: Run = 
     return _join_reports(made, reports)
 
 
-def delete(folder: Path, docids: Sequence[str], *, where: Filter | None = None, wait: float = 0.0) -> Deleted:
+def delete(
+    folder: Path, docids: Sequence[str], *, where: Filter | None = None, wait: float = 0.0
+) -> Deleted:
     """Delete documents from an index in shards; see :func:`factseek.indexer.deletion.delete`."""
     with _changing(folder, wait) as before:
         deleted = []
@@ -122,23 +146,34 @@ def delete(folder: Path, docids: Sequence[str], *, where: Filter | None = None, 
     return Deleted(sum(each.documents for each in deleted), left)
 
 
-def compact(folder: Path, config: Config, *, add: Sequence[str] = (), wait: float = 0.0) -> Compacted:
+def compact(
+    folder: Path, config: Config, *, add: Sequence[str] = (), wait: float = 0.0
+) -> Compacted:
     """Merge the segments of every shard; see :func:`factseek.indexer.compaction.compact`."""
     with _changing(folder, wait) as before:
-        parts = [compaction.compact(shard.folder(folder), config, add=add) for shard in before.shards]
+        parts = [
+            compaction.compact(shard.folder(folder), config, add=add) for shard in before.shards
+        ]
     merged = layout.read(folder).merged
-    return Compacted(merged, sum(part.before for part in parts), sum(part.dropped for part in parts))
+    return Compacted(
+        merged, sum(part.before for part in parts), sum(part.dropped for part in parts)
+    )
 
 
 def verify(folder: Path, config: Config) -> Verified:
-    """Check each shard, and check that it owns its documents. In the result, a segment's name begins with its shard."""
+    """Check each shard, and check that it owns its documents.
+
+    In the result, a segment's name begins with its shard.
+    """
     shards, lease = layout.open_leased(folder)
     with closing(lease):
         return _verify_shards(folder, shards, config)
 
 
 def repair(folder: Path, config: Config, *, wait: float = 0.0) -> Repaired:
-    """Rebuild the damaged segments of every shard; see :func:`factseek.indexer.verification.repair`."""
+    """Rebuild the damaged segments of every shard; see
+    :func:`factseek.indexer.verification.repair`.
+    """
     made: list[str] = []
     with _changing(folder, wait) as before:
         verified = _verify_shards(folder, before, config)
@@ -148,16 +183,20 @@ def repair(folder: Path, config: Config, *, wait: float = 0.0) -> Repaired:
     return Repaired(verified, tuple(made), verify(folder, config).faults)
 
 
-def divide(folder: Path, shards: int, config: Config, *, sharded: bool, wait: float = 0.0) -> tuple[Manifest, int]:
-    """Copy the documents of an index, with their vectors, into ``shards`` shards (0: an index without shards).
+def divide(
+    folder: Path, shards: int, config: Config, *, sharded: bool, wait: float = 0.0
+) -> tuple[Manifest, int]:
+    """Copy the documents of an index, with their vectors, into ``shards`` shards (0: an index
+    without shards).
 
-    Return the new index as one manifest, and its former number of shards (0: none).
-    ``sharded`` says whether the index must have shards now. Deleted documents are dropped. Raises IndexStateError if
-    there is no such index, or a file to be copied is damaged.
+    Return the new index as one manifest, and its former number of shards (0: none). ``sharded``
+    says whether the index must have shards now. Deleted documents are dropped. Raises
+    IndexStateError if there is no such index, or a file to be copied is damaged.
     """
     _check_form(folder, sharded=sharded)
     with locked(folder, wait), os_errors_reported(folder):
-        _check_form(folder, sharded=sharded)  # another process may have divided it while this one waited for the lock
+        # Another process may have divided it while this one waited for the lock.
+        _check_form(folder, sharded=sharded)
         with leased(folder) as parts:
             old, made = layout.read(folder) if layout.is_sharded(folder) else None, None
             before = len(old.shards) if old else 0
@@ -188,10 +227,14 @@ def _check_form(folder: Path, *, sharded: bool) -> None:
     if not layout.is_sharded(folder):
         manifests.read(folder)
         if sharded:
-            raise IndexStateError("has no shards", place=folder, remedy="divide it into shards with factseek shard")
+            raise IndexStateError(
+                "has no shards", place=folder, remedy="divide it into shards with factseek shard"
+            )
     elif not sharded:
         there = f"already has {len(layout.read(folder).shards)} shards"
-        raise IndexStateError(there, place=folder, remedy="change their number with factseek reshard")
+        raise IndexStateError(
+            there, place=folder, remedy="change their number with factseek reshard"
+        )
 
 
 def _check_request(request: BuildRequest, shards: int) -> None:
@@ -215,7 +258,9 @@ def _readable(folder: Path) -> Shards | None:
 
 def _requests(request: BuildRequest, parts: Sequence[Path]) -> list[BuildRequest]:
     return [
-        replace(request, folder=part, share=OwnedShare(number, len(parts)), quiet=number > 0, wait=0.0)
+        replace(
+            request, folder=part, share=OwnedShare(number, len(parts)), quiet=number > 0, wait=0.0
+        )
         for number, part in enumerate(parts)
     ]
 
@@ -238,7 +283,9 @@ def _join_reports(shards: Shards, reports: Sequence[BuildReport]) -> BuildReport
 
 @contextmanager
 def _changing(folder: Path, wait: float) -> Iterator[Shards]:
-    """Keep the published states of all shards during a change; then publish the new states or, if it fails, go back."""
+    """Keep the published states of all shards during a change; then publish the new states or, if
+    it fails, go back.
+    """
     layout.read(folder)
     with locked(folder, wait), os_errors_reported(folder):
         shards, lease = layout.open_leased(folder)
@@ -260,29 +307,42 @@ def _changing(folder: Path, wait: float) -> Iterator[Shards]:
 def _go_back(folder: Path, shards: Shards) -> None:
     """Restore the published state of each shard in the shard's own folder.
 
-    Raises IndexStateError if a folder contains another index. Its manifest must not be replaced: a segment with the
-    same number must always have the same documents.
+    Raises IndexStateError if a folder contains another index. Its manifest must not be replaced: a
+    segment with the same number must always have the same documents.
     """
     for shard in shards.shards:
         part = shard.folder(folder)
         try:
             own = read_regular(part / manifests.NAME)
-            there = {segment.name: segment.files.get(DOCUMENTS) for segment in manifests.read(part).segments}
+            there = {
+                segment.name: segment.files.get(DOCUMENTS)
+                for segment in manifests.read(part).segments
+            }
         except (OSError, IndexStateError):
             own, there = b"", {}
         for segment in shard.manifest.segments:
-            if there.get(segment.name, segment.files.get(DOCUMENTS)) != segment.files.get(DOCUMENTS):
+            if there.get(segment.name, segment.files.get(DOCUMENTS)) != segment.files.get(
+                DOCUMENTS
+            ):
                 path, name = folder / SHARDS, segment.name
                 what = f"is not the shard that {path} describes: its segment {name} is different"
-                raise IndexStateError(what, place=part, remedy=f"correct the path of the shard in {path}")
+                raise IndexStateError(
+                    what, place=part, remedy=f"correct the path of the shard in {path}"
+                )
         if own != manifests.encode(shard.manifest):
             manifests.publish(part, shard.manifest)
 
 
 def _replace_shards(
-    folder: Path, old: Shards | None, shards: int, fill: Callable[[Sequence[Path]], None], note: str = ""
+    folder: Path,
+    old: Shards | None,
+    shards: int,
+    fill: Callable[[Sequence[Path]], None],
+    note: str = "",
 ) -> Shards:
-    """Fill new shards, or those that an interrupted build with the same ``note`` left, and publish them."""
+    """Fill new shards, or those that an interrupted build with the same ``note`` left, and publish
+    them.
+    """
     published = {shard.folder(folder).resolve() for shard in old.shards} if old else set()
     paths: list[str] = []
     for number in count():
@@ -299,7 +359,9 @@ def _replace_shards(
         try:
             fill(parts)
         except BaseException:
-            goes_on = bool(note) and any(journals.read(part) or (part / manifests.NAME).is_file() for part in parts)
+            goes_on = bool(note) and any(
+                journals.read(part) or (part / manifests.NAME).is_file() for part in parts
+            )
             for part in () if goes_on else parts:
                 journals.remove_part(part)
             raise
@@ -309,7 +371,9 @@ def _replace_shards(
 
 
 def _sweep(folder: Path, shards: Shards | None, old: Shards | None) -> None:
-    """Remove what belongs to no published state: former shards, and the segments of an index that was divided."""
+    """Remove what belongs to no published state: former shards, and the segments of an index that
+    was divided.
+    """
     named = {shard.folder(folder).resolve() for shard in shards.shards} if shards else set()
     for temporary in folder.glob(f".{SHARDS}.*.tmp"):
         temporary.unlink(missing_ok=True)
@@ -324,9 +388,16 @@ def _sweep(folder: Path, shards: Shards | None, old: Shards | None) -> None:
 
 
 def _copy_share(
-    folder: Path, *, origins: Sequence[Origin], shape: Manifest, config: Config, share: OwnedShare | None
+    folder: Path,
+    *,
+    origins: Sequence[Origin],
+    shape: Manifest,
+    config: Config,
+    share: OwnedShare | None,
 ) -> Manifest:
-    """Copy those documents of the segments that belong to ``share`` (None: all); return the unpublished new state."""
+    """Copy those documents of the segments that belong to ``share`` (None: all); return the
+    unpublished new state.
+    """
     carried = [file for view in views(shape) for file in view.carried]
     groups: dict[tuple[str, bool], list[Origin]] = {}
     for place, segment in origins:  # only segments of the same kind can be merged
@@ -336,26 +407,37 @@ def _copy_share(
     with closing(Encoders(config, language=shape.language)) as encoders:
         tools = Tools(folder, msgspec.structs.replace(shape, segments=()), config, encoders)
         for group in groups.values():
-            made += Merge(group, tools, mend=True, wanted=share).segments(journals.first_segment(folder))
+            made += Merge(group, tools, mend=True, wanted=share).segments(
+                journals.first_segment(folder)
+            )
     return with_segments(tools.manifest, tuple(made), folder)
 
 
 def _verify_shards(folder: Path, shards: Shards, config: Config) -> Verified:
     """Verify a state of all shards; the caller must prevent the removal of its segments."""
-    parts = [verification.verified_state(shard.folder(folder), shard.manifest, config) for shard in shards.shards]
+    parts = [
+        verification.verified_state(shard.folder(folder), shard.manifest, config)
+        for shard in shards.shards
+    ]
     faults: list[Fault] = []
     intact: set[str] = set()
     docids: Counter[str] = Counter()
     routed = []
     for number, (shard, part) in enumerate(zip(shards.shards, parts, strict=True)):
-        faults += [fault._replace(segment=f"{shard.path}/{fault.segment}".rstrip("/")) for fault in part.faults]
+        faults += [
+            fault._replace(segment=f"{shard.path}/{fault.segment}".rstrip("/"))
+            for fault in part.faults
+        ]
         intact |= {f"{shard.path}/{name}" for name in part.intact}
         docids += part.docids
         for docid in part.docids:
             its = owner(docid, len(parts))
             if its != number:
                 there = "also" if docid in parts[its].docids else "missing"
-                what = f"document {docid!r} is {there} in shard {shards.shards[its].path}, where it belongs"
+                what = (
+                    f"document {docid!r} is {there} in shard {shards.shards[its].path}, where "
+                    "it belongs"
+                )
                 routed.append(Fault(shard.folder(folder), what, ""))
     faults += routed[: verification.MOST]
     if len(routed) > verification.MOST:

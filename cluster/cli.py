@@ -1,4 +1,6 @@
-"""The commands for indexes in shards: ``shard``, ``reshard``, ``unshard``, ``cluster``, and the indexer's commands."""
+"""The commands for indexes in shards: ``shard``, ``reshard``, ``unshard``, ``cluster``, and the
+indexer's commands.
+"""
 
 from __future__ import annotations
 
@@ -37,20 +39,25 @@ def register(commands: Subparsers) -> None:
     shard = commands.add_parser(
         "shard",
         help="divide an index into shards",
-        description="Copy the documents of an index into shards, with their vectors; nothing is encoded again.",
+        description="Copy the documents of an index into shards, with their vectors; nothing is "
+        "encoded again.",
     )
     shard.add_argument("index", type=Path, metavar="DIR", help="the index directory")
-    shard.add_argument("--into", dest="shards", type=int, required=True, metavar="N", help="how many shards")
+    shard.add_argument(
+        "--into", dest="shards", type=int, required=True, metavar="N", help="how many shards"
+    )
     reshard = commands.add_parser(
         "reshard",
         help="divide a sharded index into another number of shards",
-        description="Copy the documents of a sharded index into another number of shards, with their vectors.",
+        description="Copy the documents of a sharded index into another number of shards, with "
+        "their vectors.",
     )
     reshard.add_argument("--shards", type=int, required=True, metavar="M", help="how many shards")
     unshard = commands.add_parser(
         "unshard",
         help="turn a sharded index into one without shards",
-        description="Copy the documents of a sharded index into an index without shards, with their vectors.",
+        description="Copy the documents of a sharded index into an index without shards, with "
+        "their vectors.",
     )
     unshard.add_argument("index", type=Path, metavar="DIR", help="the index directory")
     for how, parser in (("shard", shard), ("reshard", reshard), ("unshard", unshard)):
@@ -64,19 +71,30 @@ def register(commands: Subparsers) -> None:
     verbs = cluster.add_subparsers(required=True, metavar="VERB")
     shown = "Show the replicas of the shards of an index: nodes, published states, processes."
     status = verbs.add_parser("status", help="show the replicas of the shards", description=shown)
-    ended = "Stop the processes that serve the shards of an index; the next factseek serve starts them again."
-    stop = verbs.add_parser("stop", help="stop the processes that serve the shards", description=ended)
+    ended = (
+        "Stop the processes that serve the shards of an index; the next factseek serve starts "
+        "them again."
+    )
+    stop = verbs.add_parser(
+        "stop", help="stop the processes that serve the shards", description=ended
+    )
     for verb, command in ((status, _show_status), (stop, _stop_replicas)):
         add_index(verb)
-        verb.add_argument("--ray", metavar="ADDRESS", help="HOST:PORT of the cluster (default: cluster.address)")
+        verb.add_argument(
+            "--ray", metavar="ADDRESS", help="HOST:PORT of the cluster (default: cluster.address)"
+        )
         complete(verb, command, add_json, interrupted="interrupted")
 
 
 def extend(name: str, parser: argparse.ArgumentParser) -> None:
     """Let a command of the indexer also accept an index in shards."""
     if name == "index":
-        parser.add_argument("--shards", type=int, metavar="N", help="split a new index into N shards")
-        parser.add_argument("--ray", metavar="ADDRESS", help="build the shards on the Ray cluster at HOST:PORT")
+        parser.add_argument(
+            "--shards", type=int, metavar="N", help="split a new index into N shards"
+        )
+        parser.add_argument(
+            "--ray", metavar="ADDRESS", help="build the shards on the Ray cluster at HOST:PORT"
+        )
     command: Command = parser.get_default("command")
 
     def run(args: argparse.Namespace) -> int:
@@ -103,14 +121,17 @@ def _make_index(args: argparse.Namespace) -> int:
         check_number("--shards", args.shards)
     elif not is_sharded(args.index):
         raise UsageError(
-            "--ray: only the shards of an index can be built on a cluster; give their number with --shards N"
+            "--ray: only the shards of an index can be built on a cluster; give their number with "
+            "--shards N"
         )
     run: Run = build_here
     if args.ray is not None:
         from .actors import builder
 
         run = builder(_cluster_of(args))
-    return indexer_cli.make_index(args, lambda request, config: build_shards(request, args.shards or 0, config, run))
+    return indexer_cli.make_index(
+        args, lambda request, config: build_shards(request, args.shards or 0, config, run)
+    )
 
 
 def _show_info(args: argparse.Namespace) -> int:
@@ -123,7 +144,9 @@ def _show_info(args: argparse.Namespace) -> int:
     lines = description(args.index, shards.merged)
     for shard in shards.shards:
         its = shard.manifest
-        size = f"{format_count(its.documents, 'document')} in {format_count(its.passages, 'passage')}"
+        size = (
+            f"{format_count(its.documents, 'document')} in {format_count(its.passages, 'passage')}"
+        )
         lines += [(shard.path, size), *segments(its)]
     write("".join(f"{name:15} {value}\n" for name, value in lines))
     return DONE
@@ -136,7 +159,9 @@ def _divide(args: argparse.Namespace, how: str) -> int:
     shards = 0 if how == "unshard" else args.shards
     if how != "unshard":
         build.check_number("--into" if how == "shard" else "--shards", shards)
-    manifest, before = build.divide(args.index, shards, config, sharded=how != "shard", wait=args.wait)
+    manifest, before = build.divide(
+        args.index, shards, config, sharded=how != "shard", wait=args.wait
+    )
     seconds = perf_counter() - began
     facts = {"index": str(args.index), "manifest_id": manifest.id, "documents": manifest.documents}
     facts |= {"shards_before": before, "shards": shards, "seconds": round(seconds, 3)}
@@ -159,8 +184,14 @@ def _show_status(args: argparse.Namespace) -> int:
     for replica in replicas:
         state = "not running"
         if replica.alive:
-            states, answered = ", ".join(replica.states) or "none yet", format_count(replica.answered, "question")
-            state = f"node {replica.node[:12]}, process {replica.pid}, states {states}, {answered} answered"
+            states, answered = (
+                ", ".join(replica.states) or "none yet",
+                format_count(replica.answered, "question"),
+            )
+            state = (
+                f"node {replica.node[:12]}, process {replica.pid}, states {states}, {answered} "
+                "answered"
+            )
         lines.append(f"{replica.shard} replica {replica.replica}: {state}\n")
     report(args, {"replicas": [replica._asdict() for replica in replicas]}, "".join(lines))
     return DONE

@@ -1,7 +1,7 @@
 """Ask an index in shards like one index: each shard answers for the documents that it owns.
 
-For BM25 and flat vectors, no answer depends on the number of shards. The shards are folders that this process reads, or
-actors on a Ray cluster (:mod:`factseek.cluster.actors`).
+For BM25 and flat vectors, no answer depends on the number of shards. The shards are folders that
+this process reads, or actors on a Ray cluster (:mod:`factseek.cluster.actors`).
 """
 
 from __future__ import annotations
@@ -58,9 +58,11 @@ class ShardLostError(PartMissingError):
 
 
 def open_state(folder: Path, config: Config, encoders: IndexEncoders) -> IndexState:
-    """Open the published state of the sharded index in ``folder``: on a cluster if one is configured, else here.
+    """Open the published state of the sharded index in ``folder``: on a cluster if one is
+    configured, else here.
 
-    Raises IndexStateError if the index or one of its shards is missing or damaged, and what the cluster raises.
+    Raises IndexStateError if the index or one of its shards is missing or damaged, and what the
+    cluster raises.
     """
     cluster: ClusterSettings | None = getattr(config, "cluster", None)
     if cluster is not None and cluster.address:
@@ -75,7 +77,9 @@ def open_state(folder: Path, config: Config, encoders: IndexEncoders) -> IndexSt
             states.append(state)
             opened.callback(state.close)
         opened.pop_all()
-    return cast(IndexState, ShardedState(folder, shards, states, config, encoders, gather=Gathering()))
+    return cast(
+        IndexState, ShardedState(folder, shards, states, config, encoders, gather=Gathering())
+    )
 
 
 def read_published(folder: Path) -> Manifest:
@@ -84,24 +88,35 @@ def read_published(folder: Path) -> Manifest:
 
 
 def lease_segments(folder: Path) -> tuple[list[tuple[Path, Manifest]], Lease]:
-    """Return the folder and the manifest of each shard in ``folder``, and a lease that keeps their segments."""
+    """Return the folder and the manifest of each shard in ``folder``, and a lease that keeps their
+    segments.
+    """
     shards, lease = layout.open_leased(folder)
     return [(shard.folder(folder), shard.manifest) for shard in shards.shards], lease
 
 
 class Gathering:
-    """Calls shards, one after the other or in parallel, and notes which did not answer. Safe for threads."""
+    """Calls shards, one after the other or in parallel, and notes which did not answer.
+
+    Safe for threads.
+    """
 
     def __init__(self, beside: Executor | None = None, *, require_all: bool = True) -> None:
-        """Call in threads of ``beside``, if given. With ``require_all``, one lost shard makes the whole call fail."""
+        """Call in threads of ``beside``, if given.
+
+        With ``require_all``, one lost shard makes the whole call fail.
+        """
         self._beside = beside
-        self.remote = beside is not None  # other processes answer, so one call for several rankings is better
+        # Other processes answer, so one call for several rankings is better.
+        self.remote = beside is not None
         self._require_all = require_all
         self._lost: deque[tuple[float, str]] = deque(maxlen=MOST_NOTED)
         self._noting = threading.Lock()
 
     def __call__(self, calls: Sequence[Callable[[], T]], *, every: bool) -> list[T]:
-        """Return the results in the order of the calls; leave out lost shards unless ``every`` or ``require_all``."""
+        """Return the results in the order of the calls; leave out lost shards unless ``every`` or
+        ``require_all``.
+        """
         if self._beside is None:
             return [call() for call in calls]
         futures = [self._beside.submit(call) for call in calls[1:]]
@@ -110,7 +125,8 @@ class Gathering:
         for result in (calls[0], *(future.result for future in futures)) if calls else ():
             try:
                 results.append(result())
-            except ShardLostError as error:  # do not keep the error: its traceback refers to this thread's objects
+            # Do not keep the error: its traceback refers to this thread's objects.
+            except ShardLostError as error:
                 lost[error.place] = error.what
         with self._noting:
             self._lost.extend((monotonic(), name) for name in lost)
@@ -120,7 +136,9 @@ class Gathering:
         return results
 
     def lost_since(self, moment: float) -> list[str]:
-        """Return the names of the shards that did not answer since ``moment``, a time of :func:`time.monotonic`."""
+        """Return the names of the shards that did not answer since ``moment``, a time of
+        :func:`time.monotonic`.
+        """
         with self._noting:
             return sorted({name for at, name in self._lost if at >= moment})
 
@@ -131,18 +149,24 @@ class Gathering:
 
 
 _MERGED: Mapping[str, Callable[[list[Any]], Any]] = {
-    "count": lambda totals: Total(sum(each.hits for each in totals), any(each.matching for each in totals)),
+    "count": lambda totals: Total(
+        sum(each.hits for each in totals), any(each.matching for each in totals)
+    ),
     "count_undated": sum,
     "has_word": any,
     "words_near": lambda parts: list(chain.from_iterable(parts)),
-    "find_unwritten": lambda parts: [word for word in parts[0] if all(word in part for part in parts)],
+    "find_unwritten": lambda parts: [
+        word for word in parts[0] if all(word in part for part in parts)
+    ],
     "near_copies": lambda parts: [set().union(*near) for near in zip(*parts, strict=True)],
 }
 """For each method that asks all shards, the function that combines their answers."""
 _CHAINED = ("documents", "docids")
 """Methods whose results follow each other, shard by shard."""
 _OF_OWNER = ("document", "passages", "document_vector")
-"""Methods of a state whose first argument is a docid; only the shard that owns this document answers."""
+"""Methods of a state whose first argument is a docid; only the shard that owns this document
+answers.
+"""
 
 
 class ShardedState:
@@ -161,28 +185,41 @@ class ShardedState:
         *,
         gather: Gathering,
     ) -> None:
-        """Answer for ``shards``; ``states`` has their states, in order. ``encoders`` opens the index's encoders."""
+        """Answer for ``shards``; ``states`` has their states, in order.
+
+        ``encoders`` opens the index's encoders.
+        """
         self.folder = folder
         self.manifest: Manifest = shards.merged
         self._states = states
         self._encoders = encoders
         self._gather = gather
         self._opened = OpenedOnce()
-        # The attributes below do not refer to this object: a cycle would keep a closed index until garbage collection.
+        # The attributes below do not refer to this object: a cycle would keep a closed index until
+        # garbage collection.
         self.ask: AskShards = partial(_ask, states, gather)
         self._analyzer: Callable[[], Analyzer] = partial(
             self._opened.get, "terms", partial(_analyzer, config.java.heap, self.manifest.analyzer)
         )
         self.collection = CollectionTerms(self.manifest.id, len(states), self._analyzer, self.ask)
-        self.field_statistics, self.term_counts = self.collection.field_statistics, self.collection.term_counts
+        self.field_statistics, self.term_counts = (
+            self.collection.field_statistics,
+            self.collection.term_counts,
+        )
 
     def __getattr__(self, method: str) -> Any:
         if method in _MERGED:
-            return lambda *arguments: _MERGED[method](self.ask(lambda state: getattr(state, method)(*arguments)))
+            return lambda *arguments: _MERGED[method](
+                self.ask(lambda state: getattr(state, method)(*arguments))
+            )
         if method in _CHAINED:
-            return lambda *arguments: chain.from_iterable(getattr(state, method)(*arguments) for state in self._states)
+            return lambda *arguments: chain.from_iterable(
+                getattr(state, method)(*arguments) for state in self._states
+            )
         if method in _OF_OWNER:
-            return lambda docid, *arguments: getattr(self._states[self._owner(docid)], method)(docid, *arguments)
+            return lambda docid, *arguments: getattr(self._states[self._owner(docid)], method)(
+                docid, *arguments
+            )
         raise AttributeError(method)
 
     @property
@@ -195,9 +232,12 @@ class ShardedState:
         return fitting_encoder(self.manifest, view, self._encoders, self.folder)
 
     def noise_similarities(self, view: str) -> list[float]:
-        """Return, for each meaningless query of ``dense.noise``, the cosine of the nearest passage in a view."""
+        """Return, for each meaningless query of ``dense.noise``, the cosine of the nearest passage
+        in a view.
+        """
         calls = [partial(state.noise_similarities, view) for state in self._states]
-        of_shards = self._gather(calls, every=True)  # the caller remembers the result, so it must be complete
+        # The caller remembers the result, so it must be complete.
+        of_shards = self._gather(calls, every=True)
         return list(map(max, zip(*filter(None, of_shards), strict=True)))
 
     def ranking(self, name: str, config: Config) -> Retriever:
@@ -210,7 +250,9 @@ class ShardedState:
     def rankings(self, names: Sequence[str], config: Config) -> Rankings:
         """Return the rankings of these names and settings, to be computed together."""
         # In one process, each ranking runs separately, so a late ranking does not delay the others.
-        if self._gather.remote and not any(retrievers.fusing(name) or retrievers.expanding(name) for name in names):
+        if self._gather.remote and not any(
+            retrievers.fusing(name) or retrievers.expanding(name) for name in names
+        ):
             return ShardedRankings(names, config, self)
         return ParallelRankings({name: self.ranking(name, config) for name in names})
 
@@ -220,17 +262,25 @@ class ShardedState:
         of_shards = self.ask(lambda state: state.facets(question, everything))
         admitted = dict(question.where.values()) if question.where is not None else {}
         return {
-            field: _merged_facets([facets[field] for facets in of_shards], most, admitted.get(field, ()))
+            field: _merged_facets(
+                [facets[field] for facets in of_shards], most, admitted.get(field, ())
+            )
             for field, most in fields.items()
         }
 
     def read_passages(self, places: Iterable[Place], note: ReadNote) -> dict[Place, Stored]:
         """Return passages by document and number."""
-        of_shards = self._ask_owners(list(places), lambda state, some: state.read_passages(some, note))
+        of_shards = self._ask_owners(
+            list(places), lambda state, some: state.read_passages(some, note)
+        )
         return dict(chain.from_iterable(of_shard.items() for of_shard in of_shards.values()))
 
-    def term_weights(self, text: str, places: Sequence[Place], weights: BM25Settings) -> list[dict[str, float]]:
-        """Return, for each passage, the terms of a text that it contains, each with its part of the score."""
+    def term_weights(
+        self, text: str, places: Sequence[Place], weights: BM25Settings
+    ) -> list[dict[str, float]]:
+        """Return, for each passage, the terms of a text that it contains, each with its part of the
+        score.
+        """
         query = self.collection.query(text)
         return self._in_order(places, lambda state, some: state.term_weights(query, some, weights))
 
@@ -245,7 +295,9 @@ class ShardedState:
         return np.stack(rows) if rows else np.empty((0, 0), dtype=np.float32)
 
     def missing_since(self, moment: float) -> Sequence[str]:
-        """Return the names of the shards that did not answer since ``moment``, a time of :func:`time.monotonic`."""
+        """Return the names of the shards that did not answer since ``moment``, a time of
+        :func:`time.monotonic`.
+        """
         return self._gather.lost_since(moment)
 
     def shards(self) -> Sequence[ShardHealth]:
@@ -262,21 +314,31 @@ class ShardedState:
     def _owner(self, docid: str) -> int:
         return owner(docid, len(self._states))
 
-    def _ask_owners(self, places: Sequence[Place], ask: Callable[[IndexState, list[Place]], T]) -> dict[int, T]:
-        """Ask each shard about those of the passages that it owns; return the answers by shard number."""
+    def _ask_owners(
+        self, places: Sequence[Place], ask: Callable[[IndexState, list[Place]], T]
+    ) -> dict[int, T]:
+        """Ask each shard about those of the passages that it owns; return the answers by shard
+        number.
+        """
         owned: dict[int, list[Place]] = defaultdict(list)
         for place in places:
             owned[self._owner(place[0])].append(place)
         calls = [partial(ask, self._states[number], some) for number, some in owned.items()]
         return dict(zip(owned, self._gather(calls, every=True), strict=True))
 
-    def _in_order(self, places: Sequence[Place], ask: Callable[[IndexState, list[Place]], Sequence[T]]) -> list[T]:
-        """Return one answer for each passage, from the shard that owns it, in the order of ``places``."""
+    def _in_order(
+        self, places: Sequence[Place], ask: Callable[[IndexState, list[Place]], Sequence[T]]
+    ) -> list[T]:
+        """Return one answer for each passage, from the shard that owns it, in the order of
+        ``places``.
+        """
         answers = {number: iter(some) for number, some in self._ask_owners(places, ask).items()}
         return [next(answers[self._owner(docid)]) for docid, _ in places]
 
 
-def _ask(states: Sequence[IndexState], gather: Gathering, question: Callable[[IndexState], T]) -> list[T]:
+def _ask(
+    states: Sequence[IndexState], gather: Gathering, question: Callable[[IndexState], T]
+) -> list[T]:
     return gather([partial(question, state) for state in states], every=False)
 
 
@@ -285,12 +347,18 @@ def _analyzer(heap: str, name: str) -> Analyzer:
     return Analyzer(name)
 
 
-def _merged_facets(parts: Sequence[FacetCounts], most: int, admitted: Container[str]) -> FacetCounts:
-    """Add up the counts of all shards; return the ``most`` most frequent values, then the other ``admitted`` values."""
+def _merged_facets(
+    parts: Sequence[FacetCounts], most: int, admitted: Container[str]
+) -> FacetCounts:
+    """Add up the counts of all shards; return the ``most`` most frequent values, then the other
+    ``admitted`` values.
+    """
     counts: Counter[str] = Counter()
     for part in parts:
         counts.update(dict(part.values))
-    there = sorted((value for value in counts if counts[value]), key=lambda value: (-counts[value], value))
+    there = sorted(
+        (value for value in counts if counts[value]), key=lambda value: (-counts[value], value)
+    )
     first = there[:most]
     beside = sorted(value for value in counts if value in admitted and value not in first)
     values = [(value, counts[value]) for value in (*first, *beside)]

@@ -1,8 +1,8 @@
 """The file of an index in shards: ``shards.json`` names its shards and holds the manifest of each.
 
-A shard is an ordinary index folder. Replacing ``shards.json`` publishes a change. Readers open only the manifests in
-this file, never those in the shards, so a change appears in all shards or in none. As with a manifest, anybody may have
-written the file, so decoding checks every path in it.
+A shard is an ordinary index folder. Replacing ``shards.json`` publishes a change. Readers open only
+the manifests in this file, never those in the shards, so a change appears in all shards or in none.
+As with a manifest, anybody may have written the file, so decoding checks every path in it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ from ..retrieval.store.manifest import SHARDS, Manifest, ManifestPart
 
 LAYOUT = 1
 MOST_SHARDS = 1_000
-"""The maximum number of shards: their four-digit numbers precede the names of segments in the merged manifest."""
+"""The maximum number of shards: their four-digit numbers precede the names of segments in the
+merged manifest.
+"""
 ROUTING = "blake2b"
 _MOST_DIGITS = 14
 # ``factseek restore`` is no remedy: a snapshot never contains shards.
@@ -34,18 +36,24 @@ _FORBIDDEN = re.compile(r"[\x00-\x1f\x7f\\]")
 
 
 class Shard(ManifestPart, frozen=True, kw_only=True):
-    """A shard: its path, absolute or relative to the folder of the index, and its published manifest."""
+    """A shard: its path, absolute or relative to the folder of the index, and its published
+    manifest.
+    """
 
     path: str
     manifest: Manifest
 
     def __post_init__(self) -> None:
-        """Raise ValueError if the path is not one of a folder, or the name of a segment is too long."""
+        """Raise ValueError if the path is not one of a folder, or the name of a segment is too
+        long.
+        """
         parts = self.path.removeprefix("/").split("/")
         if _FORBIDDEN.search(self.path) or not all(part.strip(".") for part in parts):
             raise ValueError(f"a shard lies at {self.path[:60]!r}, which is not a path of a folder")
         if any(len(segment.name) > _MOST_DIGITS for segment in self.manifest.segments):
-            raise ValueError(f"a segment of shard {self.path} has a name of more than {_MOST_DIGITS} digits")
+            raise ValueError(
+                f"a segment of shard {self.path} has a name of more than {_MOST_DIGITS} digits"
+            )
 
     def folder(self, index: Path) -> Path:
         """Return the folder of this shard of the index in the folder ``index``."""
@@ -61,7 +69,9 @@ class Shards(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     shards: tuple[Shard, ...]
 
     def __post_init__(self) -> None:
-        """Raise ValueError if there are no or too many shards, a shard is listed twice, or the routing is wrong."""
+        """Raise ValueError if there are no or too many shards, a shard is listed twice, or the
+        routing is wrong.
+        """
         if not self.shards:
             raise ValueError("it lists no shard")
         if len(self.shards) > MOST_SHARDS:
@@ -71,11 +81,17 @@ class Shards(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             if paths.count(path) > 1:
                 raise ValueError(f"shard {path} is listed twice")
         if self.routing != routing(len(self.shards)):
-            raise ValueError(f"its routing is {self.routing[:60]!r}, but its shards need {routing(len(self.shards))!r}")
+            raise ValueError(
+                f"its routing is {self.routing[:60]!r}, but its shards need "
+                f"{routing(len(self.shards))!r}"
+            )
 
     @cached_property
     def merged(self) -> Manifest:
-        """All shards as one index, for reading only. Each segment's name begins with the number of its shard."""
+        """All shards as one index, for reading only.
+
+        Each segment's name begins with the number of its shard.
+        """
         parts = [shard.manifest for shard in self.shards]
         return msgspec.structs.replace(
             parts[0],
@@ -83,7 +99,9 @@ class Shards(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             documents=sum(part.documents for part in parts),
             passages=sum(part.passages for part in parts),
             segments=tuple(
-                msgspec.structs.replace(segment, name=f"{number:04d}{int(segment.name):0{_MOST_DIGITS}d}")
+                msgspec.structs.replace(
+                    segment, name=f"{number:04d}{int(segment.name):0{_MOST_DIGITS}d}"
+                )
                 for number, part in enumerate(parts)
                 for segment in part.segments
             ),
@@ -96,7 +114,9 @@ def routing(shards: int) -> str:
 
 
 def owner(docid: str, shards: int) -> int:
-    """Return the number, from 0, of the shard that owns a docid: the docid's 8-byte BLAKE2b hash modulo ``shards``."""
+    """Return the number, from 0, of the shard that owns a docid: the docid's 8-byte BLAKE2b hash
+    modulo ``shards``.
+    """
     if shards == 1:
         return 0
     digest = hashlib.blake2b(docid.encode("utf-8", "surrogatepass"), digest_size=8).digest()
@@ -114,9 +134,15 @@ def encode(shards: Shards) -> bytes:
 
 
 def publish(folder: Path, paths: Sequence[str], states: Sequence[Manifest]) -> Shards:
-    """Publish ``states``, one for each shard, atomically as the state of the index in ``folder``; return this state."""
-    named = tuple(Shard(path=path, manifest=state) for path, state in zip(paths, states, strict=True))
-    shards = Shards(layout=LAYOUT, created=manifests.now(), routing=routing(len(named)), shards=named)
+    """Publish ``states``, one for each shard, atomically as the state of the index in ``folder``;
+    return this state.
+    """
+    named = tuple(
+        Shard(path=path, manifest=state) for path, state in zip(paths, states, strict=True)
+    )
+    shards = Shards(
+        layout=LAYOUT, created=manifests.now(), routing=routing(len(named)), shards=named
+    )
     write_atomically(folder / SHARDS, encode(shards))
     return shards
 
@@ -124,14 +150,16 @@ def publish(folder: Path, paths: Sequence[str], states: Sequence[Manifest]) -> S
 def read(folder: Path) -> Shards:
     """Read the shards of the index in ``folder`` and their published states.
 
-    Raises IndexStateError if there is no index in shards that this version can read, a shard does not fit the others,
-    or two shards have the same folder.
+    Raises IndexStateError if there is no index in shards that this version can read, a shard does
+    not fit the others, or two shards have the same folder.
     """
     path = folder / SHARDS
     try:
         content = read_regular(path)
     except (FileNotFoundError, NotADirectoryError):
-        raise IndexStateError(f"is not a sharded index (it has no {SHARDS})", place=folder) from None
+        raise IndexStateError(
+            f"is not a sharded index (it has no {SHARDS})", place=folder
+        ) from None
     except OSError as error:
         raise IndexStateError(f"cannot be read: {error.strerror}", place=path) from None
     shards = _convert(path, manifests.decoded_json(path, content))
@@ -141,14 +169,19 @@ def read(folder: Path) -> Shards:
     for shard in shards.shards:
         place = shard.folder(folder).resolve()
         if place in places:
-            what = f"shard {shard.path} lies in the folder of {places[place]}, but each needs its own folder"
+            what = (
+                f"shard {shard.path} lies in the folder of {places[place]}, but each needs its "
+                "own folder"
+            )
             raise IndexStateError(what, place=path, remedy=RESTORE)
         places[place] = f"shard {shard.path}"
     return shards
 
 
 def open_leased(folder: Path) -> tuple[Shards, Lease]:
-    """Read the shards of an index, and keep all their segments; raise IndexStateError if a segment is missing."""
+    """Read the shards of an index, and keep all their segments; raise IndexStateError if a segment
+    is missing.
+    """
     shards = read(folder)
     while True:
         lease, missing = Lease(), list[tuple[Path, str]]()
@@ -158,11 +191,14 @@ def open_leased(folder: Path) -> tuple[Shards, Lease]:
             if not place.is_dir():
                 missing.append((place, f"is missing: it is a shard of the index {folder}"))
             elif gone:
-                missing.append((place, f"does not match {folder / SHARDS}: it has no segment {gone[0].name}"))
+                missing.append(
+                    (place, f"does not match {folder / SHARDS}: it has no segment {gone[0].name}")
+                )
         if not missing:
             return shards, lease
         lease.close()
-        newer = read(folder)  # if a writer removed something between reading and holding, there is a newer state
+        # If a writer removed something between reading and holding, there is a newer state.
+        newer = read(folder)
         if newer == shards:
             place, what = missing[0]
             raise IndexStateError(what, place=place, remedy="restore the folder of the shard")
@@ -173,11 +209,15 @@ def _convert(path: Path, raw: Any) -> Shards:
     if not isinstance(raw, dict) or not isinstance(raw.get("shards"), list):
         raise IndexStateError("does not describe a sharded index", place=path)
     if raw.get("layout") != LAYOUT:
-        raise IndexStateError(f"has layout {raw.get('layout')!r}, but this factseek reads layout {LAYOUT}", place=path)
+        raise IndexStateError(
+            f"has layout {raw.get('layout')!r}, but this factseek reads layout {LAYOUT}", place=path
+        )
     shards = [
         {
             **shard,
-            "manifest": manifests.convert_manifest(f"{path}: shard {str(shard.get('path'))[:60]}", shard["manifest"]),
+            "manifest": manifests.convert_manifest(
+                f"{path}: shard {str(shard.get('path'))[:60]}", shard["manifest"]
+            ),
         }
         if isinstance(shard, dict) and "manifest" in shard
         else shard
@@ -193,7 +233,9 @@ def _check_alike(path: Path, first: Shard, shard: Shard) -> None:
     for what in ("language", "analyzer", "fields", "encoder", "views"):
         its, that = getattr(shard.manifest, what), getattr(first.manifest, what)
         if what == "views":
-            its, that = (msgspec.json.encode(views, order="deterministic").decode() for views in (its, that))
+            its, that = (
+                msgspec.json.encode(views, order="deterministic").decode() for views in (its, that)
+            )
         elif what == "encoder":  # the views have the details that this text lacks
             its, that = str(its), str(that)
         if its != that:

@@ -1,6 +1,8 @@
-"""Rankings of an index in shards: each shard ranks with the collection's statistics; this module merges the hits.
+"""Rankings of an index in shards: each shard ranks with the collection's statistics; this module
+merges the hits.
 
-The statistics are collected from all shards once for each state, and sent to the shards with each query.
+The statistics are collected from all shards once for each state, and sent to the shards with each
+query.
 """
 
 from __future__ import annotations
@@ -37,16 +39,24 @@ if TYPE_CHECKING:
     from .coordinator import ShardedState
 
 AskShards = Callable[[Callable[[IndexState], Any]], list[Any]]
-"""A function that asks every shard of an index the same question; the answers of lost shards may be left out."""
+"""A function that asks every shard of an index the same question; the answers of lost shards may be
+left out.
+"""
 MOST_REMEMBERED = 200_000
-"""The maximum number of terms whose counts are remembered (about 40 MB); if more come, the earlier are forgotten."""
+"""The maximum number of terms whose counts are remembered (about 40 MB); if more come, the earlier
+are forgotten.
+"""
 
 
 class CollectionTerms:
     """The counts of terms over all shards of a state of the index. Safe for threads."""
 
-    def __init__(self, state: str, shards: int, terms: Callable[[], Analyzer], ask: AskShards) -> None:
-        """Remember answers of all shards about a ``state``; ``terms`` returns its analyzer, ``ask`` asks the shards."""
+    def __init__(
+        self, state: str, shards: int, terms: Callable[[], Analyzer], ask: AskShards
+    ) -> None:
+        """Remember answers of all shards about a ``state``; ``terms`` returns its analyzer, ``ask``
+        asks the shards.
+        """
         self._state = state
         self._shards = shards
         self._fields: tuple[FieldStatistics, ...] = ()
@@ -77,32 +87,45 @@ class CollectionTerms:
                 known = {**known, **counted}
             else:
                 with self._learning:  # concurrent readers keep the old dictionary
-                    before = self._known if len(self._known) + len(counted) <= MOST_REMEMBERED else {}
+                    before = (
+                        self._known if len(self._known) + len(counted) <= MOST_REMEMBERED else {}
+                    )
                     known = self._known = {**before, **counted}
         return [known[term] for term in terms]
 
     def query(self, text: str) -> CollectionQuery:
         """Return a text as a query with the statistics of its terms and no vectors."""
         weighted = [term for term, _ in weighted_terms(text)]
-        tokens, fields = sorted(set(weighted or self._terms().tokens(text))), self.field_statistics()
+        tokens, fields = (
+            sorted(set(weighted or self._terms().tokens(text))),
+            self.field_statistics(),
+        )
         terms = [(of_field.field, token) for of_field in fields for token in tokens]
         counts = dict(zip(terms, self.term_counts(terms), strict=True))
         if self._fields and all(term in self._known for term in terms):
             return CollectionQuery(text, CollectionStatistics(self._state, fields, counts), {})
-        # Statistics of only some shards hold for this query alone. They get a name of their own, so that no shard takes
-        # them for those of the whole collection. A shard that did not answer may be back when the query comes, and
-        # Lucene has no score for a term that occurs nowhere. Each field and term therefore gets at least one passage.
+        # Statistics of only some shards hold for this query alone. They get a name of their own, so
+        # that no shard takes them for those of the whole collection. A shard that did not answer
+        # may be back when the query comes, and Lucene has no score for a term that occurs nowhere.
+        # Each field and term therefore gets at least one passage.
         some = tuple(
-            each if each.having else each._replace(passages=max(1, each.passages), having=1, tokens=1, postings=1)
+            each
+            if each.having
+            else each._replace(passages=max(1, each.passages), having=1, tokens=1, postings=1)
             for each in fields
         )
-        counts = {term: counted if counted.passages else TermCount(1, 1) for term, counted in counts.items()}
+        counts = {
+            term: counted if counted.passages else TermCount(1, 1)
+            for term, counted in counts.items()
+        }
         state = f"{self._state} in part {next(self._parts)}"
         return CollectionQuery(text, CollectionStatistics(state, some, counts), {})
 
 
 class ShardedRankings(Rankings):
-    """Several rankings that each shard computes together; the scores are those of one index of all passages."""
+    """Several rankings that each shard computes together; the scores are those of one index of all
+    passages.
+    """
 
     def __init__(self, names: Sequence[str], config: Config, whole: ShardedState) -> None:
         self.names: Sequence[str] = tuple(names)
@@ -115,14 +138,21 @@ class ShardedRankings(Rankings):
         self._encoding = [name for name in names if reads_vectors(views[name])]
 
     def search(
-        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
+        self,
+        queries: Sequence[str],
+        k: int,
+        where: Filter | None = None,
+        limit: Deadline | None = None,
     ) -> Ranked:
-        """Return at most ``k`` hits of each query for each ranking that was not cut off, in the total order.
+        """Return at most ``k`` hits of each query for each ranking that was not cut off, in the
+        total order.
 
         Raises CutOffError if no ranking is ready within the limit.
         """
         names, texts = self._with_statistics(queries, limit)
-        of_shards = self._whole.ask(lambda state: state.rankings(names, self._config).search(texts, k, where, limit))
+        of_shards = self._whole.ask(
+            lambda state: state.rankings(names, self._config).search(texts, k, where, limit)
+        )
         # If one shard had no time for a ranking, leave out the whole ranking.
         whole = [name for name in names if all(name in ranked for ranked in of_shards)]
         if not whole:
@@ -138,10 +168,11 @@ class ShardedRankings(Rankings):
     def _with_statistics(
         self, queries: Sequence[str], limit: Deadline | None
     ) -> tuple[list[str], list[CollectionQuery]]:
-        """Return the rankings that are still possible within the limit, and the queries with collection statistics.
+        """Return the rankings that are still possible within the limit, and the queries with
+        collection statistics.
 
-        With a limit, another thread encodes the queries while this one collects the statistics. Raises CutOffError if
-        encoding exceeds the limit and no ranking works without vectors.
+        With a limit, another thread encodes the queries while this one collects the statistics.
+        Raises CutOffError if encoding exceeds the limit and no ranking works without vectors.
         """
         encode = partial(self._encode_queries, queries)
         if limit is None or not self._vector_views:
@@ -166,7 +197,9 @@ class ShardedRankings(Rankings):
         return [CollectionQuery(query, None, {}) for query in queries]
 
     def _encode_queries(self, queries: Sequence[str]) -> dict[str, Vectors]:
-        """Return the vectors of queries by view, encoded once for all shards; vectors of documents are looked up."""
+        """Return the vectors of queries by view, encoded once for all shards; vectors of documents
+        are looked up.
+        """
         whole = self._whole
 
         def encode(view: str) -> Vectors:
@@ -184,15 +217,27 @@ class ShardedRanking(Retriever):
         self._rankings = ShardedRankings([name], config, whole)
 
     def search(
-        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
+        self,
+        queries: Sequence[str],
+        k: int,
+        where: Filter | None = None,
+        limit: Deadline | None = None,
     ) -> list[list[Hit]]:
-        """Return at most ``k`` hits of each query in the total order; raise CutOffError if a shard takes too long."""
+        """Return at most ``k`` hits of each query in the total order; raise CutOffError if a shard
+        takes too long.
+        """
         return self._rankings.search(queries, k, where, limit)[self._name]
 
     def columns(
-        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
+        self,
+        queries: Sequence[str],
+        k: int,
+        where: Filter | None = None,
+        limit: Deadline | None = None,
     ) -> list[ScoredDocids]:
-        """Return the documents of the hits of :meth:`search`, each with the exact score of its first passage."""
+        """Return the documents of the hits of :meth:`search`, each with the exact score of its
+        first passage.
+        """
         ranked = []
         for hits in self.search(queries, k, where, limit):
             first: dict[str, float] = {}
@@ -202,8 +247,12 @@ class ShardedRanking(Retriever):
         return ranked
 
 
-def _with_vectors(queries: Sequence[CollectionQuery], vectors: dict[str, Vectors]) -> list[CollectionQuery]:
+def _with_vectors(
+    queries: Sequence[CollectionQuery], vectors: dict[str, Vectors]
+) -> list[CollectionQuery]:
     return [
-        CollectionQuery(query, query.statistics, {view: of_view[at] for view, of_view in vectors.items()})
+        CollectionQuery(
+            query, query.statistics, {view: of_view[at] for view, of_view in vectors.items()}
+        )
         for at, query in enumerate(queries)
     ]

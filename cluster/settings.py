@@ -11,10 +11,11 @@ from ..retrieval import config
 
 
 class ClusterSettings(Settings, frozen=True, kw_only=True):
-    """The address of the Ray cluster (``""``: none, this process reads the shards itself), and how shards use it.
+    """The address of the Ray cluster (``""``: none, this process reads the shards itself), and how
+    shards use it.
 
-    ``cpus`` are reserved for each replica of a shard. With ``require_all``, a search fails if a shard does not answer.
-    Without it, the coverage of the answer names the missing shards.
+    ``cpus`` are reserved for each replica of a shard. With ``require_all``, a search fails if a
+    shard does not answer. Without it, the coverage of the answer names the missing shards.
     """
 
     address: str = ""

@@ -1,4 +1,7 @@
-"""Caches: objects that are opened once, and the latest results of methods. The caches are safe for threads."""
+"""Caches: objects that are opened once, and the latest results of methods.
+
+The caches are safe for threads.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,10 @@ T = TypeVar("T")
 
 
 class OpenedOnce:
-    """Keeps one opened object per name, for all threads. A caller waits only for the object that it wants."""
+    """Keeps one opened object per name, for all threads.
+
+    A caller waits only for the object that it wants.
+    """
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -27,7 +33,10 @@ class OpenedOnce:
         self._open: dict[Hashable, Any] = {}
 
     def get(self, name: Hashable, make: Callable[[], T]) -> T:
-        """Return the object ``name``, which ``make`` opens once. After an error, the next call tries again."""
+        """Return the object ``name``, which ``make`` opens once.
+
+        After an error, the next call tries again.
+        """
         with suppress(KeyError):
             return cast(T, self._open[name])
         with self._turn(name):
@@ -36,7 +45,9 @@ class OpenedOnce:
             return cast(T, self._open[name])
 
     def let_go(self) -> dict[Any, Any]:
-        """Wait for the objects that are being opened, then release all objects and return them by name."""
+        """Wait for the objects that are being opened, then release all objects and return them by
+        name.
+        """
         with self._lock:
             names = list(self._opening)
         kept = {}
@@ -53,7 +64,9 @@ class OpenedOnce:
 
 
 def opened_once(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], T]:
-    """Return a method that keeps one result for each combination of positional arguments in ``self._opened``."""
+    """Return a method that keeps one result for each combination of positional arguments in
+    ``self._opened``.
+    """
 
     @wraps(method)
     def get(self: Any, /, *args: P.args, **options: P.kwargs) -> T:
@@ -64,7 +77,10 @@ def opened_once(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenat
 
 
 def cache_method(most: int, method: Callable[..., T]) -> _lru_cache_wrapper[T]:
-    """Return a bound method with a cache of at most ``most`` results; its object must outlive the returned method."""
+    """Return a bound method with a cache of at most ``most`` results; its object must outlive the
+    returned method.
+    """
     bound = cast(MethodType, method)
-    # A strong reference would form a cycle, and a closed index would stay in memory until garbage collection.
+    # A strong reference would form a cycle, and a closed index would stay in memory until garbage
+    # collection.
     return lru_cache(maxsize=most)(partial(bound.__func__, weakref.proxy(bound.__self__)))

@@ -1,4 +1,6 @@
-"""Read the YAML of a configuration file: it may contain only data, and a repeated key is an error."""
+"""Read the YAML of a configuration file: it may contain only data, and a repeated key is an
+error.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +17,12 @@ from .files import read_regular
 def read_yaml(path: Path, noun: str = "configuration file") -> Any:
     """Return the content of a YAML file, None if it is empty.
 
-    ``noun`` is the word for the file in a message. Raises ConfigError if the file cannot be read or is invalid. The
-    error names the file and, if known, the line.
+    ``noun`` is the word for the file in a message. Raises ConfigError if the file cannot be read or
+    is invalid. The error names the file and, if known, the line.
     """
     try:
-        return yaml.load(read_regular(path).decode("utf-8"), _UniqueKeyLoader)  # noqa: S506  it makes nothing that SafeLoader does not
+        # It makes nothing that SafeLoader does not.
+        return yaml.load(read_regular(path).decode("utf-8"), _UniqueKeyLoader)  # noqa: S506
     except FileNotFoundError:
         raise ConfigError(f"there is no such {noun}", place=path) from None
     except OSError as error:
@@ -39,7 +42,9 @@ def read_yaml(path: Path, noun: str = "configuration file") -> Any:
 
 
 class _UniqueKeyLoader(yaml.SafeLoader):
-    """Reads what SafeLoader reads, but refuses a mapping that repeats a key; SafeLoader keeps the last value."""
+    """Reads what SafeLoader reads, but refuses a mapping that repeats a key; SafeLoader keeps the
+    last value.
+    """
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         lines: dict[tuple[str, str], int] = {}

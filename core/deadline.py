@@ -13,7 +13,9 @@ from .errors import FactseekError
 HIGHLIGHTS, PASSAGES, RERANK = "highlights", "passages", "rerank"
 """The names of highlights and of further passages in the list of missing parts."""
 WRITTEN = 3
-"""The number of copies of a passage in memory while an answer is written: its text, and JSON in a growing buffer."""
+"""The number of copies of a passage in memory while an answer is written: its text, and JSON in a
+growing buffer.
+"""
 T = TypeVar("T")
 
 
@@ -32,15 +34,19 @@ class Memory:
 
 
 def losing_hits(parts: Iterable[str]) -> list[str]:
-    """Return the parts of a search, cut off by its limit, that may lose hits: a late re-ranker only leaves an order."""
+    """Return the parts of a search, cut off by its limit, that may lose hits: a late re-ranker only
+    leaves an order.
+    """
     return [part for part in dict.fromkeys(parts) if part not in (HIGHLIGHTS, RERANK)]
 
 
 class Deadline:
-    """The time limit of one search, and the memory for everything that the search reads for the answer.
+    """The time limit of one search, and the memory for everything that the search reads for the
+    answer.
 
-    ``missing`` names the retrievers, and other parts such as highlights, that were cut off. A retriever that cannot be
-    interrupted runs in a thread of ``beside``, and continues there after the limit.
+    ``missing`` names the retrievers, and other parts such as highlights, that were cut off. A
+    retriever that cannot be interrupted runs in a thread of ``beside``, and continues there after
+    the limit.
     """
 
     def __init__(self, seconds: float, beside: Executor, memory: Memory | None = None) -> None:
@@ -56,7 +62,10 @@ class Deadline:
         return Deadline(self._seconds, self.beside, self.memory)
 
     def require_seconds(self, retriever: str) -> float:
-        """Return the seconds left. If no time is left, record the retriever as missing and raise CutOffError."""
+        """Return the seconds left.
+
+        If no time is left, record the retriever as missing and raise CutOffError.
+        """
         seconds = self._deadline - monotonic()
         if seconds <= 0:
             raise self.cut_off(retriever)
@@ -76,7 +85,9 @@ class Deadline:
         return CutOffError(f"{retriever} took longer than the time limit of the search")
 
     def shorter(self, seconds: float) -> Deadline:
-        """Return a limit of ``seconds`` with the same ``missing`` list; if it is 0 or too late, return this limit."""
+        """Return a limit of ``seconds`` with the same ``missing`` list; if it is 0 or too late,
+        return this limit.
+        """
         left = self._deadline - monotonic()
         if not 0 < seconds < left:
             return self
@@ -85,7 +96,10 @@ class Deadline:
         return limit
 
     def wait(self, retriever: str, work: Future[T]) -> T:
-        """Return the result of work in a thread of ``beside``. Raises CutOffError if it takes longer than the limit."""
+        """Return the result of work in a thread of ``beside``.
+
+        Raises CutOffError if it takes longer than the limit.
+        """
         try:
             return work.result(self.require_seconds(retriever))
         except FutureTimeoutError:

@@ -18,11 +18,14 @@ INTERRUPTED = 130
 BEFORE_ANYTHING = "interrupted before anything was done"
 _IMPORTING = "<frozen importlib._bootstrap>"
 _AGAIN = 0.02  # the delay in seconds after which a Ctrl-C during an import is raised again
-_PATIENCE = 10.0  # the seconds after the first Ctrl-C from which Ctrl-C takes effect even during an import
+# The seconds after the first Ctrl-C from which Ctrl-C takes effect even during an import.
+_PATIENCE = 10.0
 
 
 def enter(load: "Callable[[], Callable[[], int]]") -> int:
-    """Import a program with ``load``, run it, and return its exit code: 130 if it is interrupted."""
+    """Import a program with ``load``, run it, and return its exit code: 130 if it is
+    interrupted.
+    """
     heard = (
         _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler
     )  # otherwise a shell started this program with Ctrl-C ignored
@@ -44,7 +47,9 @@ def enter(load: "Callable[[], Callable[[], int]]") -> int:
 
 
 class _Interruption:
-    """The handler of Ctrl-C: it raises KeyboardInterrupt, but not during an import, which would stay half done."""
+    """The handler of Ctrl-C: it raises KeyboardInterrupt, but not during an import, which would
+    stay half done.
+    """
 
     def __init__(self, main_thread: int) -> None:
         self._main_thread = main_thread
@@ -61,7 +66,9 @@ class _Interruption:
     def heard_again_or(
         self, report: "Callable[[sys.UnraisableHookArgs], object]"
     ) -> "Callable[[sys.UnraisableHookArgs], None]":
-        """Return a hook for unraisable errors: it repeats a Ctrl-C, and passes every other error to ``report``."""
+        """Return a hook for unraisable errors: it repeats a Ctrl-C, and passes every other error to
+        ``report``.
+        """
 
         def tell(unraisable: "sys.UnraisableHookArgs") -> None:
             if unraisable.exc_type is KeyboardInterrupt:

@@ -5,7 +5,8 @@
     │   ├── UsageError       the arguments of a command are invalid
     │   ├── ConfigError      a setting is unknown, of the wrong type, or out of range
     │   ├── SourceError      a source file or one of its lines cannot be read
-    │   ├── IndexStateError  an index is missing, damaged, of another layout, in use, or does not support the request
+    │   ├── IndexStateError  an index is missing, damaged, of another layout, in use,
+    │   │                    or does not support the request
     │   │   └── IndexBusyError   another process is writing the index
     │   ├── QueryError       a query, filter or option of a search is invalid
     │   ├── NotFoundError    a named index or document does not exist
@@ -13,9 +14,9 @@
     │       └── PartMissingError  a part of an index does not answer; a later attempt may succeed
     └── CheckFailed          a checked file is bad: exit 1
 
-An error says what is wrong. It may also say where, and how to fix it. Examples are ``run.tsv:17: score 'nan' is not
-a finite number`` and ``cited: there is no index; build one with factseek index``. Code that needs the place or the
-remedy reads the field; it never parses a message.
+An error says what is wrong. It may also say where, and how to fix it. Examples are ``run.tsv:17:
+score 'nan' is not a finite number`` and ``cited: there is no index; build one with factseek
+index``. Code that needs the place or the remedy reads the field; it never parses a message.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ from functools import partial
 class FactseekError(Exception):
     """The base class: catch it to catch every error that factseek raises on purpose.
 
-    ``what`` says what is wrong, ``place`` says where (a file, a line, an index), and ``remedy`` says how to fix it.
-    ``place`` and ``remedy`` may be ``""``.
+    ``what`` says what is wrong, ``place`` says where (a file, a line, an index), and ``remedy``
+    says how to fix it. ``place`` and ``remedy`` may be ``""``.
     """
 
     def __init__(self, what: str, *, place: object = "", remedy: str = "") -> None:
@@ -76,7 +77,9 @@ class IndexBusyError(IndexStateError):
 
 
 class QueryError(UserError):
-    """A query, a filter or an option of a search is invalid; ``field`` names the option if it is not the query."""
+    """A query, a filter or an option of a search is invalid; ``field`` names the option if it is
+    not the query.
+    """
 
     def __init__(self, what: str, *, place: object = "", remedy: str = "", field: str = "") -> None:
         super().__init__(what, place=place, remedy=remedy)

@@ -17,20 +17,29 @@ from typing import BinaryIO
 from .errors import FactseekError, MachineError, QueryError, SourceError
 
 STRETCH, BLOCK, SAMPLED = 8_192, 512, 16
-"""A file's sample: the last ``BLOCK`` bytes of each of at most ``SAMPLED`` stretches, the first and last included.
+"""A file's sample: the last ``BLOCK`` bytes of each of at most ``SAMPLED`` stretches, the first and
+last included.
 
 Each stretch of the file has ``STRETCH`` bytes.
 """
-MOST_READ = 1 << 30  # the maximum number of bytes to read into memory: models, indexes and settings are much smaller
+# The maximum number of bytes to read into memory: models, indexes and settings are much smaller.
+MOST_READ = 1 << 30
 DESCRIPTION, EVIDENCE = ".meta.json", ".evidence.jsonl"
 """What the names of the files that factseek writes next to a submission add to its name."""
 BESIDE = (DESCRIPTION, EVIDENCE)
 _PIECE = 1 << 20
-_SQLITE_REFUSED = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN}
+_SQLITE_REFUSED = {
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_CANTOPEN,
+}
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file so that readers see either the old or the new content, even after a crash at any instant."""
+    """Write a file so that readers see either the old or the new content, even after a crash at any
+    instant.
+    """
     with replacing(path) as file:
         file.write(content)
 
@@ -43,7 +52,8 @@ def temporary_beside(path: Path) -> Path:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Open a temporary file that durably replaces ``path`` at the end; errors are as in :func:`os_errors_reported`.
+    """Open a temporary file that durably replaces ``path`` at the end; errors are as in
+    :func:`os_errors_reported`.
 
     A symbolic link stays, and the file that it leads to is replaced.
     """
@@ -62,14 +72,20 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 def open_regular(path: Path) -> BufferedReader:
-    """Open a regular or an inherited file (``/dev/stdin``); the call never waits for a named pipe or a device."""
-    inherited = str(path) == "/dev/stdin" or os.path.realpath(path.parent) == f"/proc/{os.getpid()}/fd"
+    """Open a regular or an inherited file (``/dev/stdin``); the call never waits for a named pipe
+    or a device.
+    """
+    inherited = (
+        str(path) == "/dev/stdin" or os.path.realpath(path.parent) == f"/proc/{os.getpid()}/fd"
+    )
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | (0 if inherited else os.O_NONBLOCK))
     try:
         there = os.fstat(handle)
         if stat.S_ISDIR(there.st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-        is_stream = stat.S_ISFIFO(there.st_mode) or stat.S_ISSOCK(there.st_mode) or os.isatty(handle)
+        is_stream = (
+            stat.S_ISFIFO(there.st_mode) or stat.S_ISSOCK(there.st_mode) or os.isatty(handle)
+        )
         is_file = stat.S_ISREG(there.st_mode) or os.path.samestat(there, Path(os.devnull).stat())
         if not is_file and not (inherited and is_stream):
             raise OSError(errno.EINVAL, "it is not a regular file", str(path))
@@ -80,7 +96,10 @@ def open_regular(path: Path) -> BufferedReader:
 
 
 def read_regular(path: Path) -> bytes:
-    """Return the content of a file that :func:`open_regular` opens. Raises OSError if it is too large."""
+    """Return the content of a file that :func:`open_regular` opens.
+
+    Raises OSError if it is too large.
+    """
     content = bytearray()
     with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size  # 0 for a pipe
@@ -92,14 +111,18 @@ def read_regular(path: Path) -> bytes:
 
 
 def writable(path: Path, inputs: Iterable[Path] = ()) -> None:
-    """Raise QueryError, before any work, if a result cannot be written to ``path``, or would overwrite an input."""
+    """Raise QueryError, before any work, if a result cannot be written to ``path``, or would
+    overwrite an input.
+    """
     parent = Path(os.path.realpath(path)).parent if path.is_symlink() else path.parent
     if not parent.is_dir():
         raise QueryError(f"there is no folder {parent}", place=path, remedy="create it first")
     if path.is_dir():
         raise QueryError("is a folder", place=path, remedy="give a file")
     if path.exists() and not path.is_file():
-        raise QueryError("is not a regular file", place=path, remedy="give a regular file or a new file")
+        raise QueryError(
+            "is not a regular file", place=path, remedy="give a regular file or a new file"
+        )
     for read in inputs:
         if path.exists() and read.exists() and path.samefile(read):
             what = "is an input of this command and would be overwritten"
@@ -107,17 +130,22 @@ def writable(path: Path, inputs: Iterable[Path] = ()) -> None:
 
 
 def check_distinct(paths: Sequence[Path]) -> None:
-    """Raise QueryError, before any work, if two results of a command would be written to the same file."""
+    """Raise QueryError, before any work, if two results of a command would be written to the same
+    file.
+    """
     seen: set[Path] = set()
     for path in paths:
         place = Path(os.path.realpath(path))
         if place in seen:
-            raise QueryError("is also another result of this command", place=path, remedy="give another file")
+            raise QueryError(
+                "is also another result of this command", place=path, remedy="give another file"
+            )
         seen.add(place)
 
 
 def files_in(paths: Sequence[Path]) -> list[Path]:
-    """Return the files in ``paths``; a folder is replaced by its files that are not hidden, sorted by name.
+    """Return the files in ``paths``; a folder is replaced by its files that are not hidden, sorted
+    by name.
 
     Files that factseek writes next to a submission are left out if the submission is there.
     """
@@ -125,7 +153,9 @@ def files_in(paths: Sequence[Path]) -> list[Path]:
     for path in paths:
         inside = [path]
         if path.is_dir():
-            inside = sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith("."))
+            inside = sorted(
+                file for file in path.iterdir() if file.is_file() and not file.name.startswith(".")
+            )
             names = {f"{file.name}{suffix}" for file in inside for suffix in BESIDE}
             inside = [file for file in inside if file.name not in names]
         if not inside:
@@ -137,7 +167,9 @@ def files_in(paths: Sequence[Path]) -> list[Path]:
 def rereadable(path: Path) -> None:
     """Raise SourceError if a file is a pipe or a device, which cannot be read twice."""
     if path.exists() and not path.is_file() and not path.is_dir():
-        raise SourceError("is not a regular file", place=path, remedy="save its content to a file first")
+        raise SourceError(
+            "is not a regular file", place=path, remedy="save its content to a file first"
+        )
 
 
 def sync_file(path: Path) -> None:
@@ -161,7 +193,9 @@ def sync_tree(folder: Path) -> None:
 
 @contextmanager
 def os_errors_reported(path: Path) -> Iterator[None]:
-    """Raise MachineError for a full disk, a missing permission and other OS errors while writing ``path``."""
+    """Raise MachineError for a full disk, a missing permission and other OS errors while writing
+    ``path``.
+    """
     try:
         yield
     except BrokenPipeError:
@@ -179,7 +213,9 @@ def os_errors_reported(path: Path) -> Iterator[None]:
             raise MachineError(f"cannot be written: {error.strerror}", place=path) from error
         place = error.filename or path
         if error.errno in (errno.EEXIST, errno.ENOTDIR):
-            raise MachineError("is not a folder", place=place, remedy="give another path") from error
+            raise MachineError(
+                "is not a folder", place=place, remedy="give another path"
+            ) from error
         raise MachineError(str(error.strerror or error), place=place) from error
 
 
@@ -193,12 +229,16 @@ def read_errors_reported(path: Path) -> Iterator[None]:
     except IsADirectoryError:
         raise SourceError("is a folder", place=path, remedy="give a file") from None
     except (OSError, ValueError) as error:
-        raise SourceError(f"cannot be read: {getattr(error, 'strerror', None) or error}", place=path) from None
+        raise SourceError(
+            f"cannot be read: {getattr(error, 'strerror', None) or error}", place=path
+        ) from None
 
 
 def disk_full(path: Path | str) -> MachineError:
     """Return the error for a full disk at ``path``."""
-    return MachineError("the disk is full", place=path, remedy="make room and run the same command again")
+    return MachineError(
+        "the disk is full", place=path, remedy="make room and run the same command again"
+    )
 
 
 def storable(name: str) -> str:
@@ -207,17 +247,21 @@ def storable(name: str) -> str:
 
 
 def sample(path: Path) -> str:
-    """Return a digest of a few blocks of a file; it tells files apart without reading them completely.
+    """Return a digest of a few blocks of a file; it tells files apart without reading them
+    completely.
 
-    SQLite fills a page from the page's end, and a Lucene file ends with its checksum. So the blocks are at the ends of
-    stretches of the file.
+    SQLite fills a page from the page's end, and a Lucene file ends with its checksum. So the blocks
+    are at the ends of stretches of the file.
     """
     with open_regular(path) as file:
         size = file.seek(0, os.SEEK_END)
         stretches = -(-size // STRETCH)
         digest = hashlib.sha256()
         for number in range(min(stretches, SAMPLED)):
-            end = min(size, STRETCH * (1 + number * (stretches - 1) // max(1, min(stretches, SAMPLED) - 1)))
+            end = min(
+                size,
+                STRETCH * (1 + number * (stretches - 1) // max(1, min(stretches, SAMPLED) - 1)),
+            )
             file.seek(max(0, end - BLOCK))
             digest.update(file.read(min(BLOCK, end)))
         return digest.hexdigest()[:16]
@@ -231,13 +275,21 @@ def sha256(path: Path) -> str:
 
 _ROOM = 64 << 20  # if a disk has fewer free bytes than this, any failed write counts as a full disk
 _NO_ROOM = ("No space left on device", "Disk quota exceeded")
-_NOT_WRITTEN = ("inline_container", "PytorchStreamWriter", "SafetensorError", "I/O error", "Parent directory")
+_NOT_WRITTEN = (
+    "inline_container",
+    "PytorchStreamWriter",
+    "SafetensorError",
+    "I/O error",
+    "Parent directory",
+)
 """Words in the errors that libraries raise for failed writes, instead of the system's error."""
 
 
 @contextmanager
 def saving_reported(folder: Path) -> Iterator[None]:
-    """Raise MachineError for failed writes in ``folder``, whatever error the writing library raises."""
+    """Raise MachineError for failed writes in ``folder``, whatever error the writing library
+    raises.
+    """
     try:
         with os_errors_reported(folder):
             yield
@@ -254,7 +306,9 @@ def saving_reported(folder: Path) -> Iterator[None]:
 
 
 def user_cache(name: str) -> Path:
-    """Return the path of factseek's folder ``name`` in the user's cache; the folder may not exist yet."""
+    """Return the path of factseek's folder ``name`` in the user's cache; the folder may not exist
+    yet.
+    """
     home = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     return Path(home).expanduser() / "factseek" / name
 

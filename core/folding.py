@@ -1,7 +1,9 @@
-"""Folding: the form in which texts are compared, so that spellings that look the same become the same.
+"""Folding: the form in which texts are compared, so that spellings that look the same become the
+same.
 
-Documents, queries, phrases, exclusions and titles are folded before analysis, and so are the words of spelling
-corrections. ASCII stays unchanged. The form is NFKC, after corrections where NFKC would do harm.
+Documents, queries, phrases, exclusions and titles are folded before analysis, and so are the words
+of spelling corrections. ASCII stays unchanged. The form is NFKC, after corrections where NFKC would
+do harm.
 """
 
 from __future__ import annotations
@@ -9,7 +11,10 @@ from __future__ import annotations
 import re
 import unicodedata
 
-_DROPPED = "\u00ad\u034f\u061c\u180b-\u180f\u200b\u200d-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
+_DROPPED = (
+    "\u00ad\u034f\u061c\u180b-\u180f\u200b\u200d-\u200f"
+    "\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff"
+)
 """Soft hyphens, zero-width spaces, direction marks, and variation selectors."""
 _INVISIBLE = re.compile(f"[{_DROPPED}]")
 _JOINER, _SUPERSCRIPTS = "\u200c", "\u00b2\u00b3\u00b9\u2070\u2074-\u2079"
@@ -21,22 +26,31 @@ _CHARACTERS = {
     "thousands": "\u00a0\u2009\u202f\u066c",
     "fraction": "\u00bc-\u00be\u2150-\u215e\u2189",
     "superscript": _SUPERSCRIPTS,
-    "apart": "\u2460-\u2473\u24ea\u3251-\u325f\u32b1-\u32bf\ufdfa\ufdfb",  # circled characters, and whole sentences
+    # Circled characters, and whole sentences.
+    "apart": "\u2460-\u2473\u24ea\u3251-\u325f\u32b1-\u32bf\ufdfa\ufdfb",
 }
 _KINDS = {kind: re.compile(f"[{characters}]") for kind, characters in _CHARACTERS.items()}
 _SPECIAL = re.compile(f"[{_DROPPED}\U000e0000-\U000e0fff{''.join(_CHARACTERS.values())}]")
 _ARABIC = re.compile("[\u0620-\u06ff]")
 _UNIT = r"(?:^|[\s\x00-@\[-`{-\x7f\u00b7\u00d7])[A-Za-z\u00b5\u03bc]{1,2}\Z"
-_APART = {"fraction": re.compile(r"\d\Z"), "superscript": re.compile(rf"(?s)\A(?!.*{_UNIT}).*[^\s{_SUPERSCRIPTS}]\Z")}
+_APART = {
+    "fraction": re.compile(r"\d\Z"),
+    "superscript": re.compile(rf"(?s)\A(?!.*{_UNIT}).*[^\s{_SUPERSCRIPTS}]\Z"),
+}
 """The text before a fraction or a superscript that requires a space between the two.
 
 A superscript after a word is a footnote number, except after a unit.
 """
 _UP_TO_THREE, _THOUSAND = re.compile(r"(?:^|\D)\d{1,3}\Z"), re.compile(r"\d{3}(?!\d)")
-# Lucene's tokenizer would join two words at these marks. They become spaces, except between ASCII characters.
-_GLUE = re.compile(r"[:._](?:(?<=[^\x00-\x7f].)(?<!\d.)(?=\w)|(?<=[A-Za-z].)(?=[^\x00-\x7f])(?!\d))")
+# Lucene's tokenizer would join two words at these marks. They become spaces, except between ASCII
+# characters.
+_GLUE = re.compile(
+    r"[:._](?:(?<=[^\x00-\x7f].)(?<!\d.)(?=\w)|(?<=[A-Za-z].)(?=[^\x00-\x7f])(?!\d))"
+)
 _ATTACHED = re.compile("[\u1160-\u11ff\u3131-\u318e\uff9e\uff9f\uffa0-\uffdc]")
-"""Characters that are not marks, but may combine with the character before: Hangul letters, sound marks of kana."""
+"""Characters that are not marks, but may combine with the character before: Hangul letters, sound
+marks of kana.
+"""
 
 
 def fold(text: str) -> str:
@@ -53,7 +67,9 @@ def _normalize(text: str) -> str:
 
 
 def folded_value(value: str) -> str:
-    """Return a field's value as stored and compared: NFKC, ASCII apostrophes and hyphens, no invisible characters."""
+    """Return a field's value as stored and compared: NFKC, ASCII apostrophes and hyphens, no
+    invisible characters.
+    """
     if value.isascii():
         return value
     value = _normalize(_INVISIBLE.sub("", value)).replace("\u2010", "-")
@@ -88,10 +104,13 @@ def _plain(special: re.Match[str]) -> str:
     character, text, at = special[0], special.string, special.start()
     before = text[max(0, at - 4) : at]
     form = unicodedata.normalize("NFKC", character).replace("\u2044", "/")
-    kind = next((kind for kind, characters in _KINDS.items() if characters.match(character)), "dropped")
+    kind = next(
+        (kind for kind, characters in _KINDS.items() if characters.match(character)), "dropped"
+    )
     if kind == "dropped":
         form = ""
-    elif kind == "joiner":  # between Arabic letters it has a meaning: Persian's and Sorani's analyzers read it
+    # Between Arabic letters it has a meaning: Persian's and Sorani's analyzers read it.
+    elif kind == "joiner":
         form = _JOINER if _ARABIC.match(before[-1:]) and _ARABIC.match(text, at + 1) else ""
     elif kind == "apostrophe":
         form = "'"

@@ -1,4 +1,6 @@
-"""Languages: their codes, the language identifier, and whether an encoder knows the language of a query."""
+"""Languages: their codes, the language identifier, and whether an encoder knows the language of a
+query.
+"""
 
 from __future__ import annotations
 
@@ -17,25 +19,42 @@ _WRITTEN_IN = {
     "Cyrillic": ("bg", "ru", "sr", "uk", "mk"),
     "Devanagari": ("hi", "ne", "mr"),
     "Chinese or Japanese": ("zh", "ja"),
-    **{"Greek": ("el",), "Hebrew": ("he",), "Bengali": ("bn",), "Tamil": ("ta",), "Telugu": ("te",)},
+    **{
+        "Greek": ("el",),
+        "Hebrew": ("he",),
+        "Bengali": ("bn",),
+        "Tamil": ("ta",),
+        "Telugu": ("te",),
+    },
     **{"Thai": ("th",), "Korean": ("ko",), "Japanese": ("ja",), "Armenian": ("hy",)},
 }
 """The languages of each script other than Latin."""
 _SCRIPTS = {
     **{script.upper(): script for script in _WRITTEN_IN},
-    **{"HANGUL": "Korean", "HIRAGANA": "Japanese", "KATAKANA": "Japanese", "CJK": "Chinese or Japanese"},
+    **{
+        "HANGUL": "Korean",
+        "HIRAGANA": "Japanese",
+        "KATAKANA": "Japanese",
+        "CJK": "Chinese or Japanese",
+    },
 }
 """The script of a character, by the first word of the character's Unicode name."""
 _OTHER_SCRIPTS = frozenset(code for codes in _WRITTEN_IN.values() for code in codes)
-_LATIN_WORDS = 4  # the minimum number of words to judge the language of a text in Latin script: a name has no language
+# The minimum number of words to judge the language of a text in Latin script: a name has no
+# language.
+_LATIN_WORDS = 4
 _SURE = 0.5
 _ENGLISH = frozenset("the and that this which their been with from are were your you what".split())
-"""Function words of English alone: a text with one of them counts as English, without the slow identifier."""
+"""Function words of English alone: a text with one of them counts as English, without the slow
+identifier.
+"""
 _NO_LANGUAGE = "zxx"  # the identifier's label for codes and numbers
 
 
 def unknown_language(text: str, known: Sequence[str]) -> str:
-    """Return the script or language of ``text`` if it is not in ``known``, which may be empty for all, else ``""``."""
+    """Return the script or language of ``text`` if it is not in ``known``, which may be empty for
+    all, else ``""``.
+    """
     if not known:
         return ""
     if not text.isascii() and (script := _script(text)):
@@ -44,7 +63,9 @@ def unknown_language(text: str, known: Sequence[str]) -> str:
 
 
 def written_in(text: str, language: str) -> bool:
-    """Return whether the letters of ``text`` belong to the script of a language, an ISO 639-1 code."""
+    """Return whether the letters of ``text`` belong to the script of a language, an ISO 639-1
+    code.
+    """
     if not text.isascii() and (script := _script(text)):
         return language in _WRITTEN_IN[script]
     return language not in _OTHER_SCRIPTS or not any(map(str.isalpha, text))
@@ -52,25 +73,34 @@ def written_in(text: str, language: str) -> bool:
 
 def _script(text: str) -> str:
     """Return the script of most letters of ``text``, or ``""`` if it is Latin or unknown."""
-    names = (unicodedata.name(char, "").split(" ", 1)[0].split("-", 1)[0] for char in text if char.isalpha())
+    names = (
+        unicodedata.name(char, "").split(" ", 1)[0].split("-", 1)[0]
+        for char in text
+        if char.isalpha()
+    )
     common = Counter(_SCRIPTS.get(name, "") for name in names).most_common(1)
     return common[0][0] if common else ""
 
 
 @lru_cache(maxsize=256)  # a search calls it more than once
 def _latin_language(text: str, known: tuple[str, ...]) -> str:
-    if len(text.split()) < _LATIN_WORDS or (known == ("en",) and not _ENGLISH.isdisjoint(text.lower().split())):
+    if len(text.split()) < _LATIN_WORDS or (
+        known == ("en",) and not _ENGLISH.isdisjoint(text.lower().split())
+    ):
         return ""
     language, probability = identifier(probabilities=True).classify(text)
     return str(language) if language not in (*known, _NO_LANGUAGE) and probability >= _SURE else ""
 
 
 @cache
-def identifier(among: tuple[str, ...] = (), *, iso_639_1: bool = False, probabilities: bool = False) -> Any:
+def identifier(
+    among: tuple[str, ...] = (), *, iso_639_1: bool = False, probabilities: bool = False
+) -> Any:
     """Return py3langid's identifier, whose ``classify`` returns a language's code and a score.
 
-    If ``iso_639_1`` is true, it returns only codes of two letters; otherwise only codes in ``among``, or any code if
-    ``among`` is empty. With ``probabilities``, the score is between 0 and 1.
+    If ``iso_639_1`` is true, it returns only codes of two letters; otherwise only codes in
+    ``among``, or any code if ``among`` is empty. With ``probabilities``, the score is between 0 and
+    1.
     """
     from py3langid.langid import LanguageIdentifier
 
@@ -85,7 +115,9 @@ def identifier(among: tuple[str, ...] = (), *, iso_639_1: bool = False, probabil
 
 @cache
 def _model() -> Sequence[Any]:
-    """Return the arrays of py3langid's model, 70 MB, mapped from a cache: unpacking them takes half a second."""
+    """Return the arrays of py3langid's model, 70 MB, mapped from a cache: unpacking them takes half
+    a second.
+    """
     from importlib.metadata import version
 
     import numpy as np  # the help of a command does not need these
@@ -95,7 +127,10 @@ def _model() -> Sequence[Any]:
     def map_copy() -> Sequence[Any]:
         with np.load(copy / "rest.npz", allow_pickle=False) as rest:  # it compares checksums
             *shapes, priors, labels, states, features = (rest[name] for name in rest.files)
-        large = [np.lib.format.open_memmap(copy / f"{name}.npy", mode="r") for name in ("weights", "moves")]
+        large = [
+            np.lib.format.open_memmap(copy / f"{name}.npy", mode="r")
+            for name in ("weights", "moves")
+        ]
         if [array.shape for array in large] != list(map(tuple, shapes)):
             raise ValueError("a file is not of this model")
         return *large, priors, labels, states, features
@@ -158,14 +193,18 @@ ug uig uyghur|uk ukr ukrainian українська|ur urd urdu اردو|uz uzb 
 vi vie vietnamese việt|vo vol|wa wln|wo wol wolof|xh xho xhosa|yi ji yid yiddish|yo yor yoruba|
 za zha|zh zho chi cmn chinese mandarin 中文 汉语 漢語|zu zul zulu
 """
-"""The ISO 639-1 code of each language, followed by its other codes and its names in several languages."""
+"""The ISO 639-1 code of each language, followed by its other codes and its names in several
+languages.
+"""
 
 
 def language_code(written: str) -> str:
-    """Return the ISO 639 code of a language, the two-letter code if there is one; ``""`` if it is not a language.
+    """Return the ISO 639 code of a language, the two-letter code if there is one; ``""`` if it is
+    not a language.
 
-    ``written`` may be ``en-US``, ``en_GB``, ``eng``, ``English``, ``Français`` or ``العربية``. If it
-    lists several languages, only the first is used. A code of three letters without a shorter form stays unchanged.
+    ``written`` may be ``en-US``, ``en_GB``, ``eng``, ``English``, ``Français`` or ``العربية``. If
+    it lists several languages, only the first is used. A code of three letters without a shorter
+    form stays unchanged.
     """
     known = _codes()
     first = _letters(re.split(r"[,;(/|]", written, maxsplit=1)[0])
@@ -178,12 +217,15 @@ def language_code(written: str) -> str:
 
 @cache
 def _codes() -> dict[str, str]:
-    rows = ([_letters(word) for word in row.split()] for row in _SPELLINGS.replace("\n", "").split("|"))
+    rows = (
+        [_letters(word) for word in row.split()] for row in _SPELLINGS.replace("\n", "").split("|")
+    )
     return {word: row[0] for row in rows for word in row}
 
 
 def _letters(written: str) -> str:
     parted = unicodedata.normalize("NFKD", written.strip().casefold())
     return unicodedata.normalize(
-        "NFC", "".join(c for c in parted if not 0x300 <= ord(c) < 0x370 and not 0x653 <= ord(c) < 0x656)
+        "NFC",
+        "".join(c for c in parted if not 0x300 <= ord(c) < 0x370 and not 0x653 <= ord(c) < 0x656),
     )

@@ -28,10 +28,12 @@ def sort_hits(hits: Iterable[Hit]) -> list[Hit]:
 
 
 def scores_below(floor: float, count: int) -> list[float]:
-    """Return ``count`` float32 scores, each lower than the one before, and the first lower than ``floor``.
+    """Return ``count`` float32 scores, each lower than the one before, and the first lower than
+    ``floor``.
 
-    They are ``floor`` minus 1, 2, 3 and so on, if float32 can tell these apart. Their only purpose is to keep later
-    hits of a ranking in the total order. A larger ``count`` returns the same first scores.
+    They are ``floor`` minus 1, 2, 3 and so on, if float32 can tell these apart. Their only purpose
+    is to keep later hits of a ranking in the total order. A larger ``count`` returns the same first
+    scores.
     """
     descending = (floor - np.arange(count + 1)).astype(np.float32)
     if np.all(descending[1:] < descending[:-1]):

@@ -13,10 +13,11 @@ Offered = TypeVar("Offered")
 
 
 class NameOf(NamedTuple):
-    """An annotation of a setting whose values must be names of plug-ins in ``package``, or words in ``also``.
+    """An annotation of a setting whose values must be names of plug-ins in ``package``, or words in
+    ``also``.
 
-    A name may start with ``begins``. The plug-in itself interprets the part after ``ends``. In a name, ``joint``
-    replaces the underscores of the module's name.
+    A name may start with ``begins``. The plug-in itself interprets the part after ``ends``. In a
+    name, ``joint`` replaces the underscores of the module's name.
     """
 
     package: str
@@ -40,24 +41,32 @@ _ROOT = __name__.partition(".")[0]
 
 
 def names(package: str) -> list[str]:
-    """Return the names of a package's public modules, in alphabetical order, without importing them."""
+    """Return the names of a package's public modules, in alphabetical order, without importing
+    them.
+    """
     return list(_names(tuple(importlib.import_module(package).__path__)))
 
 
 @lru_cache(maxsize=64)
 def _names(path: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(sorted(module.name for module in pkgutil.iter_modules(path) if not module.name.startswith("_")))
+    return tuple(
+        sorted(
+            module.name for module in pkgutil.iter_modules(path) if not module.name.startswith("_")
+        )
+    )
 
 
 class Plugins(Generic[Offered]):
     """The plug-ins of one package; each is a module that implements the protocol ``Offered``.
 
-    A plug-in's name is its module's, with ``joint`` instead of underscores: ``ct2021-1a`` is ``ct2021_1a.py``.
-    ``unknown`` is the error for an unknown name. In its message, ``noun`` is the word for a plug-in, and ``listed``
-    introduces the list of names.
+    A plug-in's name is its module's, with ``joint`` instead of underscores: ``ct2021-1a`` is
+    ``ct2021_1a.py``. ``unknown`` is the error for an unknown name. In its message, ``noun`` is the
+    word for a plug-in, and ``listed`` introduces the list of names.
     """
 
-    def __init__(self, package: str, unknown: type[UserError], noun: str, listed: str, *, joint: str = "-") -> None:
+    def __init__(
+        self, package: str, unknown: type[UserError], noun: str, listed: str, *, joint: str = "-"
+    ) -> None:
         self.package = package
         self._unknown = unknown
         self._noun = noun
@@ -69,8 +78,15 @@ class Plugins(Generic[Offered]):
         return sorted(name.replace("_", self._joint) for name in names(self.package))
 
     def load(self, name: str) -> Offered:
-        """Return the plug-in of a name. Raises the error ``unknown``, with the list of names, if it does not exist."""
+        """Return the plug-in of a name.
+
+        Raises the error ``unknown``, with the list of names, if it does not exist.
+        """
         there = self.names()
         if name not in there:
-            raise self._unknown(f"unknown {self._noun} {name[:80]!r}", remedy=f"{self._listed} {', '.join(there)}")
-        return cast(Offered, importlib.import_module(f"{self.package}.{name.replace(self._joint, '_')}"))
+            raise self._unknown(
+                f"unknown {self._noun} {name[:80]!r}", remedy=f"{self._listed} {', '.join(there)}"
+            )
+        return cast(
+            Offered, importlib.import_module(f"{self.package}.{name.replace(self._joint, '_')}")
+        )

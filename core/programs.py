@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 
 def enter_package(package: str, about: "str | None", *registers: str) -> "NoReturn":
-    """Run ``python -m factseek.PACKAGE`` and exit; each of ``registers``, MODULE:FUNCTION, adds commands to it."""
+    """Run ``python -m factseek.PACKAGE`` and exit; each of ``registers``, MODULE:FUNCTION, adds
+    commands to it.
+    """
     root = __name__.removesuffix(".core.programs")
 
     def load() -> "Callable[[], int]":

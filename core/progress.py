@@ -23,16 +23,22 @@ class Bar(Protocol):
 
 
 Progress = Callable[[str, str, int | None], Bar]
-"""A function that starts a display of an activity, with the unit in the singular and the total, None if unknown."""
+"""A function that starts a display of an activity, with the unit in the singular and the total,
+None if unknown.
+"""
 
 
 def bar(doing: str, unit: str, total: int | None = None) -> Bar:
-    """Start a display that becomes visible after two seconds on a terminal, and after ten seconds elsewhere."""
+    """Start a display that becomes visible after two seconds on a terminal, and after ten seconds
+    elsewhere.
+    """
     if not sys.stderr.isatty():
         return Lines(doing, unit, total)
     from tqdm import tqdm
 
-    running: Bar = tqdm(desc=doing, unit=f" {plural(unit)}", total=total, delay=2, dynamic_ncols=True)
+    running: Bar = tqdm(
+        desc=doing, unit=f" {plural(unit)}", total=total, delay=2, dynamic_ncols=True
+    )
     return running
 
 
@@ -57,7 +63,9 @@ class Lines:
         self._began = self._last = clock()
 
     def update(self, n: int = 1) -> None:
-        """Add ``n`` to the number of finished items, and write a line if the last line is ten seconds old."""
+        """Add ``n`` to the number of finished items, and write a line if the last line is ten
+        seconds old.
+        """
         self._done += n
         now = self._clock()
         if now - self._last >= SECONDS_BETWEEN_LINES:

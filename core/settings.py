@@ -60,10 +60,14 @@ Group = TypeVar("Group", bound=Settings)
 
 
 class Configuration(Settings, frozen=True, kw_only=True):
-    """The groups of settings that a file may hold; each package extends this with its own groups."""
+    """The groups of settings that a file may hold; each package extends this with its own
+    groups.
+    """
 
     plugins: tuple[Any, ...] = ()
-    """The settings of plug-ins; each plug-in declares its own in its file (:meth:`plugin_groups`)."""
+    """The settings of plug-ins; each plug-in declares its own in its file
+    (:meth:`plugin_groups`).
+    """
 
     @classmethod
     def plugin_groups(cls, only: Collection[str] | None = None) -> dict[str, type[Settings]]:
@@ -146,7 +150,10 @@ def _is_foreign(path: Path, kind: type[Configuration]) -> bool:
 
 
 def read(path: Path, kind: type[AnyConfig]) -> AnyConfig:
-    """Read a file with the groups of ``kind`` and of plug-ins. Raises ConfigError as :func:`load` does."""
+    """Read a file with the groups of ``kind`` and of plug-ins.
+
+    Raises ConfigError as :func:`load` does.
+    """
     from .config_file import read_yaml  # importing YAML is slow: import it only to read a file
 
     raw = read_yaml(path)
@@ -294,4 +301,6 @@ def _unknown_names(group: Settings, prefix: str = "") -> Iterator[str]:
         for annotation in getattr(annotated, "__metadata__", ()):
             if isinstance(annotation, NameOf):
                 names = [setting] if isinstance(setting, str) else setting
-                yield from (f"{prefix}{key}: {fault}" for fault in map(annotation.fault, names) if fault)
+                yield from (
+                    f"{prefix}{key}: {fault}" for fault in map(annotation.fault, names) if fault
+                )

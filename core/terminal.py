@@ -1,4 +1,6 @@
-"""The terminal: the only place that converts errors to exit codes, and the options that commands share."""
+"""The terminal: the only place that converts errors to exit codes, and the options that commands
+share.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ from .errors import CheckFailed, FactseekError, UsageError
 
 DONE, BAD_FILE, USER_ERROR = 0, 1, 2
 GOES_ON = "interrupted; published data is intact, and the same command continues"
-"""The message of an interrupted command that can continue where it stopped: ``set_defaults(interrupted=…)``."""
+"""The message of an interrupted command that can continue where it stopped:
+``set_defaults(interrupted=…)``.
+"""
 STAYS_WHOLE = "interrupted; published data is intact"
 """The message of an interrupted command that publishes all or nothing."""
 Subparsers: TypeAlias = "argparse._SubParsersAction[Parser]"
@@ -28,10 +32,16 @@ Around = Callable[[argparse.Namespace], AbstractContextManager[object]]
 
 
 class _Once(argparse._StoreAction):
-    """Store the value of an option; a second value is an error, where argparse would silently keep the last."""
+    """Store the value of an option; a second value is an error, where argparse would silently keep
+    the last.
+    """
 
     def __call__(
-        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option: str | None = None,
     ) -> None:
         if option and isinstance(parser, Parser):
             if self.dest in parser.options_read:
@@ -50,7 +60,10 @@ class Parser(argparse.ArgumentParser):
             self.register("action", name, _Once)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Forget the recorded options, then parse arguments. Raises UsageError if an argument is unknown."""
+        """Forget the recorded options, then parse arguments.
+
+        Raises UsageError if an argument is unknown.
+        """
         self.options_read.clear()
         parsed, left = super().parse_known_args(args, namespace)
         if left and self._subparsers is None:
@@ -118,10 +131,15 @@ def join_words(words: Sequence[str], conjunction: str = "and") -> str:
     return f" {conjunction} ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
 
 
-def run(parser: argparse.ArgumentParser, arguments: Sequence[str] | None = None, around: Around = nullcontext) -> int:
+def run(
+    parser: argparse.ArgumentParser,
+    arguments: Sequence[str] | None = None,
+    around: Around = nullcontext,
+) -> int:
     """Run the command that the arguments name, in the context ``around``, and return its exit code.
 
-    If the command fails, the code is 1 for a bad checked file, 2 for another error and 130 for an interruption.
+    If the command fails, the code is 1 for a bad checked file, 2 for another error and 130 for an
+    interruption.
     """
     _open_streams()
     args = argparse.Namespace(interrupted=BEFORE_ANYTHING)
@@ -148,7 +166,9 @@ def run(parser: argparse.ArgumentParser, arguments: Sequence[str] | None = None,
             case KeyboardInterrupt():
                 line, code = getattr(args, "interrupted", "interrupted"), INTERRUPTED
             case ModuleNotFoundError():
-                line = f"the package {error.name} is missing; reinstall factseek with its dependencies"
+                line = (
+                    f"the package {error.name} is missing; reinstall factseek with its dependencies"
+                )
             case OSError():
                 line = f"{error.filename or 'standard output'}: {error.strerror or error}"
         say(f"factseek: {line}")
@@ -156,7 +176,9 @@ def run(parser: argparse.ArgumentParser, arguments: Sequence[str] | None = None,
 
 
 def _open_streams() -> None:
-    """Make the standard streams accept any output, escaped if need be; a closed stream becomes the null device."""
+    """Make the standard streams accept any output, escaped if need be; a closed stream becomes the
+    null device.
+    """
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -166,13 +188,17 @@ def _open_streams() -> None:
 
 
 def _drop_output() -> None:
-    """Discard the rest of the output, so that the interpreter does not fail on that output when it exits."""
+    """Discard the rest of the output, so that the interpreter does not fail on that output when it
+    exits.
+    """
     with suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def require_text(value: str) -> str:
-    """Return the value of an option; raise ArgumentTypeError if it is empty, because that would mean no option."""
+    """Return the value of an option; raise ArgumentTypeError if it is empty, because that would
+    mean no option.
+    """
     if not value:
         raise argparse.ArgumentTypeError("is empty; give a value, or leave the option out")
     return value
@@ -184,7 +210,8 @@ def add_config(parser: argparse.ArgumentParser) -> None:
         "--config",
         type=Path,
         metavar="FILE",
-        help="settings (default: $FACTSEEK_CONFIG, else ./factseek.yaml or ./config.yaml, else the defaults)",
+        help="settings (default: $FACTSEEK_CONFIG, else ./factseek.yaml or ./config.yaml, else the "
+        "defaults)",
     )
 
 
@@ -194,5 +221,7 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 
 def report(args: argparse.Namespace, facts: Mapping[str, Any], text: str) -> None:
-    """Write the result of a command: with ``--json``, ``facts`` as one JSON object, else ``text``."""
+    """Write the result of a command: with ``--json``, ``facts`` as one JSON object, else
+    ``text``.
+    """
     write(msgspec.json.encode(facts).decode() + "\n" if args.json else text)

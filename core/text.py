@@ -23,7 +23,9 @@ _OUT_OF_RANGE = re.compile(r"&#[0-9]{8,}+;?")
 
 
 def unescape(text: str) -> str:
-    """Return ``text`` with its character references resolved; a reference out of range becomes U+FFFD, as in HTML."""
+    """Return ``text`` with its character references resolved; a reference out of range becomes
+    U+FFFD, as in HTML.
+    """
     if "&" not in text:
         return text
     return html.unescape(_OUT_OF_RANGE.sub("\ufffd", _LEADING_ZEROS.sub("&#", text)))
@@ -36,7 +38,9 @@ class Piece(NamedTuple):
     marked: bool
 
 
-def pieces_of(text: str, highlights: Sequence[tuple[int, int]], begin: int, end: int) -> list[Piece]:
+def pieces_of(
+    text: str, highlights: Sequence[tuple[int, int]], begin: int, end: int
+) -> list[Piece]:
     """Split ``text[begin:end]`` at the highlights in it."""
     pieces, last = [], begin
     for start, stop in highlights:
@@ -59,8 +63,12 @@ def web_link(url: str) -> str:
 
 @cache
 def marks() -> str:
-    """Return all combining marks in the form of a character class, because ``\\w`` does not include them."""
-    codes = [code for code in range(0x300, 0x1E94B) if unicodedata.category(chr(code)) in ("Mn", "Mc")]
+    """Return all combining marks in the form of a character class, because ``\\w`` does not include
+    them.
+    """
+    codes = [
+        code for code in range(0x300, 0x1E94B) if unicodedata.category(chr(code)) in ("Mn", "Mc")
+    ]
     # Ranges make the patterns twice as fast as single characters.
     firsts = [code for before, code in zip((0, *codes), codes, strict=False) if code != before + 1]
     lasts = [code for code, after in zip(codes, (*codes[1:], 0), strict=True) if after != code + 1]
@@ -68,14 +76,15 @@ def marks() -> str:
 
 
 _LATIN = "A-Za-z0-9_\u00c0-\u024f\u0300-\u036f\u1e00-\u1eff"
-# The characters of a URL: RFC 3986, and letters with accents. Text of a script without spaces, and punctuation of other
-# scripts, may follow it.
+# The characters of a URL: RFC 3986, and letters with accents. Text of a script without spaces, and
+# punctuation of other scripts, may follow it.
 _IN_URL = rf"[{_LATIN}.~:/?#\[\]@!$&'()*+,;=%-]*"
 _LINK = re.compile(
     rf"(?:(?:(?i:https?://)|(?<![{_LATIN}.@/-]))(?i:t\.co/)[A-Za-z0-9]*(?:[?/#]{_IN_URL})?"
     r"|(?i:pic\.twitter\.com/)[A-Za-z0-9]*"
     rf"|(?:(?i:https?://)|(?<![{_LATIN}])(?i:www\.)){_IN_URL})"
-    r"(?:[!-/:-@\[-`{-~\u2019\u201d\u2026]+(?!\S))?"  # with the punctuation that ends a sentence or a quotation
+    # With the punctuation that ends a sentence or a quotation.
+    r"(?:[!-/:-@\[-`{-~\u2019\u201d\u2026]+(?!\S))?"
 )
 _NAME = rf"[@＠][A-Za-z0-9_]{{1,15}}(?![{_LATIN}])"
 _MENTION = re.compile(rf"(?<![{_LATIN}@＠!#$%&*]){_NAME}")
@@ -90,17 +99,23 @@ def _hashtag() -> re.Pattern[str]:
 
 
 def tweet(text: str) -> str:
-    """Return a tweet without links, mentions and RT, with entities resolved; hashtags appear whole and as words."""
+    """Return a tweet without links, mentions and RT, with entities resolved; hashtags appear whole
+    and as words.
+    """
     text = unescape(unescape(text))
     text = _LINK.sub(" ", text)
     text = _RETWEET.sub("", text)
     text = _MENTION.sub(" ", text)
-    text = (_ASCII_HASHTAG if text.isascii() else _hashtag()).sub(lambda tag: f" {_words_of(tag[1])} ", text)
+    text = (_ASCII_HASHTAG if text.isascii() else _hashtag()).sub(
+        lambda tag: f" {_words_of(tag[1])} ", text
+    )
     return " ".join(text.split())
 
 
 def _words_of(tag: str) -> str:
-    """Return a tag and, if it has several words, also these words, since texts contain both forms."""
+    """Return a tag and, if it has several words, also these words, since texts contain both
+    forms.
+    """
     tag, words, before = tag.strip("_"), "", ""
     for at, char in enumerate(tag):
         after = tag[at + 1 : at + 2]

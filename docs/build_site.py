@@ -1,7 +1,8 @@
 """Build the documentation site: ``python docs/build_site.py [SITE]``; a warning is an error.
 
-The pages of this folder and those of :mod:`reference` go into one tree under ``build/``, which the generator reads. A
-linked file outside this folder is copied into the tree, so that the site needs nothing else.
+The pages of this folder and those of :mod:`reference` go into one tree under ``build/``, which the
+generator reads. A linked file outside this folder is copied into the tree, so that the site needs
+nothing else.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ def main(site: Path) -> int:
 
 
 def _copy(path: Path) -> None:
-    """Copy a page, with its links made relative to its place in the tree, or any other file as it is."""
+    """Copy a page, with its links made relative to its place in the tree, or any other file as it
+    is.
+    """
     place = _in_tree(path)
     place.parent.mkdir(parents=True, exist_ok=True)
     if path.suffix != ".md":

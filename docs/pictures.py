@@ -1,4 +1,6 @@
-"""Take the pictures of the pages that the documentation shows, of the bundled example: ``make pictures``."""
+"""Take the pictures of the pages that the documentation shows, of the bundled example: ``make
+pictures``.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,12 @@ PICTURES = (
     Picture("page-check", f"/check?index=example-en&text={TWEETS}", 1440, 800),
     Picture("page-verify", f"/verify?index=example-en&claim={EXAMPLE}", 1440, 1000),
     Picture("page-arabic", f"/?index=example-ar&query={ARABIC}", 390, 844),
-    Picture("page-document", f"/documents/example-en/en-vaccines-measles?query={quote('measles vaccine')}", 1000, 800),
+    Picture(
+        "page-document",
+        f"/documents/example-en/en-vaccines-measles?query={quote('measles vaccine')}",
+        1000,
+        800,
+    ),
 )
 
 
@@ -50,12 +57,25 @@ def take(address: str) -> None:
     """Take all pictures of the server at ``address``."""
     options = webdriver.ChromeOptions()
     options.binary_location = shutil.which("chromium") or ""
-    for argument in ("headless=new", "no-sandbox", "disable-gpu", "disable-dev-shm-usage", "hide-scrollbars"):
+    for argument in (
+        "headless=new",
+        "no-sandbox",
+        "disable-gpu",
+        "disable-dev-shm-usage",
+        "hide-scrollbars",
+    ):
         options.add_argument(f"--{argument}")
-    driver = webdriver.Chrome(service=webdriver.ChromeService(shutil.which("chromedriver")), options=options)
+    driver = webdriver.Chrome(
+        service=webdriver.ChromeService(shutil.which("chromedriver")), options=options
+    )
     try:
         for picture in PICTURES:
-            metrics = {"width": picture.width, "height": picture.height, "deviceScaleFactor": 1, "mobile": False}
+            metrics = {
+                "width": picture.width,
+                "height": picture.height,
+                "deviceScaleFactor": 1,
+                "mobile": False,
+            }
             driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
             features = [{"name": "prefers-color-scheme", "value": picture.scheme}]
             driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
@@ -74,7 +94,9 @@ def main() -> None:
         for line in server.stderr or ():
             if address := re.search(r" on (http://127\.0\.0\.1:\d+)$", line):
                 # The log is read on, so that the server never waits for its reader.
-                threading.Thread(target=lambda: [None for _ in server.stderr or ()], daemon=True).start()
+                threading.Thread(
+                    target=lambda: [None for _ in server.stderr or ()], daemon=True
+                ).start()
                 take(address[1])
                 return
         sys.exit("the server did not start")

@@ -39,9 +39,11 @@ def command_page() -> str:
     os.environ["COLUMNS"] = _WIDTH
     parts = [
         "# Commands\n",
-        "This page shows what `factseek COMMAND --help` prints. A command exits with 0 if it succeeded. It exits"
+        "This page shows what `factseek COMMAND --help` prints. A command exits with 0 if it "
+        "succeeded. It exits"
         " with 1 "
-        "if the file that it checked is bad. It exits with 2 after a user's error: one line then says where the error "
+        "if the file that it checked is bad. It exits with 2 after a user's error: one line then "
+        "says where the error "
         "is and how to fix it.\n",
         _block(commands.parser().format_help()),
     ]
@@ -67,7 +69,9 @@ def configuration_page(text: str) -> str:
 
 
 def settings(text: str) -> Iterator[tuple[str, str, str]]:
-    """Yield each line of ``config.yaml`` that sets something: dotted name, default as written, comment."""
+    """Yield each line of ``config.yaml`` that sets something: dotted name, default as written,
+    comment.
+    """
     path: list[str] = []
     for line in text.splitlines():
         setting = _SETTING.match(line)
@@ -85,7 +89,8 @@ def http_page() -> str:
     described = document(create_app(config, {}), config, [])
     parts = ["# HTTP\n", f"{described['info']['description']}\n"]
     parts.append(
-        "A server describes itself at `/openapi.json` and `/docs`, with the limits that it is configured with.\n"
+        "A server describes itself at `/openapi.json` and `/docs`, with the limits that it is "
+        "configured with.\n"
     )
     for path, methods in described["paths"].items():
         for method, operation in methods.items():
@@ -102,7 +107,11 @@ def http_page() -> str:
 
 def python_page() -> str:
     """Describe every name of the API by its signature and its docstring."""
-    parts = ["# Python\n", f"{_prose(inspect.getdoc(factseek) or '')}\n", "```python\nimport factseek\n```\n"]
+    parts = [
+        "# Python\n",
+        f"{_prose(inspect.getdoc(factseek) or '')}\n",
+        "```python\nimport factseek\n```\n",
+    ]
     for name in (name for name in factseek.__all__ if not name.startswith("_")):
         parts += _api(name, getattr(factseek, name))
     return "\n".join(parts)
@@ -119,7 +128,11 @@ def _api(name: str, value: Any) -> Iterator[str]:
         yield _block(f"{name} = {value}", "python")
     if inspect.isclass(value) and not issubclass(value, Exception):
         for method, function in inspect.getmembers(value, inspect.isfunction):
-            if not method.startswith("_") and function.__doc__ and function.__module__.startswith("factseek."):
+            if (
+                not method.startswith("_")
+                and function.__doc__
+                and function.__module__.startswith("factseek.")
+            ):
                 yield f"### {name}.{method}\n"
                 yield _block(_signed(method, function), "python")
                 yield f"{_prose(inspect.getdoc(function) or '')}\n"
@@ -139,7 +152,10 @@ def _signed(name: str, value: Any) -> str:
     line = f"{kind}{name}({', '.join(parameters)}){after}"
     if len(line) <= 100:
         return line
-    return "\n    ".join([f"{kind}{name}(", *(f"{parameter}," for parameter in parameters)]) + f"\n){after}"
+    return (
+        "\n    ".join([f"{kind}{name}(", *(f"{parameter}," for parameter in parameters)])
+        + f"\n){after}"
+    )
 
 
 def _parameter(parameter: inspect.Parameter) -> str:
@@ -155,7 +171,11 @@ def _annotated(annotation: Any) -> str:
     if annotation is None:
         return "None"
     text = getattr(annotation, "__forward_arg__", annotation)
-    return text if isinstance(text, str) else inspect.formatannotation(text).replace("factseek.retrieval.config.", "")
+    return (
+        text
+        if isinstance(text, str)
+        else inspect.formatannotation(text).replace("factseek.retrieval.config.", "")
+    )
 
 
 def _operation(operation: Mapping[str, Any]) -> Iterator[str]:
@@ -188,7 +208,10 @@ def _properties(schema: Mapping[str, Any]) -> Iterator[str]:
         yield "| field | type | |\n|---|---|---|"
         for name, kind in schema["properties"].items():
             more = _cell(kind.get("description", ""))
-            yield f"| `{name}` | {_typed(kind)} | {'required' if name in schema.get('required', ()) else ''} {more} |"
+            yield (
+                f"| `{name}` | {_typed(kind)} | "
+                f"{'required' if name in schema.get('required', ()) else ''} {more} |"
+            )
         yield ""
     else:
         yield f"{_typed(schema)}\n"
@@ -206,7 +229,11 @@ def _typed(schema: Mapping[str, Any]) -> str:
         return " or ".join(f"`{value}`" for value in schema["enum"])
     kind = schema.get("type", "anything")
     kinds = kind if isinstance(kind, str) else " or ".join(kind)
-    return f"list of {_typed(schema['items'])}" if kinds == "array" and schema.get("items") else str(kinds)
+    return (
+        f"list of {_typed(schema['items'])}"
+        if kinds == "array" and schema.get("items")
+        else str(kinds)
+    )
 
 
 def _prose(text: str) -> str:

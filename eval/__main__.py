@@ -1,4 +1,6 @@
-"""Evaluate retrieval with ``python -m factseek.eval``: run, check, score, compare, tune and bench."""
+"""Evaluate retrieval with ``python -m factseek.eval``: run, check, score, compare, tune and
+bench.
+"""
 
 from ..core.programs import enter_package
 

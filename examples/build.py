@@ -1,5 +1,6 @@
-"""Build the bundled example indexes, ``example-en``, ``example-ar`` and ``example-reviews``, and a ranker of
-check-worthiness. An index or a ranker that is up to date is not built again."""
+"""Build the bundled example indexes, ``example-en``, ``example-ar`` and ``example-reviews``, and a
+ranker of check-worthiness. An index or a ranker that is up to date is not built again.
+"""
 
 from __future__ import annotations
 
@@ -30,25 +31,38 @@ STEPS: dict[str, list[tuple[str, str]]] = {
 }
 """For each index, the kind and the file or folder of each source, in the order of indexing."""
 
-NAMES = {"example-en": "English examples", "example-ar": "Arabic examples", "example-reviews": "example fact-checks"}
+NAMES = {
+    "example-en": "English examples",
+    "example-ar": "Arabic examples",
+    "example-reviews": "example fact-checks",
+}
 OPTIONS = {"example-ar": ["--language", "ar"]}
 
 TASK, TWEETS, RANKER = "ct2021-1a", HERE / "checkworthy-en-train.tsv", "tweets.model"
-"""The task and the training file of the ranker, and the name of its file in the folder of the indexes."""
+"""The task and the training file of the ranker, and the name of its file in the folder of the
+indexes.
+"""
 
 
 LANES = (("example-en", RANKER), ("example-ar", "example-reviews"))
-"""What each process builds, in order. Its first build exports an encoder that the other process reads later."""
+"""What each process builds, in order.
+
+Its first build exports an encoder that the other process reads later.
+"""
 
 
 def main(indexes: Path = INDEXES) -> int:
-    """Build what is missing or out of date in ``indexes``, in two processes; return the higher exit code."""
+    """Build what is missing or out of date in ``indexes``, in two processes; return the higher exit
+    code.
+    """
     with ProcessPoolExecutor(len(LANES), get_context("spawn")) as processes:
         return max(processes.map(partial(_build, indexes), LANES))
 
 
 def _build(indexes: Path, lane: tuple[str, ...]) -> int:
-    """Build what is missing or out of date in ``lane``; stop at the first failure and return its exit code, else 0."""
+    """Build what is missing or out of date in ``lane``; stop at the first failure and return its
+    exit code, else 0.
+    """
     code = 0
     for name in lane:
         number = 2 + [*STEPS, RANKER].index(name)
@@ -57,8 +71,18 @@ def _build(indexes: Path, lane: tuple[str, ...]) -> int:
             doing, is_current = "learn which tweets are worth checking", _trained(indexes / RANKER)
         else:
             lines = [
-                ["index", kind, str(HERE / source), "--index", str(indexes / name), verb, *OPTIONS.get(name, [])]
-                for verb, (kind, source) in zip(["--overwrite", "--append", "--append"], STEPS[name], strict=False)
+                [
+                    "index",
+                    kind,
+                    str(HERE / source),
+                    "--index",
+                    str(indexes / name),
+                    verb,
+                    *OPTIONS.get(name, []),
+                ]
+                for verb, (kind, source) in zip(
+                    ["--overwrite", "--append", "--append"], STEPS[name], strict=False
+                )
             ]
             doing, is_current = f"index the {NAMES[name]}", _current(indexes / name)
         code = code or _run(f"step {number} of 5: {doing}", [] if is_current else lines)
@@ -66,7 +90,9 @@ def _build(indexes: Path, lane: tuple[str, ...]) -> int:
 
 
 def _run(step: str, lines: list[list[str]]) -> int:
-    """Print the step and run its command lines; if one fails, show its output and return its exit code."""
+    """Print the step and run its command lines; if one fails, show its output and return its exit
+    code.
+    """
     if lines:
         print(step, flush=True)  # noqa: T201
     for line in lines:
@@ -90,7 +116,9 @@ def _current(index: Path) -> bool:
 
 
 def _trained(ranker: Path) -> bool:
-    """Return whether the ranker fits the configuration and was trained on the present content of its source."""
+    """Return whether the ranker fits the configuration and was trained on the present content of
+    its source.
+    """
     try:
         learned = ranking.load(ranker, TASK, view(settings.read_config(), claims.Config))
     except FactseekError:

@@ -1,7 +1,8 @@
-"""Start a Ray cluster of three nodes on this machine, at the loopback address, and keep it until a signal ends it.
+"""Start a Ray cluster of three nodes on this machine, at the loopback address, and keep it until a
+signal ends it.
 
-``python examples/three_nodes.py`` prints the address of the cluster, then the process id of each node that you may
-kill. The first node, which keeps the cluster together, is not listed.
+``python examples/three_nodes.py`` prints the address of the cluster, then the process id of each
+node that you may kill. The first node, which keeps the cluster together, is not listed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Build: turn source files into a published index, in segments. A build can resume after any interruption."""
+"""Build: turn source files into a published index, in segments.
+
+A build can resume after any interruption.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,9 @@ from .settings import Config
 from .work import SourcesChangedError, Work
 
 _READ_FOR_LANGUAGE = 20
-"""The number of documents whose language is detected and compared with the language of the index."""
+"""The number of documents whose language is detected and compared with the language of the
+index.
+"""
 Verb = Literal["", "append", "update", "overwrite"]
 
 
@@ -43,11 +48,12 @@ Verb = Literal["", "append", "update", "overwrite"]
 class BuildRequest:
     """The request for a build. ``verb`` says what to do if an index exists already.
 
-    A new index has one view of each kind (Lucene's index, vectors and so on), and those that ``views`` names; without
-    ``dense`` it has no vectors. ``encoders`` names models that make vectors, a view each, instead of the configured
-    one. The build takes only documents whose docid ``share`` accepts, perhaps none. A ``quiet`` build does not report
-    what the reader left out, because another build of the same sources does. ``wait`` is the seconds to wait for
-    another writer. ``dates`` and ``columns`` are those of ``ReadOptions``.
+    A new index has one view of each kind (Lucene's index, vectors and so on), and those that
+    ``views`` names; without ``dense`` it has no vectors. ``encoders`` names models that make
+    vectors, a view each, instead of the configured one. The build takes only documents whose docid
+    ``share`` accepts, perhaps none. A ``quiet`` build does not report what the reader left out,
+    because another build of the same sources does. ``wait`` is the seconds to wait for another
+    writer. ``dates`` and ``columns`` are those of ``ReadOptions``.
     """
 
     kind: str
@@ -69,8 +75,8 @@ class BuildRequest:
 class BuildReport:
     """The result of a build; ``ReadOptions`` explains what the reader reports.
 
-    ``merged`` is the number of segments before merging minus the number after it. ``unmerged`` says why segments could
-    not be merged, if they could not.
+    ``merged`` is the number of segments before merging minus the number after it. ``unmerged`` says
+    why segments could not be merged, if they could not.
     """
 
     manifest: Manifest
@@ -89,12 +95,15 @@ class BuildReport:
 
 
 def build(request: BuildRequest, config: Config, encoders: Encoders | None = None) -> BuildReport:
-    """Read the sources, write segments and publish them. To resume an interrupted build, repeat the same call.
+    """Read the sources, write segments and publish them.
 
-    ``encoders`` replace those that the request and the settings name; the build does not close them. Raises SourceError
-    if a source cannot be read. Raises IndexStateError if an index exists and no verb is given, or if the existing index
-    does not fit the request. Raises MachineError if the disk is full, or if Java or the encoder is missing. After an
-    error, the index keeps what was published before.
+    To resume an interrupted build, repeat the same call.
+
+    ``encoders`` replace those that the request and the settings name; the build does not close
+    them. Raises SourceError if a source cannot be read. Raises IndexStateError if an index exists
+    and no verb is given, or if the existing index does not fit the request. Raises MachineError if
+    the disk is full, or if Java or the encoder is missing. After an error, the index keeps what was
+    published before.
     """
     folder = request.folder
     reader(request.kind)
@@ -117,15 +126,18 @@ def build_locked(
     encoders: Encoders | None = None,
     note: Callable[[Iterable[str]], object] | None = None,
 ) -> BuildReport:
-    """Do the same as :func:`build` for a caller that holds the index's lock, but do not merge small segments.
+    """Do the same as :func:`build` for a caller that holds the index's lock, but do not merge small
+    segments.
 
-    ``sources`` describes the files to read; ``encoders`` stay open. ``note`` receives the docids of the documents that
-    the build wrote or found unchanged in the index.
+    ``sources`` describes the files to read; ``encoders`` stay open. ``note`` receives the docids of
+    the documents that the build wrote or found unchanged in the index.
     """
     base = None
     if request.columns and not getattr(reader(request.kind), "COLUMNS", False):
         users = join_words([kind for kind in kinds() if getattr(reader(kind), "COLUMNS", False)])
-        raise SourceError(f"--column: {request.kind} has fixed names", remedy=f"leave it out; {users} use it")
+        raise SourceError(
+            f"--column: {request.kind} has fixed names", remedy=f"leave it out; {users} use it"
+        )
     manifests.check_whole(request.folder)
     if (request.folder / manifests.NAME).is_file() and request.verb != "overwrite":
         if not request.verb:
@@ -145,17 +157,26 @@ def build_locked(
 
 
 def _read(
-    request: BuildRequest, config: Config, tools: Tools, sources: tuple[SourceInfo, ...], base: Manifest | None
+    request: BuildRequest,
+    config: Config,
+    tools: Tools,
+    sources: tuple[SourceInfo, ...],
+    base: Manifest | None,
 ) -> Work:
     """Read the sources into segments. Resume an interrupted build of the same request.
 
-    If the sources do not begin with what that build had read, begin again. If reading fails, the journal stays only if
-    a later build can resume from it.
+    If the sources do not begin with what that build had read, begin again. If reading fails, the
+    journal stays only if a later build can resume from it.
     """
     limits = (config.passages, config.index.segment_passages, config.build.skip_bad_lines)
-    names, more = [source.name for source in sources], [repr(request.share)] if request.share else []
+    names, more = (
+        [source.name for source in sources],
+        [repr(request.share)] if request.share else [],
+    )
     more += [str(how) for how in (request.dates, request.columns) if how]
-    fingerprint = journals.fingerprint(request.kind, names, tools.manifest, request.verb, limits, *more)
+    fingerprint = journals.fingerprint(
+        request.kind, names, tools.manifest, request.verb, limits, *more
+    )
     options = ReadOptions(
         language=tools.manifest.language,
         max_line_bytes=config.build.max_line_bytes,
@@ -190,7 +211,9 @@ def _read(
 
 
 def _records(request: BuildRequest, options: ReadOptions) -> Iterator[Record]:
-    records = reader(request.kind).read(request.sources, options.silent() if request.quiet else options)
+    records = reader(request.kind).read(
+        request.sources, options.silent() if request.quiet else options
+    )
     first: list[str] = []
     with closing(bar("reading", "document")) as reading:
         for record in records:
@@ -201,13 +224,16 @@ def _records(request: BuildRequest, options: ReadOptions) -> Iterator[Record]:
                 yield record
     if not request.language and (language := other_language(first, options.language)):
         options.note(
-            f"the language of the texts seems to be {language}, but the language of the index is {options.language}; "
+            f"the language of the texts seems to be {language}, but the language of the index is "
+            f"{options.language}; "
             f"if so, build the index again with --language {language}"
         )
 
 
 def encoders_of(request: BuildRequest, config: Config) -> Encoders:
-    """Return the encoders of an index; a new index gets those of the request, else the encoder for its language."""
+    """Return the encoders of an index; a new index gets those of the request, else the encoder for
+    its language.
+    """
     language = language_code(request.language or config.index.language)
     return Encoders(config, language=language, models=request.encoders)
 
@@ -220,11 +246,14 @@ def _publish(request: BuildRequest, base: Manifest | None, tools: Tools, work: W
         left_out = [f"{count} {reason}" for reason, count in sorted(options.skipped.items())]
         left_out += [f"{options.bad_lines.count} bad lines"] if options.bad_lines.count else []
         why = f" (left out: {', '.join(left_out)})" if left_out else ""
-        raise SourceError(f"no {request.kind} document was found{why}", place=", ".join(map(str, request.sources)))
+        raise SourceError(
+            f"no {request.kind} document was found{why}", place=", ".join(map(str, request.sources))
+        )
     live = base.segments if base else ()
     kept = without(folder, live, work.new_docids()) if work.updates and new else live
     manifest = base
-    if new or manifest is None:  # else nothing is published, so that servers do not open the index again
+    # Else nothing is published, so that servers do not open the index again.
+    if new or manifest is None:
         manifest = with_segments(tools.manifest, (*kept, *new), folder)
         manifests.publish(folder, manifest)
     journals.clean(folder)
@@ -248,20 +277,31 @@ def already_there(folder: Path) -> IndexStateError:
     return IndexStateError(
         "there is an index already",
         place=folder,
-        remedy="use --append to add to it, --update to replace documents with the same docid, or --overwrite to"
+        remedy="use --append to add to it, --update to replace documents with the same docid, or "
+        "--overwrite to"
         " replace it",
     )
 
 
 def check_apart(folder: Path, sources: Iterable[Path]) -> None:
-    """Raise IndexStateError if the index would lie in a source folder: the build would then read its own index."""
+    """Raise IndexStateError if the index would lie in a source folder: the build would then read
+    its own index.
+    """
     for source in sources:
-        if source.is_dir() and Path(os.path.realpath(folder)).is_relative_to(os.path.realpath(source)):
-            raise IndexStateError(f"lies in the source {source}", place=folder, remedy="put the index somewhere else")
+        if source.is_dir() and Path(os.path.realpath(folder)).is_relative_to(
+            os.path.realpath(source)
+        ):
+            raise IndexStateError(
+                f"lies in the source {source}", place=folder, remedy="put the index somewhere else"
+            )
 
 
-def _shape(request: BuildRequest, config: Config, base: Manifest | None, encoders: Encoders) -> Manifest:
-    """Return the manifest that describes the index: the existing one, or a new one without segments."""
+def _shape(
+    request: BuildRequest, config: Config, base: Manifest | None, encoders: Encoders
+) -> Manifest:
+    """Return the manifest that describes the index: the existing one, or a new one without
+    segments.
+    """
     if base is not None:
         check_fit(request, config, base)
         return base
@@ -286,18 +326,30 @@ def _shape(request: BuildRequest, config: Config, base: Manifest | None, encoder
 
 
 def check_fit(request: BuildRequest, config: Config, base: Manifest) -> None:
-    """Raise IndexStateError if documents cannot be added to the index ``base`` as the request says."""
+    """Raise IndexStateError if documents cannot be added to the index ``base`` as the request
+    says.
+    """
     analyzer, declared = config.index.analyzer, field_names(config.index.filter_fields)
     models = {encoder.model or encoder.name for encoder in base.encoders.values()}
-    foreign = [each for each in request.encoders if each not in models and str(Path(each).resolve()) not in models]
+    foreign = [
+        each
+        for each in request.encoders
+        if each not in models and str(Path(each).resolve()) not in models
+    ]
     what, remedy, only_one = "", "", "and an index has only one"
     if request.language and language_code(request.language) != base.language:
-        what = f"the language of the index is {base.language}, not {request.language}, {only_one} language"
+        what = (
+            f"the language of the index is {base.language}, not {request.language}, {only_one} "
+            "language"
+        )
     elif analyzer and analyzer_name("", analyzer) != base.analyzer:
         what = f"the analyzer of the index is {base.analyzer}, not {analyzer}, {only_one} analyzer"
     elif declared and declared != base.filter_fields:
         its = ", ".join(base.filter_fields) or "none"
-        what = f"the filter fields of the index are {its}, not {', '.join(declared)}, and all segments share them"
+        what = (
+            f"the filter fields of the index are {its}, not {', '.join(declared)}, and all "
+            "segments share them"
+        )
     elif foreign:
         its = ", ".join(sorted(models)) or "no encoder"
         what = f"the vectors of the index come from {its}, not from {foreign[0]}"
@@ -310,7 +362,9 @@ def check_fit(request: BuildRequest, config: Config, base: Manifest) -> None:
 
 
 def describe(sources: Sequence[Path]) -> tuple[SourceInfo, ...]:
-    """Describe sources by content: a file by its checksum, a folder by the checksums of the files below it."""
+    """Describe sources by content: a file by its checksum, a folder by the checksums of the files
+    below it.
+    """
     return tuple(map(_describe_source, sources))
 
 
@@ -322,10 +376,16 @@ def _describe_source(source: Path) -> SourceInfo:
                 line = f"{path.relative_to(source).as_posix()}\0{sha256(path)}\n"
                 digest.update(line.encode("utf-8", "surrogateescape"))
                 size += path.stat().st_size
-            return SourceInfo(name=storable(source.resolve().name), bytes=size, sha256=digest.hexdigest())
+            return SourceInfo(
+                name=storable(source.resolve().name), bytes=size, sha256=digest.hexdigest()
+            )
         if source.exists() and not source.is_file():  # reading a pipe would empty it
-            raise SourceError("is not a regular file; save its content to a file first", place=source)
-        return SourceInfo(name=storable(source.name), bytes=source.stat().st_size, sha256=sha256(source))
+            raise SourceError(
+                "is not a regular file; save its content to a file first", place=source
+            )
+        return SourceInfo(
+            name=storable(source.name), bytes=source.stat().st_size, sha256=sha256(source)
+        )
     except FileNotFoundError:
         raise SourceError("there is no such file or directory", place=source) from None
     except OSError as error:

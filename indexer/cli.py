@@ -1,4 +1,6 @@
-"""The commands that make, change, describe and maintain an index: ``index``, ``info``, ``compact``, ``watch``, …"""
+"""The commands that make, change, describe and maintain an index: ``index``, ``info``, ``compact``,
+``watch``, …
+"""
 
 from __future__ import annotations
 
@@ -47,21 +49,31 @@ if TYPE_CHECKING:
     from .verification import Repaired, Verified
 
 MOST_NAMES = 10
-"""The maximum number of notes on standard error, and of names for each reason why something was left out."""
+"""The maximum number of notes on standard error, and of names for each reason why something was
+left out.
+"""
 PATIENCE = 60.0
-"""Seconds that a batch of watched files waits for another writer to finish; after that, it is tried again later."""
+"""Seconds that a batch of watched files waits for another writer to finish; after that, it is tried
+again later.
+"""
 
 
 def register(commands: Subparsers) -> None:
     """Add the commands of this package to the command line."""
     _register_index(commands)
-    delete = commands.add_parser("delete", help="delete documents", description="Delete documents from an index.")
+    delete = commands.add_parser(
+        "delete", help="delete documents", description="Delete documents from an index."
+    )
     delete.add_argument("docids", nargs="*", metavar="DOCID", help="the documents to delete")
-    delete.add_argument("--from-file", type=Path, metavar="FILE", help="a file with one docid per line")
+    delete.add_argument(
+        "--from-file", type=Path, metavar="FILE", help="a file with one docid per line"
+    )
     add_filter(delete, "all documents")
     complete(delete, delete_documents, add_index, add_wait, add_json)
     info = commands.add_parser(
-        "info", help="describe an index", description="Print what an index contains and how it was built."
+        "info",
+        help="describe an index",
+        description="Print what an index contains and how it was built.",
     )
     complete(info, _show_info, add_index, add_json, interrupted="interrupted")
     _register_upkeep(commands)
@@ -73,7 +85,8 @@ def _register_index(commands: Subparsers) -> None:
         help="build an index from a collection",
         description="Build an index from a collection, or add to an index."
         " To continue an interrupted build, run the same command again.",
-        epilog="kinds of source:\n" + "\n".join(f"  {kind:10} {reader(kind).SUMMARY}" for kind in kinds()),
+        epilog="kinds of source:\n"
+        + "\n".join(f"  {kind:10} {reader(kind).SUMMARY}" for kind in kinds()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("kind", type=_kind, metavar="KIND", help=f"one of {', '.join(kinds())}")
@@ -86,8 +99,12 @@ def _register_index(commands: Subparsers) -> None:
         ("overwrite", "replace the index"),
     ):
         verbs.add_argument(f"--{verb}", dest="verb", action="store_const", const=verb, help=what)
-    parser.add_argument("--language", default="", metavar="CODE", help="language of the documents (default: en)")
-    parser.add_argument("--analyzer", metavar="NAME", help="the name of a Lucene analyzer (default: the language's)")
+    parser.add_argument(
+        "--language", default="", metavar="CODE", help="language of the documents (default: en)"
+    )
+    parser.add_argument(
+        "--analyzer", metavar="NAME", help="the name of a Lucene analyzer (default: the language's)"
+    )
     parser.add_argument(
         "--filter-field",
         action="append",
@@ -96,24 +113,36 @@ def _register_index(commands: Subparsers) -> None:
     )
     vectors = parser.add_mutually_exclusive_group()
     vectors.add_argument(
-        "--no-dense", action="store_true", help="build no vectors; dense and hybrid cannot search such an index"
+        "--no-dense",
+        action="store_true",
+        help="build no vectors; dense and hybrid cannot search such an index",
     )
     vectors.add_argument(
         "--encoder",
         action="append",
         metavar="MODEL",
-        help="the encoder of the vectors (default: encoder.model); repeatable: each encoder makes separate vectors",
+        help="the encoder of the vectors (default: encoder.model); repeatable: each encoder makes "
+        "separate vectors",
     )
-    parser.add_argument("--skip-bad-lines", type=int, metavar="N", help="skip up to N unreadable lines, and list them")
+    parser.add_argument(
+        "--skip-bad-lines",
+        type=int,
+        metavar="N",
+        help="skip up to N unreadable lines, and list them",
+    )
     parser.add_argument(
         "--column",
         action="append",
         metavar="FIELD=NAME",
-        help="read FIELD from the table column NAME; fields: id, text, title, url, date, language, source and topic;"
+        help="read FIELD from the table column NAME; fields: id, text, title, url, date, language, "
+        "source and topic;"
         " repeatable",
     )
     parser.add_argument(
-        "--dates", choices=ORDERS, default="", help="how to read 3/5/2020 if no other date in the file shows the order"
+        "--dates",
+        choices=ORDERS,
+        default="",
+        help="how to read 3/5/2020 if no other date in the file shows the order",
     )
     complete(parser, make_index, add_wait, add_json, interrupted=GOES_ON)
     parser.set_defaults(verb="")
@@ -123,31 +152,39 @@ def _register_upkeep(commands: Subparsers) -> None:
     compact = commands.add_parser(
         "compact",
         help="merge segments and drop deleted documents",
-        description="Merge the segments of an index, separately for each kind of source, and drop deleted documents.",
+        description="Merge the segments of an index, separately for each kind of source, and drop "
+        "deleted documents.",
     )
     compact.add_argument(
         "--add",
         action="append",
         default=[],
         metavar="VIEW",
-        help="add what the index lacks: signatures (to find near-duplicates), words (to suggest spellings) or vectors",
+        help="add what the index lacks: signatures (to find near-duplicates), words (to suggest "
+        "spellings) or vectors",
     )
     complete(compact, compact_index, add_index, add_wait, add_json)
     verify = commands.add_parser(
         "verify-index",
         help="check an index for damage",
-        description="Check every file of an index against its checksum, and check that the parts of the index agree.",
+        description="Check every file of an index against its checksum, and check that the parts "
+        "of the index agree.",
     )
     add_index(verify)
-    verify.add_argument("--repair", action="store_true", help="rebuild damaged parts from the documents")
+    verify.add_argument(
+        "--repair", action="store_true", help="rebuild damaged parts from the documents"
+    )
     complete(verify, verify_index, add_json, add_wait)
     snapshot = commands.add_parser(
         "snapshot",
         help="copy an index, even while it is in use",
-        description="Copy the current state of an index to a new folder. The copy is a complete index.",
+        description="Copy the current state of an index to a new folder. The copy is a complete "
+        "index.",
     )
     snapshot.add_argument("target", type=Path, metavar="DIR", help="the new folder")
-    snapshot.add_argument("--copy", action="store_true", help="copy every file instead of sharing it by a hard link")
+    snapshot.add_argument(
+        "--copy", action="store_true", help="copy every file instead of sharing it by a hard link"
+    )
     complete(snapshot, _take_snapshot, add_index, add_json)
     restore = commands.add_parser(
         "restore",
@@ -160,7 +197,8 @@ def _register_upkeep(commands: Subparsers) -> None:
     export = commands.add_parser(
         "export",
         help="write the documents as JSON lines, or reviews of claims as JSON-LD",
-        description="Write the documents of an index as JSON lines for factseek index jsonl, or its claim reviews as"
+        description="Write the documents of an index as JSON lines for factseek index jsonl, or "
+        "its claim reviews as"
         " schema.org's ClaimReview for factseek index claimreview.",
     )
     export.add_argument(
@@ -168,22 +206,32 @@ def _register_upkeep(commands: Subparsers) -> None:
         dest="form",
         choices=("jsonl", "claimreview"),
         default="jsonl",
-        help="jsonl: all documents; claimreview: those with a claim, a url and a rating, as JSON-LD (default: jsonl)",
+        help="jsonl: all documents; claimreview: those with a claim, a url and a rating, as "
+        "JSON-LD (default: jsonl)",
     )
-    export.add_argument("--output", type=Path, metavar="FILE", help="the file to write (default: -, standard output)")
+    export.add_argument(
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="the file to write (default: -, standard output)",
+    )
     complete(export, _export_documents, add_filter, add_index, add_json, interrupted="interrupted")
     alias = commands.add_parser(
         "alias",
         help="give an index another name",
-        description="Let NAME point to an index, in one step, even while a server uses NAME for another index.",
+        description="Let NAME point to an index, in one step, even while a server uses NAME for "
+        "another index.",
         epilog="Every command accepts NAME as an index directory.",
     )
-    alias.add_argument("alias", metavar="NAME=DIR", help="the path of the alias, and the index that it points to")
+    alias.add_argument(
+        "alias", metavar="NAME=DIR", help="the path of the alias, and the index that it points to"
+    )
     complete(alias, _point_alias, add_json)
     watch = commands.add_parser(
         "watch",
         help="index files as they appear in a folder",
-        description="Add the files of a folder to an index, then add new and changed files until you stop the command.",
+        description="Add the files of a folder to an index, then add new and changed files until "
+        "you stop the command.",
     )
     watch.add_argument("folder", type=Path, metavar="DIR", help="the folder to watch")
     add_index(watch)
@@ -193,9 +241,15 @@ def _register_upkeep(commands: Subparsers) -> None:
         metavar="KIND",
         help=f"one of {', '.join(kinds())} (default: the kind that the index contains)",
     )
-    watch.add_argument("--pattern", default="*", metavar="GLOB", help="only files whose names match (default: all)")
-    watch.add_argument("--language", default="", metavar="CODE", help="language of the documents (default: en)")
-    watch.add_argument("--no-dense", action="store_true", help="build no vectors if this command creates the index")
+    watch.add_argument(
+        "--pattern", default="*", metavar="GLOB", help="only files whose names match (default: all)"
+    )
+    watch.add_argument(
+        "--language", default="", metavar="CODE", help="language of the documents (default: en)"
+    )
+    watch.add_argument(
+        "--no-dense", action="store_true", help="build no vectors if this command creates the index"
+    )
     watch.set_defaults(command=_watch_folder)
 
 
@@ -205,7 +259,9 @@ def complete(
     *options: Callable[[Any], object],
     interrupted: str = STAYS_WHOLE,
 ) -> None:
-    """Add options that several commands share, and set the command and its message after an interruption."""
+    """Add options that several commands share, and set the command and its message after an
+    interruption.
+    """
     for add in options:
         add(parser)
     parser.set_defaults(command=command, interrupted=interrupted)
@@ -235,13 +291,19 @@ def _kind(word: str) -> str:
         return word
     known = "" if Path(word).is_dir() else kind_for(shape_of(Path(word)))
     raise argparse.ArgumentTypeError(
-        f"{word} is a {'folder' if Path(word).is_dir() else 'file'}; give the kind of source before it: "
+        f"{word} is a {'folder' if Path(word).is_dir() else 'file'}; give the kind of source "
+        "before it: "
         f"factseek index {known or 'KIND'} {word}"
     )
 
 
-def make_index(args: argparse.Namespace, build: Callable[[BuildRequest, Config], BuildReport] | None = None) -> int:
-    """Build or change an index, and print what it got. ``build`` replaces the function for an index without shards."""
+def make_index(
+    args: argparse.Namespace, build: Callable[[BuildRequest, Config], BuildReport] | None = None
+) -> int:
+    """Build or change an index, and print what it got.
+
+    ``build`` replaces the function for an index without shards.
+    """
     from . import build as builds
 
     began = perf_counter()
@@ -279,17 +341,23 @@ def _settings_of(args: argparse.Namespace) -> Config:
     if args.analyzer:
         config = replaced(config, index=replaced(config.index, analyzer=args.analyzer))
     if args.filter_field:
-        config = replaced(config, index=replaced(config.index, filter_fields=field_names(args.filter_field)))
+        config = replaced(
+            config, index=replaced(config.index, filter_fields=field_names(args.filter_field))
+        )
     if args.skip_bad_lines is not None:
         if args.skip_bad_lines < 0:
-            raise UsageError(f"--skip-bad-lines {args.skip_bad_lines}: give a number of lines, 0 or more")
+            raise UsageError(
+                f"--skip-bad-lines {args.skip_bad_lines}: give a number of lines, 0 or more"
+            )
         config = replaced(config, build=replaced(config.build, skip_bad_lines=args.skip_bad_lines))
     return config
 
 
 def _tell_build(args: argparse.Namespace, built: BuildReport, seconds: float) -> None:
     left_out = _say_left_out(built)
-    added = f"{format_count(built.documents, 'document')} in {format_count(built.passages, 'passage')}"
+    added = (
+        f"{format_count(built.documents, 'document')} in {format_count(built.passages, 'passage')}"
+    )
     added += f" (earlier versions replaced: {built.replaced})" if built.replaced else ""
     added += f", {built.duplicates} were already in the index" if built.duplicates else ""
     added += f", {built.bad_lines.count} bad lines skipped" if built.bad_lines.count else ""
@@ -329,7 +397,11 @@ def _say_left_out(built: BuildReport) -> dict[str, list[str]]:
             say(f"  and {count - len(shown):,} more")
     dates = built.unread_dates
     if dates.count:
-        what = "1 date is not understood:" if dates.count == 1 else f"{dates.count:,} dates are not understood, such as"
+        what = (
+            "1 date is not understood:"
+            if dates.count == 1
+            else f"{dates.count:,} dates are not understood, such as"
+        )
         either = ", or use --dates day-first or month-first" if dates.either else ""
         say(f"note: {what} {dates.example}; to filter by date, write YYYY-MM-DD{either}")
     for note in built.notes[:MOST_NAMES]:
@@ -342,23 +414,40 @@ def _say_left_out(built: BuildReport) -> dict[str, list[str]]:
 
 
 def delete_documents(args: argparse.Namespace, delete: Callable[..., Deleted] | None = None) -> int:
-    """Delete documents and print how many. ``delete`` replaces the function for an index without shards."""
+    """Delete documents and print how many.
+
+    ``delete`` replaces the function for an index without shards.
+    """
     from ..retrieval.search.opening import read_published
     from . import deletion
 
     docids = list(args.docids)
     if args.from_file:
         faults = Strict(args.from_file)
-        docids += [docid for at, line in lines(args.from_file, faults) if (docid := decode_line(at, line, faults))]
-    where = parse_filter(args.filter, declared=read_published(args.index).filter_fields if args.filter else ())
+        docids += [
+            docid
+            for at, line in lines(args.from_file, faults)
+            if (docid := decode_line(at, line, faults))
+        ]
+    where = parse_filter(
+        args.filter, declared=read_published(args.index).filter_fields if args.filter else ()
+    )
     if not docids and where is None and args.from_file is None:
-        raise UsageError("give the docids to delete, a file of docids with --from-file, or a --filter")
+        raise UsageError(
+            "give the docids to delete, a file of docids with --from-file, or a --filter"
+        )
     deleted = (delete or deletion.delete)(args.index, docids, where=where, wait=args.wait)
     for docid in deleted.unknown[:20]:
         say(f"not in the index: {docid}")
     more = f", {len(deleted.unknown)} were not in the index" if deleted.unknown else ""
-    facts = {"index": str(args.index), "deleted": deleted.documents, "not_there": list(deleted.unknown)}
-    report(args, facts, f"{args.index}: deleted {format_count(deleted.documents, 'document')}{more}\n")
+    facts = {
+        "index": str(args.index),
+        "deleted": deleted.documents,
+        "not_there": list(deleted.unknown),
+    }
+    report(
+        args, facts, f"{args.index}: deleted {format_count(deleted.documents, 'document')}{more}\n"
+    )
     return DONE
 
 
@@ -370,7 +459,12 @@ def _show_info(args: argparse.Namespace) -> int:
     if args.json:
         write(manifests.encode(manifest).decode())
         return DONE
-    write("".join(f"{name:15} {value}\n" for name, value in (*description(args.index, manifest), *segments(manifest))))
+    write(
+        "".join(
+            f"{name:15} {value}\n"
+            for name, value in (*description(args.index, manifest), *segments(manifest))
+        )
+    )
     return DONE
 
 
@@ -393,13 +487,17 @@ def _point_alias(args: argparse.Namespace) -> int:
 
 
 def compact_index(args: argparse.Namespace, compact: Callable[..., Compacted] | None = None) -> int:
-    """Merge segments with ``compact``, by default the function for an index without shards, and print the result."""
+    """Merge segments with ``compact``, by default the function for an index without shards, and
+    print the result.
+    """
     from ..retrieval.search.opening import read_published
     from . import compaction
 
     began = perf_counter()
     before = read_published(args.index).views
-    compacted = (compact or compaction.compact)(args.index, config_of(args, Config), add=args.add, wait=args.wait)
+    compacted = (compact or compaction.compact)(
+        args.index, config_of(args, Config), add=args.add, wait=args.wait
+    )
     after = len(compacted.manifest.segments)
     done = []
     if after < compacted.before:
@@ -410,7 +508,11 @@ def compact_index(args: argparse.Namespace, compact: Callable[..., Compacted] | 
     if added:
         done.append(f"added {', '.join(added)}")
     seconds = perf_counter() - began
-    line = f"{', '.join(done)} in {seconds:.1f} s" if done else f"nothing to merge in {format_count(after, 'segment')}"
+    line = (
+        f"{', '.join(done)} in {seconds:.1f} s"
+        if done
+        else f"nothing to merge in {format_count(after, 'segment')}"
+    )
     facts = {
         "index": str(args.index),
         "manifest_id": compacted.manifest.id,
@@ -431,7 +533,8 @@ def verify_index(
 ) -> int:
     """Check an index and, with ``--repair``, repair it; print what is wrong.
 
-    ``verify`` and ``repair`` replace the functions for an index without shards. Raises CheckFailed if faults are left.
+    ``verify`` and ``repair`` replace the functions for an index without shards. Raises CheckFailed
+    if faults are left.
     """
     from . import verification
 
@@ -447,21 +550,30 @@ def verify_index(
             "index": str(args.index),
             "manifest_id": done.verified.manifest.id,
             "documents": done.verified.documents,
-            "faults": [{"path": str(fault.path), "what": fault.what, "segment": fault.segment} for fault in faults],
+            "faults": [
+                {"path": str(fault.path), "what": fault.what, "segment": fault.segment}
+                for fault in faults
+            ],
             "repaired": list(done.segments),
         }
         write(msgspec.json.format(msgspec.json.encode(answer), indent=2).decode() + "\n")
     else:
         whole = format_count(done.verified.documents, "whole document")
         write("".join(f"{fault}\n" for fault in faults))
-        write(f"{args.index}: {whole}, {format_count(len(faults), 'fault') if faults else 'no fault found'}\n")
+        write(
+            f"{args.index}: {whole}, "
+            f"{format_count(len(faults), 'fault') if faults else 'no fault found'}\n"
+        )
     for name in done.segments:
         say(f"segment {name} was rebuilt from its documents")
     if done.left:
         left = format_count(len(done.left), "fault")
         denied = os.strerror(errno.EACCES)
         repairable = {fault.segment for fault in faults} & {"", *done.verified.intact}
-        what = f"is damaged ({left}); {'repair it with --repair, or ' if repairable else ''}restore a snapshot"
+        what = (
+            f"is damaged ({left}); "
+            f"{'repair it with --repair, or ' if repairable else ''}restore a snapshot"
+        )
         if all(fault.what.endswith(denied) for fault in done.left):
             what = f"cannot be checked ({left}): {denied}; let this user read the files"
         elif args.repair:
@@ -479,31 +591,47 @@ def _take_snapshot(args: argparse.Namespace) -> int:
     if done.shared < done.files:
         shared = f", {done.shared} shared with the index" if done.shared else ""
         shared = f"{format_count(done.files - done.shared, 'file')} copied{shared}"
-    report(args, facts, f"{args.target}: {format_count(done.manifest.documents, 'document')}, {shared}\n")
+    report(
+        args,
+        facts,
+        f"{args.target}: {format_count(done.manifest.documents, 'document')}, {shared}\n",
+    )
     return DONE
 
 
 def _restore_index(args: argparse.Namespace) -> int:
     from .snapshot import restore
 
-    done = restore(args.source, args.index, config_of(args, Config), overwrite=args.overwrite, wait=args.wait)
+    done = restore(
+        args.source, args.index, config_of(args, Config), overwrite=args.overwrite, wait=args.wait
+    )
     facts = {"index": str(args.index), "snapshot": str(args.source), **_describe_copy(done)}
     report(
-        args, facts, f"{args.index}: {format_count(done.manifest.documents, 'document')} restored from {args.source}\n"
+        args,
+        facts,
+        f"{args.index}: {format_count(done.manifest.documents, 'document')} restored from "
+        f"{args.source}\n",
     )
     return DONE
 
 
 def _describe_copy(done: Copied) -> dict[str, Any]:
     manifest = done.manifest
-    return {"manifest_id": manifest.id, "documents": manifest.documents, "files": done.files, "shared": done.shared}
+    return {
+        "manifest_id": manifest.id,
+        "documents": manifest.documents,
+        "files": done.files,
+        "shared": done.shared,
+    }
 
 
 def _export_documents(args: argparse.Namespace) -> int:
     from ..retrieval.search.opening import read_published
     from .export import export, export_reviews, export_to
 
-    where = parse_filter(args.filter, declared=read_published(args.index).filter_fields if args.filter else ())
+    where = parse_filter(
+        args.filter, declared=read_published(args.index).filter_fields if args.filter else ()
+    )
     to_file = args.output not in (None, Path("-"))
     if args.json and not to_file:
         raise UsageError(
@@ -511,7 +639,11 @@ def _export_documents(args: argparse.Namespace) -> int:
             remedy="give --output, or leave out --json: the documents are JSON already",
         )
     left_out: Counter[str] = Counter()
-    pieces = export(args.index, where) if args.form == "jsonl" else export_reviews(args.index, where, left_out)
+    pieces = (
+        export(args.index, where)
+        if args.form == "jsonl"
+        else export_reviews(args.index, where, left_out)
+    )
     documents = 0
     if to_file:
         documents = export_to(args.output, pieces)
@@ -548,7 +680,10 @@ def _watch_folder(args: argparse.Namespace) -> int:
                 continue
             _say_left_out(report)
             replaced = f" (earlier versions replaced: {report.replaced})" if report.replaced else ""
-            added, read = format_count(report.documents, "document"), format_count(len(files), "file")
+            added, read = (
+                format_count(report.documents, "document"),
+                format_count(len(files), "file"),
+            )
             write_now(f"{args.index}: added {added}{replaced} from {read}\n")
     say("stopped")
     return DONE
@@ -558,18 +693,29 @@ def _kind_of(index: Path) -> str:
     from ..retrieval.store import manifest as manifests
 
     manifests.check_whole(index)
-    held = {segment.kind for segment in manifests.read(index).segments} if (index / manifests.NAME).exists() else set()
+    held = (
+        {segment.kind for segment in manifests.read(index).segments}
+        if (index / manifests.NAME).exists()
+        else set()
+    )
     if len(held) != 1:
-        reason = f"the index {index} contains {', '.join(sorted(held))}" if held else f"there is nothing in {index} yet"
+        reason = (
+            f"the index {index} contains {', '.join(sorted(held))}"
+            if held
+            else f"there is nothing in {index} yet"
+        )
         raise UsageError(
-            f"give the kind of the files with --kind: {reason}", remedy=f"the kinds are {', '.join(kinds())}"
+            f"give the kind of the files with --kind: {reason}",
+            remedy=f"the kinds are {', '.join(kinds())}",
         )
     return held.pop()
 
 
 @contextmanager
 def _stopped_by_signals() -> Iterator[threading.Event]:
-    """Set an event at the first Ctrl-C or termination signal; a second signal has its usual effect."""
+    """Set an event at the first Ctrl-C or termination signal; a second signal has its usual
+    effect.
+    """
     stop = threading.Event()
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 

@@ -1,7 +1,7 @@
 """Compaction: merge segments into fewer ones, without their deleted documents.
 
-Documents and vectors are copied. Lucene's index of the passages is built again from the documents. The result is the
-same as a new build of the remaining documents.
+Documents and vectors are copied. Lucene's index of the passages is built again from the documents.
+The result is the same as a new build of the remaining documents.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ Group = list[SegmentInfo]
 
 
 class Compacted(NamedTuple):
-    """The result of a compaction: the new manifest, the former number of segments, the number of dropped documents."""
+    """The result of a compaction: the new manifest, the former number of segments, the number of
+    dropped documents.
+    """
 
     manifest: Manifest
     before: int
@@ -38,14 +40,21 @@ class Compacted(NamedTuple):
 
 
 def compact(
-    folder: Path, config: Config, *, add: Sequence[str] = (), models: Sequence[str] = (), wait: float = 0.0
+    folder: Path,
+    config: Config,
+    *,
+    add: Sequence[str] = (),
+    models: Sequence[str] = (),
+    wait: float = 0.0,
 ) -> Compacted:
-    """Merge the segments of an index, separately for each kind of source, and drop deleted documents.
+    """Merge the segments of an index, separately for each kind of source, and drop deleted
+    documents.
 
-    The result has as few segments as ``index.segment_passages`` allows. ``add`` names views to add to the index, such
-    as ``signatures``; each of the encoders ``models`` adds its vectors. A new view makes every segment be written
-    again. Raises UsageError if ``add`` names an unknown or disabled view, IndexStateError if there is no index, another
-    process writes it, or a file to copy is damaged. After an error, the index keeps what was published before.
+    The result has as few segments as ``index.segment_passages`` allows. ``add`` names views to add
+    to the index, such as ``signatures``; each of the encoders ``models`` adds its vectors. A new
+    view makes every segment be written again. Raises UsageError if ``add`` names an unknown or
+    disabled view, IndexStateError if there is no index, another process writes it, or a file to
+    copy is damaged. After an error, the index keeps what was published before.
     """
     manifests.read(folder)
     with locked(folder, wait), os_errors_reported(folder):
@@ -58,12 +67,19 @@ def compact(
             models = (base.encoder.model or base.encoder.name, *models)
         wanted = (*add, *([VECTORS, *further_views(models)] if models else ()))
         lacking = [name for name in wanted if name not in base.views]
-        groups = _by_kind(base.segments) if lacking else worth_merging(base.segments, config.index.segment_passages)
+        groups = (
+            _by_kind(base.segments)
+            if lacking
+            else worth_merging(base.segments, config.index.segment_passages)
+        )
         return _merge_and_publish(folder, base, groups, config, lacking=lacking, models=models)
 
 
 def merge_surplus(folder: Path, config: Config) -> Compacted:
-    """Merge segments of the index if it has more than ``index.max_segments``. The caller holds the index's lock."""
+    """Merge segments of the index if it has more than ``index.max_segments``.
+
+    The caller holds the index's lock.
+    """
     with os_errors_reported(folder):
         base = manifests.read(folder)
         return _merge_and_publish(folder, base, surplus(base.segments, config.index), config)
@@ -72,18 +88,20 @@ def merge_surplus(folder: Path, config: Config) -> Compacted:
 def worth_merging(segments: Sequence[SegmentInfo], most: int) -> list[Group]:
     """Return the segments that a compaction rewrites, in groups of one kind of source to merge.
 
-    It leaves a segment that has at least ``most`` passages and no deleted document, and a group if merging would
-    neither drop a document nor reduce the number of segments.
+    It leaves a segment that has at least ``most`` passages and no deleted document, and a group if
+    merging would neither drop a document nor reduce the number of segments.
     """
     worth = [segment for segment in segments if segment.deleted or segment.passages < most]
     return [group for group in _by_kind(worth) if _gains(group, most)]
 
 
 def surplus(segments: Sequence[SegmentInfo], settings: IndexSettings) -> list[Group]:
-    """Return the segments to merge if there are more than ``index.max_segments``, else an empty list.
+    """Return the segments to merge if there are more than ``index.max_segments``, else an empty
+    list.
 
-    Small segments are merged first: see :func:`_smallest`. In this way, appended documents are not copied again and
-    again. If too many segments would still be left, all groups of :func:`worth_merging` are returned.
+    Small segments are merged first: see :func:`_smallest`. In this way, appended documents are not
+    copied again and again. If too many segments would still be left, all groups of
+    :func:`worth_merging` are returned.
     """
     if len(segments) <= settings.max_segments:
         return []
@@ -104,7 +122,8 @@ def _by_kind(segments: Sequence[SegmentInfo]) -> list[Group]:
 def _smallest(group: Group) -> Group:
     """Return the two or more smallest segments of a group, in the order of the group.
 
-    The first segment that has more passages than all smaller ones together is left out, and so are all larger ones.
+    The first segment that has more passages than all smaller ones together is left out, and so are
+    all larger ones.
     """
     chosen: Group = []
     for segment in sorted(group, key=lambda segment: segment.passages):
@@ -139,12 +158,20 @@ def _merge_and_publish(
         without, further = set(kinds()).difference(lacking), set(lacking).difference(kinds())
         described = descriptions(config, encoders, without=sorted(without), further=sorted(further))
         if disabled := [name for name in lacking if name not in described]:
-            what, remedy = "the configuration disables this view", f"set index.{disabled[0]} to true"
+            what, remedy = (
+                "the configuration disables this view",
+                f"set index.{disabled[0]} to true",
+            )
             raise UsageError(f"--add {disabled[0]}: {what}", remedy=remedy)
         shape = msgspec.structs.replace(base, views={**base.views, **described})
         tools = Tools(folder, shape, config, encoders)
-        merges = [Merge([(folder, each) for each in group], tools, rebuild=frozenset(lacking)) for group in groups]
+        merges = [
+            Merge([(folder, each) for each in group], tools, rebuild=frozenset(lacking))
+            for group in groups
+        ]
         manifest = with_segments(shape, merged_segments(base.segments, merges, folder), folder)
     manifests.publish(folder, manifest)
     journals.clean(folder)
-    return Compacted(manifest, before, sum(len(segment.deleted) for group in groups for segment in group))
+    return Compacted(
+        manifest, before, sum(len(segment.deleted) for group in groups for segment in group)
+    )

@@ -1,4 +1,6 @@
-"""Deletion of documents: the manifest lists the deleted documents of each segment, and readers leave them out."""
+"""Deletion of documents: the manifest lists the deleted documents of each segment, and readers
+leave them out.
+"""
 
 from __future__ import annotations
 
@@ -20,33 +22,51 @@ from .queue import record_command
 
 
 class Deleted(NamedTuple):
-    """The result of a deletion: the number of deleted documents, and the docids that the index did not contain."""
+    """The result of a deletion: the number of deleted documents, and the docids that the index did
+    not contain.
+    """
 
     documents: int
     unknown: tuple[str, ...]
 
 
-def delete(folder: Path, docids: Sequence[str], *, where: Filter | None = None, wait: float = 0.0) -> Deleted:
-    """Delete from an index the documents with these docids and those that match ``where``, and publish the rest.
+def delete(
+    folder: Path, docids: Sequence[str], *, where: Filter | None = None, wait: float = 0.0
+) -> Deleted:
+    """Delete from an index the documents with these docids and those that match ``where``, and
+    publish the rest.
 
-    Raises IndexStateError if there is no index, or if another process writes it for longer than ``wait`` seconds.
+    Raises IndexStateError if there is no index, or if another process writes it for longer than
+    ``wait`` seconds.
     """
     manifests.read(folder)
     with locked(folder, wait), os_errors_reported(folder):
         before = manifests.read(folder)
         with all_documents(folder, before.segments) as opened:
-            there = {docid for docid in docids if any(documents.row(docid) is not None for documents in opened)}
+            there = {
+                docid
+                for docid in docids
+                if any(documents.row(docid) is not None for documents in opened)
+            }
             going = [*there]
             for segment, documents in zip(before.segments, opened, strict=True):
-                passing = (each for each in documents.each() if where and matches(where, each, segment.kind))
+                passing = (
+                    each
+                    for each in documents.each()
+                    if where and matches(where, each, segment.kind)
+                )
                 going += [document.docid for document in passing]
         gone = publish_without(folder, before, going)
-        record_command(folder, dict.fromkeys([*docids, *going]))  # a waiting bulk must add none of these documents
+        # A waiting bulk must add none of these documents.
+        record_command(folder, dict.fromkeys([*docids, *going]))
     return Deleted(gone, tuple(docid for docid in dict.fromkeys(docids) if docid not in there))
 
 
 def publish_without(folder: Path, before: Manifest, docids: Iterable[str]) -> int:
-    """Publish the index without these documents; return how many were deleted. The caller holds the index's lock."""
+    """Publish the index without these documents; return how many were deleted.
+
+    The caller holds the index's lock.
+    """
     segments = without(folder, before.segments, docids)
     if segments == before.segments:
         journals.sweep(folder)
@@ -57,7 +77,9 @@ def publish_without(folder: Path, before: Manifest, docids: Iterable[str]) -> in
     return before.documents - after.documents
 
 
-def without(folder: Path, segments: Sequence[SegmentInfo], docids: Iterable[str]) -> tuple[SegmentInfo, ...]:
+def without(
+    folder: Path, segments: Sequence[SegmentInfo], docids: Iterable[str]
+) -> tuple[SegmentInfo, ...]:
     """Return the segments with these documents marked as deleted."""
     rows: list[set[int]] = [set(segment.deleted) for segment in segments]
     with all_documents(folder, segments) as opened:
@@ -72,7 +94,9 @@ def without(folder: Path, segments: Sequence[SegmentInfo], docids: Iterable[str]
 
 
 def with_segments(shape: Manifest, segments: tuple[SegmentInfo, ...], folder: Path) -> Manifest:
-    """Return the manifest ``shape`` with these segments, their numbers of documents and passages, and the time."""
+    """Return the manifest ``shape`` with these segments, their numbers of documents and passages,
+    and the time.
+    """
     with all_documents(folder, [segment for segment in segments if segment.deleted]) as opened:
         gone = sum(len(documents.deleted_rows()) for documents in opened)
     return msgspec.structs.replace(

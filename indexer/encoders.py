@@ -20,29 +20,40 @@ class Encoders:
     """Opens the encoder of a view on first use, and keeps it open until ``close``."""
 
     def __init__(self, config: Config, *, language: str = "en", models: Sequence[str] = ()) -> None:
-        """New vectors come from ``models``: the first makes the view ``vectors``, the others those that
-        :func:`further_views` names. Without models, they come from the encoder that is configured for ``language``.
+        """New vectors come from ``models``.
+
+        The first makes the view ``vectors``, the others those that :func:`further_views` names.
+        Without models, they come from the encoder that is configured for ``language``.
         """
         self._config = config
         self._opened: dict[str, Encoder] = {}
         settings = [choose_model(config.encoder, model) for model in models] or [config.encoder]
         views = (VECTORS, *further_views(models))
-        self._new = {view: for_language(each, language) for view, each in zip(views, settings, strict=True)}
+        self._new = {
+            view: for_language(each, language) for view, each in zip(views, settings, strict=True)
+        }
 
     def __call__(self, view: str, made_by: EncoderInfo | None = None) -> Encoder:
-        """Return the encoder of a view: the one that ``made_by`` describes, else the one that makes new vectors."""
+        """Return the encoder of a view: the one that ``made_by`` describes, else the one that makes
+        new vectors.
+        """
         if view not in self._opened:
             if made_by:
                 self._opened[view] = open_encoder(of_index(made_by, self._config.encoder))
             elif view not in self._new:
                 raise ConfigError(
-                    f"no model is given for {view}; name one with --encoder (in Python: encoders)", place="encoder"
+                    f"no model is given for {view}; name one with --encoder (in Python: encoders)",
+                    place="encoder",
                 )
             else:
                 try:
                     self._opened[view] = open_encoder(self._new[view])
                 except MissingModelError as error:
-                    remedy = f"{error.remedy}, or use --no-dense to build no vectors" if error.remedy else ""
+                    remedy = (
+                        f"{error.remedy}, or use --no-dense to build no vectors"
+                        if error.remedy
+                        else ""
+                    )
                     raise MissingModelError(error.what, place=error.place, remedy=remedy) from None
         return self._opened[view]
 
@@ -55,14 +66,19 @@ class Encoders:
 def further_views(models: Sequence[str]) -> list[str]:
     """Return the view names of all models but the first, such as ``vectors:multilingual-e5-small``.
 
-    Raises UsageError if two models would have the same name, or if a model's name has no letters or digits.
+    Raises UsageError if two models would have the same name, or if a model's name has no letters or
+    digits.
     """
     views = []
     for model in models[1:]:
         words = re.findall("[a-z0-9]+", model.rstrip("/").rpartition("/")[2].lower())
         if not words:
-            raise UsageError(f"--encoder {model!r}: give the name of a model or the path of its folder")
+            raise UsageError(
+                f"--encoder {model!r}: give the name of a model or the path of its folder"
+            )
         views.append(f"{VECTORS}:{'-'.join(words)}")
     if len(set(models)) < len(models) or len(set(views)) < len(views):
-        raise UsageError("--encoder gives the same model or the same name twice; leave one of them out")
+        raise UsageError(
+            "--encoder gives the same model or the same name twice; leave one of them out"
+        )
     return views

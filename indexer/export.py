@@ -1,8 +1,9 @@
-"""Export the documents of an index: as JSON lines, which ``factseek index jsonl`` reads back, or as ClaimReview.
+"""Export the documents of an index: as JSON lines, which ``factseek index jsonl`` reads back, or as
+ClaimReview.
 
-The export as ClaimReview is one JSON-LD document: schema.org's ``DataFeed`` with one review per line. A review
-needs a claim, an address and a rating, because schema.org's validator and Google's documentation of fact checks require
-them. Documents that lack one of the three are left out.
+The export as ClaimReview is one JSON-LD document: schema.org's ``DataFeed`` with one review per
+line. A review needs a claim, an address and a rating, because schema.org's validator and Google's
+documentation of fact checks require them. Documents that lack one of the three are left out.
 """
 
 from __future__ import annotations
@@ -29,9 +30,13 @@ _LACKING = "without a claim, an address or a rating"
 
 
 def documents_of(folder: Path, where: Filter | None = None) -> Iterator[StoredDocument]:
-    """Yield the documents that match ``where``, segment by segment, from the state that is published at the start."""
+    """Yield the documents that match ``where``, segment by segment, from the state that is
+    published at the start.
+    """
     with leased(folder) as parts:
-        for part, segment in ((part, segment) for part, manifest in parts for segment in manifest.segments):
+        for part, segment in (
+            (part, segment) for part, manifest in parts for segment in manifest.segments
+        ):
             with closing(open_documents(part, segment)) as documents:
                 for stored in documents.each_stored():
                     if where is None or matches(where, stored.document, segment.kind):
@@ -39,14 +44,19 @@ def documents_of(folder: Path, where: Filter | None = None) -> Iterator[StoredDo
 
 
 def export(folder: Path, where: Filter | None = None) -> Iterator[bytes]:
-    """Yield one line of JSON, with the document's checksum, for each document of :func:`documents_of`."""
+    """Yield one line of JSON, with the document's checksum, for each document of
+    :func:`documents_of`.
+    """
     return (
-        export_document(stored.document, stored.checksum).encode() + b"\n" for stored in documents_of(folder, where)
+        export_document(stored.document, stored.checksum).encode() + b"\n"
+        for stored in documents_of(folder, where)
     )
 
 
 def export_reviews(folder: Path, where: Filter | None, left_out: Counter[str]) -> Iterator[bytes]:
-    """Yield the feed in pieces, one for each document that is a review. Count the other documents in ``left_out``.
+    """Yield the feed in pieces, one for each document that is a review.
+
+    Count the other documents in ``left_out``.
 
     Raises SourceError if no document is a review.
     """
@@ -69,7 +79,8 @@ def export_reviews(folder: Path, where: Filter | None, left_out: Counter[str]) -
 
 
 def export_to(path: Path, pieces: Iterable[bytes]) -> int:
-    """Write an export to a file, completely or not at all, and return its number of documents or reviews.
+    """Write an export to a file, completely or not at all, and return its number of documents or
+    reviews.
 
     If the name of the file ends with ``.gz``, the file is packed.
     """

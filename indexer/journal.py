@@ -1,4 +1,6 @@
-"""The journal of a build: it lists the finished segments, so that an interrupted build can resume."""
+"""The journal of a build: it lists the finished segments, so that an interrupted build can
+resume.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,8 @@ _SHARD = re.compile(r"shard-\d+")
 class Progress(msgspec.Struct, kw_only=True):
     """The number of documents that a build had read when it last completed the text of a segment.
 
-    ``duplicates`` and ``clashes`` were skipped: an earlier one has the same docid and the same or another content.
+    ``duplicates`` and ``clashes`` were skipped: an earlier one has the same docid and the same or
+    another content.
     """
 
     records: int = 0
@@ -33,7 +36,10 @@ class Progress(msgspec.Struct, kw_only=True):
 
 
 class Journal(msgspec.Struct, kw_only=True):
-    """The state of a build. ``text_of`` names the segment whose text is complete but whose vectors may be missing."""
+    """The state of a build.
+
+    ``text_of`` names the segment whose text is complete but whose vectors may be missing.
+    """
 
     fingerprint: str
     sources: tuple[SourceInfo, ...]
@@ -63,12 +69,17 @@ def begin(folder: Path, fingerprint: str, sources: tuple[SourceInfo, ...]) -> Jo
 
 
 def recover_unfinished(folder: Path, fingerprint: str) -> Journal | None:
-    """Return the journal of an unfinished build of the same request, or None if no segment's text is complete.
+    """Return the journal of an unfinished build of the same request, or None if no segment's text
+    is complete.
 
     Move the finished segments to their place, and remove a segment whose text is incomplete.
     """
     journal = read(folder)
-    if journal is None or journal.fingerprint != fingerprint or not (journal.finished or journal.text_of):
+    if (
+        journal is None
+        or journal.fingerprint != fingerprint
+        or not (journal.finished or journal.text_of)
+    ):
         return None
     for segment in journal.finished:
         built = folder / BUILD / segment.name
@@ -102,7 +113,9 @@ def give_up(folder: Path) -> None:
 
 
 def clean(folder: Path) -> None:
-    """Remove leftovers of builds, and segments that no manifest names; one that is open waits for the next writer."""
+    """Remove leftovers of builds, and segments that no manifest names; one that is open waits for
+    the next writer.
+    """
     remove_build(folder)
     sweep(folder)
 
@@ -119,18 +132,29 @@ def remove_build(folder: Path) -> None:
 
 
 def segments_in(folder: Path) -> list[Path]:
-    """Return the subfolders with names of segments, even hidden ones, except complete or incomplete indexes."""
+    """Return the subfolders with names of segments, even hidden ones, except complete or incomplete
+    indexes.
+    """
     named = (path for path in folder.glob("*") if _SEGMENT.fullmatch(path.name))
-    return [path for path in named if not any((path / name).exists() for name in (manifests.NAME, SHARDS, LOCK))]
+    return [
+        path
+        for path in named
+        if not any((path / name).exists() for name in (manifests.NAME, SHARDS, LOCK))
+    ]
 
 
 def parts_in(folder: Path) -> list[Path]:
     """Return the subfolders of ``folder`` that factseek has marked as parts of the index there."""
-    return [mark.parent for mark in folder.glob(f"shard-*/{PART}") if _SHARD.fullmatch(mark.parent.name)]
+    return [
+        mark.parent for mark in folder.glob(f"shard-*/{PART}") if _SHARD.fullmatch(mark.parent.name)
+    ]
 
 
 def remove_part(part: Path) -> None:
-    """Remove a folder that was a part of an index. Open segments are removed later; files of other programs stay."""
+    """Remove a folder that was a part of an index.
+
+    Open segments are removed later; files of other programs stay.
+    """
     if remove_index(part) and {path.name for path in part.iterdir()} <= {LOCK, PART}:
         for name in (LOCK, PART):
             (part / name).unlink(missing_ok=True)
@@ -139,7 +163,9 @@ def remove_part(part: Path) -> None:
 
 
 def remove_index(folder: Path) -> bool:
-    """Remove the manifest and the segments in a folder; return False if it is missing, or a reader holds a segment."""
+    """Remove the manifest and the segments in a folder; return False if it is missing, or a reader
+    holds a segment.
+    """
     if not folder.is_dir():
         return False
     for file in (folder / manifests.NAME, *folder.glob(f".{manifests.NAME}.*.tmp")):
@@ -172,13 +198,17 @@ def sweep(folder: Path) -> None:
 
 
 def first_segment(folder: Path) -> int:
-    """Return one more than the highest number of a segment in ``folder``, including segments that only readers use."""
+    """Return one more than the highest number of a segment in ``folder``, including segments that
+    only readers use.
+    """
     names = (_read_names(folder) or set()) | {path.name for path in folder.glob(f"{SEGMENTS}/*")}
     return max((int(name) for name in names if name.isdigit()), default=-1) + 1
 
 
 def _read_names(folder: Path) -> set[str] | None:
-    """Return the names of the segments in the manifest, or None if it cannot be read: then all segments must stay."""
+    """Return the names of the segments in the manifest, or None if it cannot be read: then all
+    segments must stay.
+    """
     if not (folder / manifests.NAME).is_file():
         return set()
     try:

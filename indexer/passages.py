@@ -1,4 +1,6 @@
-"""Passages: sequences of whole sentences, about as long as an encoder's input, with positions in the document."""
+"""Passages: sequences of whole sentences, about as long as an encoder's input, with positions in
+the document.
+"""
 
 from __future__ import annotations
 
@@ -19,21 +21,27 @@ def whole(text: str) -> tuple[Span, ...]:
 def split(text: str, words: int = 200, overlap: int = 1) -> tuple[Span, ...]:
     """Split a text into passages of whole sentences of about ``words`` words.
 
-    Each passage repeats the last ``overlap`` sentences of the previous one. A sentence longer than a passage is cut
-    between words. Every word of the text is in some passage. A text without words is one passage.
+    Each passage repeats the last ``overlap`` sentences of the previous one. A sentence longer than
+    a passage is cut between words. Every word of the text is in some passage. A text without words
+    is one passage.
     """
     sentence_spans = list(sentences(text, words))
     if not sentence_spans:
         return whole(text)
     groups = _groups(sentence_spans, words, overlap)
     return tuple(
-        Span(i, sentence_spans[first].start, sentence_spans[last].end) for i, (first, last) in enumerate(groups)
+        Span(i, sentence_spans[first].start, sentence_spans[last].end)
+        for i, (first, last) in enumerate(groups)
     )
 
 
-def _groups(sentence_spans: list[SentenceSpan], words: int, overlap: int) -> Iterator[tuple[int, int]]:
+def _groups(
+    sentence_spans: list[SentenceSpan], words: int, overlap: int
+) -> Iterator[tuple[int, int]]:
     """Yield the numbers of the first and the last sentence of each passage."""
-    left = list(accumulate((sentence.words for sentence in reversed(sentence_spans)), initial=0))[::-1]
+    left = list(accumulate((sentence.words for sentence in reversed(sentence_spans)), initial=0))[
+        ::-1
+    ]
     first = 0
     while True:
         last, count = first, sentence_spans[first].words

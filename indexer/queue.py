@@ -1,9 +1,11 @@
-"""The queue of an index directory: single changes and bulks that wait for the one process that writes the index.
+"""The queue of an index directory: single changes and bulks that wait for the one process that
+writes the index.
 
-The queue is an SQLite database. Every process that serves the index can submit a change and look up the result of a
-change or a bulk. A bulk survives the process that accepted it. Changes and bulks are numbered in the order of
-acceptance. While bulks wait, each single change is recorded before it is published. A bulk skips documents that were
-changed after the bulk was accepted, even if the writer dies in between.
+The queue is an SQLite database. Every process that serves the index can submit a change and look up
+the result of a change or a bulk. A bulk survives the process that accepted it. Changes and bulks
+are numbered in the order of acceptance. While bulks wait, each single change is recorded before it
+is published. A bulk skips documents that were changed after the bulk was accepted, even if the
+writer dies in between.
 """
 
 from __future__ import annotations
@@ -26,14 +28,21 @@ from ..core.files import os_errors_reported
 from ..retrieval.store.manifest import NAME, SHARDS, now
 
 JOBS = "jobs"
-"""The folder of the queue in an index directory. No manifest names it, so snapshots and builds ignore it."""
+"""The folder of the queue in an index directory.
+
+No manifest names it, so snapshots and builds ignore it.
+"""
 LOCK, FILE = "lock", "queue.sqlite"
 """Two files in the folder ``JOBS``. The writer locks the first; the second is the queue."""
 MOST_REFUSALS = 100
-"""The maximum number of refused documents, and of skipped ones, that a job lists; the others are only counted."""
+"""The maximum number of refused documents, and of skipped ones, that a job lists; the others are
+only counted.
+"""
 Mode = Literal["append", "update"]
 State = Literal["queued", "running", "done", "failed"]
-Result = Literal["created", "replaced", "unchanged", "deleted", "absent", "conflict", "unsure", "failed"]
+Result = Literal[
+    "created", "replaced", "unchanged", "deleted", "absent", "conflict", "unsure", "failed"
+]
 _SECONDS = 5.0
 """The maximum number of seconds that a process waits while another process writes to the queue."""
 _FORGOTTEN = 3600.0
@@ -41,12 +50,15 @@ _FORGOTTEN = 3600.0
 _TABLES = """
 CREATE TABLE IF NOT EXISTS accepted (number INTEGER PRIMARY KEY AUTOINCREMENT);
 CREATE TABLE IF NOT EXISTS change (
-    number INTEGER PRIMARY KEY, content BLOB, boot TEXT, seconds REAL, taken INTEGER DEFAULT 0, outcome BLOB
+    number INTEGER PRIMARY KEY, content BLOB, boot TEXT, seconds REAL,
+    taken INTEGER DEFAULT 0, outcome BLOB
 );
 CREATE TABLE IF NOT EXISTS bulk (
     number INTEGER PRIMARY KEY, id TEXT UNIQUE, record BLOB, documents BLOB, ended REAL
 );
-CREATE TABLE IF NOT EXISTS single (number INTEGER, docid TEXT, PRIMARY KEY (number, docid)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS single (
+    number INTEGER, docid TEXT, PRIMARY KEY (number, docid)
+) WITHOUT ROWID;
 """
 _log = logging.getLogger("factseek.writer")
 
@@ -62,9 +74,10 @@ class RefusedDocument(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 class Job(msgspec.Struct, kw_only=True):
     """A bulk of documents. ``handled`` is the number of finished ``documents``.
 
-    ``created``, ``started`` and ``ended`` are times in UTC, or empty. ``skipped`` counts the documents that were
-    changed after the bulk was accepted. ``unread_date`` is the first of the ``unread_dates``, which were not
-    understood. ``attempts`` counts the processes that have worked on the next slice: above one, some were killed.
+    ``created``, ``started`` and ``ended`` are times in UTC, or empty. ``skipped`` counts the
+    documents that were changed after the bulk was accepted. ``unread_date`` is the first of the
+    ``unread_dates``, which were not understood. ``attempts`` counts the processes that have worked
+    on the next slice: above one, some were killed.
     """
 
     id: str
@@ -94,18 +107,23 @@ class Job(msgspec.Struct, kw_only=True):
             self.refusals.append(RefusedDocument(item=item, docid=docid, reason=reason))
 
     def skip(self, item: int, docid: str) -> None:
-        """Count a document that was changed after the bulk was accepted, and list it if the list is not full."""
+        """Count a document that was changed after the bulk was accepted, and list it if the list is
+        not full.
+        """
         self.skipped += 1
         if len(self.skips) < MOST_REFUSALS:
-            reason = f"docid {docid!r} was changed after this bulk was accepted; the later change stays"
+            reason = (
+                f"docid {docid!r} was changed after this bulk was accepted; the later change stays"
+            )
             self.skips.append(RefusedDocument(item=item, docid=docid, reason=reason))
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
-    """A change: it writes a document (``line``, as exported, with ``checksum``) or, if ``line`` is empty, deletes it.
+    """A change: it writes a document (``line``, as exported, with ``checksum``) or, if ``line`` is
+    empty, deletes it.
 
-    If ``states`` is not empty, the document must be in one of these states before the change (``*``: any state). If
-    ``absent``, the document must not exist.
+    If ``states`` is not empty, the document must be in one of these states before the change
+    (``*``: any state). If ``absent``, the document must not exist.
     """
 
     docid: str
@@ -118,7 +136,8 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 class ChangeOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a change, with the reason if it ``failed``.
 
-    ``conflict``: the document is not in the required state. ``unsure``: a writer was killed while it made the change.
+    ``conflict``: the document is not in the required state. ``unsure``: a writer was killed while
+    it made the change.
     """
 
     result: Result
@@ -126,7 +145,10 @@ class ChangeOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClaimedChange(NamedTuple):
-    """A change that the writer has taken. ``again`` means that another writer had taken it before."""
+    """A change that the writer has taken.
+
+    ``again`` means that another writer had taken it before.
+    """
 
     number: int
     change: Change
@@ -137,12 +159,16 @@ class Queue:
     """The open queue of one index, for one thread at a time."""
 
     def __init__(self, folder: Path, *, to_read: bool = False) -> None:
-        """Open or create the queue of an index; ``to_read`` opens an existing queue even on a read-only disk.
+        """Open or create the queue of an index; ``to_read`` opens an existing queue even on a
+        read-only disk.
 
         Raises IndexStateError if there is no index, it has shards, or its queue is damaged.
         """
         if (folder / SHARDS).is_file():
-            what, remedy = "accepts no changes over HTTP", "change it with factseek index --update or factseek delete"
+            what, remedy = (
+                "accepts no changes over HTTP",
+                "change it with factseek index --update or factseek delete",
+            )
             raise IndexStateError(f"is a sharded index, which {what}", place=folder, remedy=remedy)
         if not (folder / NAME).is_file():
             raise IndexStateError("there is no index any more", place=folder)
@@ -168,12 +194,18 @@ class Queue:
         with self._transaction():
             number = self._next()
             row = (number, msgspec.json.encode(change), _boot_id(), time.monotonic())
-            self._database.execute("INSERT INTO change (number, content, boot, seconds) VALUES (?, ?, ?, ?)", row)
+            self._database.execute(
+                "INSERT INTO change (number, content, boot, seconds) VALUES (?, ?, ?, ?)", row
+            )
         return number
 
     def outcome(self, number: int) -> ChangeOutcome | None:
-        """Return the result of a change, and remove the change from the queue; return None while the change waits."""
-        found = self._column("SELECT outcome FROM change WHERE number = ? AND outcome IS NOT NULL", number)
+        """Return the result of a change, and remove the change from the queue; return None while
+        the change waits.
+        """
+        found = self._column(
+            "SELECT outcome FROM change WHERE number = ? AND outcome IS NOT NULL", number
+        )
         if not found:
             return None
         self._change("DELETE FROM change WHERE number = ?", number)
@@ -184,11 +216,16 @@ class Queue:
         return self._change("DELETE FROM change WHERE number = ? AND NOT taken", number) > 0
 
     def submit_bulk(self, mode: Mode, documents: Sequence[bytes]) -> Job:
-        """Add documents, each a line of JSON, for the writer. They are durable on disk when this method returns."""
+        """Add documents, each a line of JSON, for the writer.
+
+        They are durable on disk when this method returns.
+        """
         job = Job(id=secrets.token_hex(12), mode=mode, documents=len(documents), created=now())
         with self._transaction(durable=True):
             row = (self._next(), job.id, msgspec.json.encode(job), b"\n".join(documents))
-            self._database.execute("INSERT INTO bulk (number, id, record, documents) VALUES (?, ?, ?, ?)", row)
+            self._database.execute(
+                "INSERT INTO bulk (number, id, record, documents) VALUES (?, ?, ?, ?)", row
+            )
         return job
 
     def job(self, id_: str) -> Job | None:
@@ -205,15 +242,17 @@ class Queue:
         return self._column("SELECT id FROM bulk WHERE ended IS NULL ORDER BY number")
 
     def claim(self, most: int, patience: float) -> list[ClaimedChange]:
-        """Take and return at most ``most`` of the waiting changes, oldest first, up to a second change of a document.
+        """Take and return at most ``most`` of the waiting changes, oldest first, up to a second
+        change of a document.
 
-        A change that has waited longer than ``patience`` seconds is dropped: its client no longer waits, and its
-        document may have changed since.
+        A change that has waited longer than ``patience`` seconds is dropped: its client no longer
+        waits, and its document may have changed since.
         """
         claimed: dict[str, ClaimedChange] = {}
         with self._transaction():
             rows = self._database.execute(
-                "SELECT number, content, boot, seconds, taken FROM change WHERE outcome IS NULL ORDER BY number"
+                "SELECT number, content, boot, seconds, taken FROM change WHERE outcome IS NULL "
+                "ORDER BY number"
             ).fetchall()
             for number, content, boot, seconds, taken in rows:
                 if boot != _boot_id() or not 0 <= time.monotonic() - seconds <= patience:
@@ -229,7 +268,9 @@ class Queue:
 
     def answer(self, number: int, outcome: ChangeOutcome) -> None:
         """Store the result of a change for the client."""
-        self._change("UPDATE change SET outcome = ? WHERE number = ?", msgspec.json.encode(outcome), number)
+        self._change(
+            "UPDATE change SET outcome = ? WHERE number = ?", msgspec.json.encode(outcome), number
+        )
 
     def documents(self, id_: str) -> list[bytes]:
         """Return the documents of an unfinished job, each a line of JSON."""
@@ -238,7 +279,12 @@ class Queue:
 
     def save(self, job: Job) -> None:
         """Store the progress of a job."""
-        self._change("UPDATE bulk SET record = ? WHERE id = ?", msgspec.json.encode(job), job.id, durable=True)
+        self._change(
+            "UPDATE bulk SET record = ? WHERE id = ?",
+            msgspec.json.encode(job),
+            job.id,
+            durable=True,
+        )
 
     def end(self, job: Job, error: str = "") -> None:
         """Mark a job as done or, with an ``error``, as failed, and drop its documents."""
@@ -256,28 +302,39 @@ class Queue:
     def forget_writes(self, writes: Iterable[tuple[int, str]]) -> None:
         """Remove the records of changes that were not published."""
         with self._transaction():
-            self._database.executemany("DELETE FROM single WHERE number = ? AND docid = ?", list(writes))
+            self._database.executemany(
+                "DELETE FROM single WHERE number = ? AND docid = ?", list(writes)
+            )
 
     def newer_writes(self, id_: str) -> set[str]:
         """Return the docids of the documents that were changed after a job was accepted."""
-        return set(self._column("SELECT docid FROM single WHERE number > (SELECT number FROM bulk WHERE id = ?)", id_))
+        return set(
+            self._column(
+                "SELECT docid FROM single WHERE number > (SELECT number FROM bulk WHERE id = ?)",
+                id_,
+            )
+        )
 
     def remove_old(self, *, most: int, days: float) -> None:
         """Remove ended jobs that are older than ``days`` days or not among the ``most`` newest.
 
-        Also remove results that no client asks for any more, and records of changes that no waiting bulk needs.
+        Also remove results that no client asks for any more, and records of changes that no waiting
+        bulk needs.
         """
         with self._transaction():
             newest = "SELECT number FROM bulk WHERE ended IS NOT NULL ORDER BY number DESC LIMIT ?"
             self._database.execute(
-                f"DELETE FROM bulk WHERE ended IS NOT NULL AND (ended < ? OR number NOT IN ({newest}))",  # noqa: S608
+                "DELETE FROM bulk WHERE ended IS NOT NULL "  # noqa: S608
+                f"AND (ended < ? OR number NOT IN ({newest}))",
                 (time.time() - days * 86_400, most),
             )
             self._database.execute(
                 "DELETE FROM change WHERE outcome IS NOT NULL AND (boot != ? OR seconds < ?)",
                 (_boot_id(), time.monotonic() - _FORGOTTEN),
             )
-            self._database.execute("DELETE FROM single WHERE NOT EXISTS (SELECT 1 FROM bulk WHERE ended IS NULL)")
+            self._database.execute(
+                "DELETE FROM single WHERE NOT EXISTS (SELECT 1 FROM bulk WHERE ended IS NULL)"
+            )
 
     def record_command(self, docids: Iterable[str]) -> None:
         """If bulks wait, record the documents that a command has just changed."""
@@ -302,7 +359,10 @@ class Queue:
 
     @contextmanager
     def _transaction(self, *, durable: bool = False) -> Iterator[None]:
-        """Run the block completely or not at all. If ``durable``, its effect is on disk afterwards."""
+        """Run the block completely or not at all.
+
+        If ``durable``, its effect is on disk afterwards.
+        """
         with _errors_reported(self._path):
             if durable:
                 self._database.execute("PRAGMA synchronous = FULL")
@@ -316,7 +376,9 @@ class Queue:
 
 
 def has_queue(folder: Path) -> bool:
-    """Return whether the index in ``folder`` has a queue; an index in shards has none, even if one was left over."""
+    """Return whether the index in ``folder`` has a queue; an index in shards has none, even if one
+    was left over.
+    """
     return (folder / JOBS / FILE).is_file() and not (folder / SHARDS).is_file()
 
 
@@ -329,18 +391,24 @@ def waiting(folder: Path) -> tuple[bool, int]:
 
 
 def record_command(folder: Path, docids: Iterable[str]) -> None:
-    """If bulks wait, record the documents that a command has just changed. The caller holds the index's lock."""
+    """If bulks wait, record the documents that a command has just changed.
+
+    The caller holds the index's lock.
+    """
     if has_queue(folder):
         with Queue(folder) as queue:
             queue.record_command(docids)
 
 
 def _connection(path: Path, *, to_read: bool) -> sqlite3.Connection:
-    database = sqlite3.connect(path, timeout=_SECONDS, isolation_level=None, check_same_thread=False)
+    database = sqlite3.connect(
+        path, timeout=_SECONDS, isolation_level=None, check_same_thread=False
+    )
     until = time.monotonic() + _SECONDS
     while True:
         try:
-            # A power cut loses at most the last changes, whose clients no longer wait afterwards. Bulks are synced.
+            # A power cut loses at most the last changes, whose clients no longer wait afterwards.
+            # Bulks are synced.
             database.execute("PRAGMA journal_mode = WAL")
             database.execute("PRAGMA synchronous = NORMAL")
             database.executescript(_TABLES)
@@ -356,7 +424,9 @@ def _connection(path: Path, *, to_read: bool) -> sqlite3.Connection:
             break
     # The disk is read-only. Without a write-ahead log, the file alone contains the queue.
     how = "mode=ro" if path.with_name(f"{path.name}-wal").is_file() else "immutable=1"
-    return sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True, isolation_level=None, check_same_thread=False)
+    return sqlite3.connect(
+        f"{path.absolute().as_uri()}?{how}", uri=True, isolation_level=None, check_same_thread=False
+    )
 
 
 @contextmanager
@@ -364,7 +434,9 @@ def _errors_reported(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.OperationalError as error:
-        raise MachineError(f"{error}", place=path, remedy="free disk space, or let this user write the file") from None
+        raise MachineError(
+            f"{error}", place=path, remedy="free disk space, or let this user write the file"
+        ) from None
     except sqlite3.ProgrammingError:
         raise
     except sqlite3.DatabaseError as error:
@@ -374,7 +446,10 @@ def _errors_reported(path: Path) -> Iterator[None]:
 
 @cache
 def _boot_id() -> str:
-    """Return an id of this boot of the machine, ``""`` if unknown. No client waits across a restart of the machine."""
+    """Return an id of this boot of the machine, ``""`` if unknown.
+
+    No client waits across a restart of the machine.
+    """
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
     except OSError:

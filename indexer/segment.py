@@ -1,6 +1,8 @@
-"""Write one segment in its own folder, from documents or from the remaining documents of other segments.
+"""Write one segment in its own folder, from documents or from the remaining documents of other
+segments.
 
-Views that take documents one by one are written together with the documents, the other views afterwards.
+Views that take documents one by one are written together with the documents, the other views
+afterwards.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ Origin = tuple[Path, SegmentInfo]
 
 
 class TextWriter:
-    """Writes the documents of a segment, with ``stored``, and the views that take documents one by one."""
+    """Writes the documents of a segment, with ``stored``, and the views that take documents one by
+    one.
+    """
 
     def __init__(self, folder: Path, kind: str, tools: Tools) -> None:
         folder.mkdir(parents=True)
@@ -50,7 +54,9 @@ class TextWriter:
             sink.add(document, spans)
 
     def finish(self) -> None:
-        """Make the documents of the segment durable, and the views that were written together with them."""
+        """Make the documents of the segment durable, and the views that were written together with
+        them.
+        """
         for sink in self._sinks:
             sink.end()
         self.stored.finish()
@@ -68,7 +74,9 @@ class TextWriter:
 def checksums(folder: Path) -> dict[str, FileInfo]:
     """Return the size and the checksum of every file of a segment, by its path in the segment."""
     return {
-        path.relative_to(folder).as_posix(): FileInfo.of(path) for path in sorted(folder.rglob("*")) if path.is_file()
+        path.relative_to(folder).as_posix(): FileInfo.of(path)
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
     }
 
 
@@ -83,8 +91,9 @@ def settle(built: Path, segments: Path) -> None:
 class Merge(NamedTuple):
     """A merge of the segments of ``group``, of one kind, into the index that ``tools`` names.
 
-    With ``mend``, files are copied even if they differ from the manifest. The views in ``rebuild`` are made from the
-    documents. Only documents whose docid ``wanted`` accepts are copied; ``None`` accepts all.
+    With ``mend``, files are copied even if they differ from the manifest. The views in ``rebuild``
+    are made from the documents. Only documents whose docid ``wanted`` accepts are copied; ``None``
+    accepts all.
     """
 
     group: Sequence[Origin]
@@ -94,7 +103,8 @@ class Merge(NamedTuple):
     wanted: Callable[[str], bool] | None = None
 
     def segments(self, number: int) -> Iterator[SegmentInfo]:
-        """Write and yield new segments, named by ``number`` and the following, without publishing them.
+        """Write and yield new segments, named by ``number`` and the following, without publishing
+        them.
 
         All segments but the last are full. Raises IndexStateError if a file to copy is damaged.
         """
@@ -117,12 +127,15 @@ class Merge(NamedTuple):
                     if self.wanted is None or self.wanted(stored.document.docid):
                         yield part, stored
 
-    def _segment(self, name: str, documents: Iterator[tuple[int, StoredDocument]], copying: Bar) -> SegmentInfo:
+    def _segment(
+        self, name: str, documents: Iterator[tuple[int, StoredDocument]], copying: Bar
+    ) -> SegmentInfo:
         merged = [segment for _, segment in self.group]
         first, folder = merged[0], self.tools.folder
         built = folder / BUILD / name
         writer = TextWriter(built, first.kind, self.tools)
-        rows: list[list[int]] = [[] for _ in merged]  # the rows of the copied passages, by segment of the group
+        # The rows of the copied passages, by segment of the group.
+        rows: list[list[int]] = [[] for _ in merged]
         try:
             for part, (document, spans, first_row, digest, source) in documents:
                 writer.add(document, spans, digest, source)
@@ -136,7 +149,9 @@ class Merge(NamedTuple):
             raise
         parts = []
         for (path, origin), of_part in zip(self.group, rows, strict=True):
-            place = SegmentPlace(path / SEGMENTS / origin.name, origin.name, origin.kind, origin.passages)
+            place = SegmentPlace(
+                path / SEGMENTS / origin.name, origin.name, origin.kind, origin.passages
+            )
             parts.append(Merged(place, np.array(of_part, dtype=np.int64)))
         written = SegmentPlace(built, name, first.kind, writer.stored.passages)
         for view in views(self.tools.manifest):
@@ -160,8 +175,12 @@ class Merge(NamedTuple):
         return info
 
 
-def merged_segments(segments: Sequence[SegmentInfo], merges: Sequence[Merge], folder: Path) -> tuple[SegmentInfo, ...]:
-    """Write the merges into the index in ``folder``; return ``segments`` with new segments instead of each group."""
+def merged_segments(
+    segments: Sequence[SegmentInfo], merges: Sequence[Merge], folder: Path
+) -> tuple[SegmentInfo, ...]:
+    """Write the merges into the index in ``folder``; return ``segments`` with new segments instead
+    of each group.
+    """
     made: dict[str, list[SegmentInfo]] = {}
     number = journals.first_segment(folder)
     for merge in merges:

@@ -16,7 +16,9 @@ class PassageSettings(Settings, frozen=True, kw_only=True):
 
     words: Positive = 200
     overlap_sentences: Count = 1
-    split: dict[Annotated[str, NameOf("indexer.collections", "kind")], bool] = msgspec.field(default_factory=dict)
+    split: dict[Annotated[str, NameOf("indexer.collections", "kind")], bool] = msgspec.field(
+        default_factory=dict
+    )
 
 
 class BuildSettings(config.BuildSettings, frozen=True, kw_only=True):

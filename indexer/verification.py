@@ -1,4 +1,7 @@
-"""Verify an index: compare every file with the manifest and every view with the documents. Repair damaged segments."""
+"""Verify an index: compare every file with the manifest and every view with the documents.
+
+Repair damaged segments.
+"""
 
 from __future__ import annotations
 
@@ -29,13 +32,17 @@ from .segment import Merge, merged_segments
 from .settings import Config
 
 MOST = 100
-"""The maximum number of faults of one kind that are listed for a segment; the others are only counted."""
+"""The maximum number of faults of one kind that are listed for a segment; the others are only
+counted.
+"""
 
 
 class Verified(NamedTuple):
-    """The result of a verification: the manifest, and the faults of its segments, then of the index as a whole.
+    """The result of a verification: the manifest, and the faults of its segments, then of the index
+    as a whole.
 
-    ``docids`` counts the undamaged copies of each document. ``intact`` names the segments without a damaged document.
+    ``docids`` counts the undamaged copies of each document. ``intact`` names the segments without a
+    damaged document.
     """
 
     manifest: Manifest
@@ -50,7 +57,9 @@ class Verified(NamedTuple):
 
 
 class Repaired(NamedTuple):
-    """The result of a repair: the verification before it, the rebuilt segments, and the faults that are left."""
+    """The result of a repair: the verification before it, the rebuilt segments, and the faults that
+    are left.
+    """
 
     verified: Verified
     segments: tuple[str, ...]
@@ -58,7 +67,9 @@ class Repaired(NamedTuple):
 
 
 def verify(folder: Path, config: Config) -> Verified:
-    """Check every segment of an index: its files against the manifest, and its views against the documents."""
+    """Check every segment of an index: its files against the manifest, and its views against the
+    documents.
+    """
     manifest, lease = open_leased(folder)
     with closing(lease):
         return verified_state(folder, manifest, config)
@@ -70,11 +81,15 @@ def verified_state(folder: Path, manifest: Manifest, config: Config) -> Verified
     seen: Counter[str] = Counter()
     faults: list[Fault] = []
     intact = set()
-    with closing(bar("verifying", "passage", sum(segment.passages for segment in manifest.segments))) as progress:
+    with closing(
+        bar("verifying", "passage", sum(segment.passages for segment in manifest.segments))
+    ) as progress:
         for segment in manifest.segments:
             name = segment.name
             place = SegmentPlace(folder / SEGMENTS / name, name, segment.kind, segment.passages)
-            document_faults = _faults(place.folder / DOCUMENTS, name, partial(_check_documents, tools, segment, seen))
+            document_faults = _faults(
+                place.folder / DOCUMENTS, name, partial(_check_documents, tools, segment, seen)
+            )
             if not document_faults:
                 intact.add(name)
             of_segment = [*file_faults(place.folder, segment), *document_faults]
@@ -85,16 +100,24 @@ def verified_state(folder: Path, manifest: Manifest, config: Config) -> Verified
             progress.update(segment.passages)
     if len(intact) == len(manifest.segments):
         twice = [docid for docid, count in seen.items() if count > 1][:MOST]
-        faults += [Fault(folder, f"document {docid!r} is in the index {seen[docid]} times", "") for docid in twice]
-        faults += [Fault(folder, what, "") for what in _differs("documents", seen.total(), manifest.documents)]
+        faults += [
+            Fault(folder, f"document {docid!r} is in the index {seen[docid]} times", "")
+            for docid in twice
+        ]
+        faults += [
+            Fault(folder, what, "")
+            for what in _differs("documents", seen.total(), manifest.documents)
+        ]
     return Verified(manifest, faults, seen, frozenset(intact))
 
 
 def repair(folder: Path, config: Config, *, wait: float = 0.0) -> Repaired:
-    """Verify an index, rebuild its damaged segments from their documents, publish them, and verify the index again.
+    """Verify an index, rebuild its damaged segments from their documents, publish them, and verify
+    the index again.
 
-    Undamaged vectors are kept. A segment with damaged documents stays unchanged. Raises IndexStateError if there is no
-    index, another process writes it, or damaged vectors come from an encoder other than the available one.
+    Undamaged vectors are kept. A segment with damaged documents stays unchanged. Raises
+    IndexStateError if there is no index, another process writes it, or damaged vectors come from an
+    encoder other than the available one.
     """
     manifests.read(folder)
     with locked(folder, wait), os_errors_reported(folder):
@@ -114,16 +137,22 @@ def repair(folder: Path, config: Config, *, wait: float = 0.0) -> Repaired:
             manifest = msgspec.structs.replace(base, segments=segments, created=manifests.now())
         manifests.publish(folder, manifest)
         journals.clean(folder)
-        return Repaired(verified, tuple(segment.name for segment in repairable), verify(folder, config).faults)
+        return Repaired(
+            verified, tuple(segment.name for segment in repairable), verify(folder, config).faults
+        )
 
 
-def _made_again(folder: Path, verified: Verified, intact: list[SegmentInfo], config: Config) -> tuple[SegmentInfo, ...]:
+def _made_again(
+    folder: Path, verified: Verified, intact: list[SegmentInfo], config: Config
+) -> tuple[SegmentInfo, ...]:
     base = verified.manifest
     with closing(Encoders(config)) as encoders:
         tools = Tools(folder, base, config, encoders)
         merges = []
         for segment in intact:  # a view with a damaged file cannot be copied
-            damaged = {fault.path.name for fault in verified.faults if fault.segment == segment.name}
+            damaged = {
+                fault.path.name for fault in verified.faults if fault.segment == segment.name
+            }
             rebuild = frozenset(view.name for view in views(base) if damaged & set(view.carried))
             merges.append(Merge([(folder, segment)], tools, mend=True, rebuild=rebuild))
         for view in views(base):
@@ -139,8 +168,11 @@ def _faults(path: Path, segment: str, check: Callable[[], Iterator[str]]) -> lis
             count += 1
             if count <= MOST:
                 faults.append(Fault(path, what, segment))
-    except FactseekError as error:  # leave out its remedy, which the command prints once for all faults
-        faults.append(Fault(Path(error.place) if error.place else path, " ".join(error.what.split()), segment))
+    # Leave out its remedy, which the command prints once for all faults.
+    except FactseekError as error:
+        faults.append(
+            Fault(Path(error.place) if error.place else path, " ".join(error.what.split()), segment)
+        )
     if count > MOST:
         faults.append(Fault(path, f"and {count - MOST} more", segment))
     return faults
@@ -172,4 +204,6 @@ def _fits(stored: StoredDocument) -> bool:
     spans, size = stored.spans, len(stored.document.text)
     if any(not 0 <= span.start <= span.end <= size for span in spans):
         return False
-    return all(span.number < after.number and span.start <= after.start for span, after in pairwise(spans))
+    return all(
+        span.number < after.number and span.start <= after.start for span, after in pairwise(spans)
+    )

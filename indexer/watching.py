@@ -23,11 +23,16 @@ UNFINISHED = (".tmp", ".part", ".partial", ".crdownload", ".swp", "~")
 LOOK_SECONDS = 0.5
 RETRY_SECONDS = 5.0
 Stamp = tuple[int, int, int]
-"""The time of a file's modification, its size and its inode. If one of them differs, the file has changed."""
+"""The time of a file's modification, its size and its inode.
+
+If one of them differs, the file has changed.
+"""
 
 
 class WatchOutcome(NamedTuple):
-    """The result of a batch of files: the report of its build, or the reason why nothing was built."""
+    """The result of a batch of files: the report of its build, or the reason why nothing was
+    built.
+    """
 
     files: tuple[Path, ...]
     report: BuildReport | None
@@ -38,9 +43,15 @@ class Watch:
     """Reads files that are new or have changed; remembers the state in which it read each file."""
 
     def __init__(
-        self, request: BuildRequest, config: Config, pattern: str = "*", clock: Callable[[], float] = time.monotonic
+        self,
+        request: BuildRequest,
+        config: Config,
+        pattern: str = "*",
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Watch the only source of ``request``, a folder, for files whose names match ``pattern``."""
+        """Watch the only source of ``request``, a folder, for files whose names match
+        ``pattern``.
+        """
         self._request, self._folder, self._pattern = request, request.sources[0], pattern
         self._config = config
         self._clock = clock
@@ -57,7 +68,10 @@ class Watch:
         for path in [*self._files(), *self._read] if paths is None else paths:
             if path in self._read and not os.path.lexists(path):
                 del self._read[path]
-                what, remedy = "no longer exists; its documents stay in the index", "remove them with factseek delete"
+                what, remedy = (
+                    "no longer exists; its documents stay in the index",
+                    "remove them with factseek delete",
+                )
                 self._note(path, what, remedy)
             stamp = self._stamp(path)
             if stamp is None or self._read.get(path) == stamp:
@@ -66,7 +80,9 @@ class Watch:
                 self._waiting[path] = stamp, now
 
     def batches(self, stopped: Callable[[], bool] = lambda: False) -> Iterator[WatchOutcome]:
-        """Read the files that no longer change, batch by batch, until ``stopped`` returns true; yield the results."""
+        """Read the files that no longer change, batch by batch, until ``stopped`` returns true;
+        yield the results.
+        """
         notes, self._notes = self._notes, []
         yield from notes
         self.look(list(self._waiting))
@@ -86,7 +102,8 @@ class Watch:
         verb: Verb = "update" if (self._request.folder / NAME).is_file() else ""
         try:
             outcome = WatchOutcome(
-                tuple(files), build(replace(self._request, sources=sources, verb=verb), self._config)
+                tuple(files),
+                build(replace(self._request, sources=sources, verb=verb), self._config),
             )
         except SourceError as error:
             if len(sources) > 1:  # read the files one by one, to find the faulty one
@@ -109,7 +126,9 @@ class Watch:
             yield from (Path(parent, name) for name in sorted(names))
 
     def _note(self, path: Path, what: str, remedy: str = "") -> None:
-        self._notes.append(WatchOutcome((path,), None, SourceError(what, place=path, remedy=remedy).line))
+        self._notes.append(
+            WatchOutcome((path,), None, SourceError(what, place=path, remedy=remedy).line)
+        )
 
     def _stamp(self, path: Path) -> Stamp | None:
         is_hidden = any(part.startswith(".") for part in path.relative_to(self._folder).parts)
@@ -131,7 +150,8 @@ class Watch:
 
 
 def check(request: BuildRequest, config: Config) -> None:
-    """Raise SourceError if the folder or the kind does not exist, or if the index lies in the folder.
+    """Raise SourceError if the folder or the kind does not exist, or if the index lies in the
+    folder.
 
     Raises IndexStateError if the index exists, and is in shards or does not fit the request.
     """
@@ -140,19 +160,26 @@ def check(request: BuildRequest, config: Config) -> None:
     if not folder.is_dir():
         raise SourceError("there is no such folder to watch", place=folder)
     if Path(os.path.realpath(index)).is_relative_to(os.path.realpath(folder)):
-        raise SourceError(f"lies in the watched folder {folder}; put the index somewhere else", place=index)
+        raise SourceError(
+            f"lies in the watched folder {folder}; put the index somewhere else", place=index
+        )
     check_whole(index)
     if (index / NAME).is_file():
         check_fit(request, config, read(index))
 
 
-def watch(request: BuildRequest, config: Config, stop: threading.Event, pattern: str = "*") -> Iterator[WatchOutcome]:
-    """Read the files of the folder, then new ones, until ``stop`` is set; yield the result of each batch."""
+def watch(
+    request: BuildRequest, config: Config, stop: threading.Event, pattern: str = "*"
+) -> Iterator[WatchOutcome]:
+    """Read the files of the folder, then new ones, until ``stop`` is set; yield the result of each
+    batch.
+    """
     from watchfiles import watch as changes
 
     (folder,) = request.sources
     watch = Watch(request, config, pattern)
-    root = Path(os.path.realpath(folder))  # events name this path, even if the folder was given by another name
+    # Events name this path, even if the folder was given by another name.
+    root = Path(os.path.realpath(folder))
     rounds = changes(
         root,
         watch_filter=None,

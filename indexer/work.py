@@ -1,4 +1,6 @@
-"""The work of a build: write segments and list them in the journal, so that an interrupted build can resume."""
+"""The work of a build: write segments and list them in the journal, so that an interrupted build
+can resume.
+"""
 
 from __future__ import annotations
 
@@ -53,9 +55,12 @@ class Work:
         journal: Journal,
         options: ReadOptions,
     ) -> None:
-        """Resume from the journal. ``live`` are the published segments; ``options`` are those of the records' reader.
+        """Resume from the journal.
 
-        With ``updates``, a document replaces the live one with the same docid if their contents differ.
+        ``live`` are the published segments; ``options`` are those of the records' reader.
+
+        With ``updates``, a document replaces the live one with the same docid if their contents
+        differ.
         """
         self._kind, self._sources, self.updates = kind, sources, updates
         self._tools, self._folder = tools, tools.folder
@@ -64,10 +69,13 @@ class Work:
         self._split = config.passages.split.get(kind, getattr(self._reader, "SPLIT", False))
         self._live = [open_documents(self._folder, info) for info in live]
         self._finished = [open_documents(self._folder, info) for info in journal.finished]
-        # The documents that the sources contain and the index has already. They are on disk, so that memory does not
-        # grow: an empty name makes a temporary database that only this connection sees.
+        # The documents that the sources contain and the index has already. They are on disk, so
+        # that memory does not grow: an empty name makes a temporary database that only this
+        # connection sees.
         self._unchanged = sqlite3.connect("", isolation_level=None)
-        self._unchanged.execute("CREATE TABLE unchanged (docid TEXT PRIMARY KEY, checksum TEXT, place TEXT)")
+        self._unchanged.execute(
+            "CREATE TABLE unchanged (docid TEXT PRIMARY KEY, checksum TEXT, place TEXT)"
+        )
         self._unchanged.execute("BEGIN")
         self._writer: TextWriter | None = None
         self._began = perf_counter()  # the moment since which the text of the next segment is read
@@ -79,11 +87,12 @@ class Work:
         self.resumed = False
 
     def read(self, records: Iterable[Record]) -> None:
-        """Write all records but those that an interrupted build had read, after finishing the segment that it started.
+        """Write all records but those that an interrupted build had read, after finishing the
+        segment that it started.
 
-        If the sources have changed since (someone fixed a broken line, say), their documents are compared one by one.
-        Raises SourcesChangedError unless the sources still begin with what that build had read and contain everything
-        that it wrote.
+        If the sources have changed since (someone fixed a broken line, say), their documents are
+        compared one by one. Raises SourcesChangedError unless the sources still begin with what
+        that build had read and contain everything that it wrote.
         """
         self._began = perf_counter()
         if self.journal.text_of:
@@ -118,7 +127,9 @@ class Work:
             yield from documents.docids()
 
     def docids(self) -> Iterator[str]:
-        """Yield the docids of the documents that the build wrote, or found in the index with the same content."""
+        """Yield the docids of the documents that the build wrote, or found in the index with the
+        same content.
+        """
         yield from self.new_docids()
         yield from (docid for (docid,) in self._unchanged.execute("SELECT docid FROM unchanged"))
 
@@ -135,7 +146,9 @@ class Work:
         self._seen_live(record, digest)
         if self._read_again < self._read_before:
             return
-        if not unchanged and len(self._written_before) < sum(info.documents for info in self.journal.finished):
+        if not unchanged and len(self._written_before) < sum(
+            info.documents for info in self.journal.finished
+        ):
             raise SourcesChangedError
         self.options.bad_lines.count += self.journal.progress.clashes
         self.journal.sources = self._sources
@@ -150,7 +163,9 @@ class Work:
             settings, spans = self._config.passages, record.spans
             if spans is None and self._split:
                 spans = split(document.text, settings.words, settings.overlap_sentences)
-            writer.add(document, whole(document.text) if spans is None else spans, digest, record.place)
+            writer.add(
+                document, whole(document.text) if spans is None else spans, digest, record.place
+            )
         elif seen[0] == digest:
             progress.duplicates += 1
         else:
@@ -166,13 +181,17 @@ class Work:
         progress.records += 1
 
     def _seen_live(self, record: Record, digest: str) -> Seen | None:
-        """Return checksum and place of the published document with a record's docid; in an update, only if it stays.
+        """Return checksum and place of the published document with a record's docid; in an update,
+        only if it stays.
 
-        In an update, also return an earlier unchanged document of the sources: a second one must not replace it.
+        In an update, also return an earlier unchanged document of the sources: a second one must
+        not replace it.
         """
         docid = record.document.docid
         if self.updates:
-            noted = self._unchanged.execute("SELECT checksum, place FROM unchanged WHERE docid = ?", (docid,))
+            noted = self._unchanged.execute(
+                "SELECT checksum, place FROM unchanged WHERE docid = ?", (docid,)
+            )
             earlier: Seen | None = noted.fetchone()
             if earlier:
                 return earlier
@@ -180,15 +199,21 @@ class Work:
         if live and live[0] == digest:
             row = (docid, digest, storable(record.place))
             self._unchanged.execute("INSERT OR IGNORE INTO unchanged VALUES (?, ?, ?)", row)
-        is_replaced = live and self.updates and live[0] != digest and not self._is_other(record, live[1])
+        is_replaced = (
+            live and self.updates and live[0] != digest and not self._is_other(record, live[1])
+        )
         return None if is_replaced else live
 
     def _is_other(self, record: Record, place: str) -> bool:
-        """Return whether the published document with a record's docid, read at ``place``, is not an earlier version."""
+        """Return whether the published document with a record's docid, read at ``place``, is not an
+        earlier version.
+        """
         if not record.known_by or _is_same_file(storable(record.place), place):
             return False
         document = record.document
-        stored = next(filter(None, (documents.document(document.docid) for documents in self._live)), None)
+        stored = next(
+            filter(None, (documents.document(document.docid) for documents in self._live)), None
+        )
         return record.known_by == "file" or (stored is not None and stored.text != document.text)
 
     def _finish_text(self, writer: TextWriter) -> None:
@@ -228,10 +253,13 @@ class Work:
 
 
 def _is_same_file(place: str, other: str) -> bool:
-    ours, theirs = (Path(os.path.normpath(re.sub(r"[:#]\d+$", "", each))) for each in (place, other))
+    ours, theirs = (
+        Path(os.path.normpath(re.sub(r"[:#]\d+$", "", each))) for each in (place, other)
+    )
     if ours.exists() and theirs.exists():
         return ours.samefile(theirs)
-    # The index may have been built from another working directory, so the shorter of the paths must fit the longer.
+    # The index may have been built from another working directory, so the shorter of the paths must
+    # fit the longer.
     return all(a == b for a, b in zip(ours.parts[::-1], theirs.parts[::-1], strict=False))
 
 

@@ -1,7 +1,9 @@
-"""The writer of a served index: the one process that carries out the changes and bulks in the index's queue.
+"""The writer of a served index: the one process that carries out the changes and bulks in the
+index's queue.
 
-Single documents go before bulks. Bulks are written slice by slice, so that no single change waits for a whole bulk.
-Changes that arrive while a batch is published form the next batch, so each change costs less under load.
+Single documents go before bulks. Bulks are written slice by slice, so that no single change waits
+for a whole bulk. Changes that arrive while a batch is published form the next batch, so each change
+costs less under load.
 """
 
 from __future__ import annotations
@@ -32,24 +34,37 @@ from .queue import JOBS, ChangeOutcome, ClaimedChange, Job, Queue, Result
 from .settings import Config
 
 SOURCE = SourceInfo(name="http", bytes=0, sha256="")
-"""Every document that arrives over HTTP has this one source, so that the list of sources does not grow."""
+"""Every document that arrives over HTTP has this one source, so that the list of sources does not
+grow.
+"""
 SLICE = 200
-"""The maximum number of documents of a bulk to publish together. A single change waits for at most one such slice."""
+"""The maximum number of documents of a bulk to publish together.
+
+A single change waits for at most one such slice.
+"""
 MOST_CHANGES = 200
 """The maximum number of changes to publish together."""
 LOOK_EVERY, BUSY_EVERY, TROUBLED_EVERY = 0.02, 0.2, 2.0
-"""Seconds between two looks for work; also while another process writes the index, and after an error of the folder."""
+"""Seconds between two looks for work; also while another process writes the index, and after an
+error of the folder.
+"""
 PAUSE_SECONDS, PAUSE_EVERY = 0.1, 1.0
-"""The seconds of a pause in which another process can take the lock, and of continuous changes before such a pause.
+"""The seconds of a pause in which another process can take the lock, and of continuous changes
+before such a pause.
 
 The writer also pauses after every slice of a bulk.
 """
 PATIENCE = 5.0
-"""Seconds added to ``write_seconds``. After the sum, the client has certainly withdrawn its change, or died."""
+"""Seconds added to ``write_seconds``.
+
+After the sum, the client has certainly withdrawn its change, or died.
+"""
 IDLE = 300.0
 """Seconds without work after which the writer ends; the next change starts another writer."""
 FAILURES = 5
-"""The number of consecutive failures after which the writer ends; a new process may get the missing resources."""
+"""The number of consecutive failures after which the writer ends; a new process may get the missing
+resources.
+"""
 ATTEMPTS = 3
 """The number of processes that may die at one slice of a job; after that, the job fails."""
 INTERNAL_ERROR = "an internal error occurred; see the server's log"
@@ -64,12 +79,17 @@ class DocumentState(NamedTuple):
 
 
 StateOfDocument = Callable[[str], DocumentState | None]
-"""A function that returns the state of the document with a docid, or None if the index does not contain it."""
+"""A function that returns the state of the document with a docid, or None if the index does not
+contain it.
+"""
 
 
 @contextmanager
 def published_documents(folder: Path) -> Iterator[StateOfDocument]:
-    """Yield a function that looks up published documents of an index. The caller holds the index's lock."""
+    """Yield a function that looks up published documents of an index.
+
+    The caller holds the index's lock.
+    """
     with all_documents(folder, manifests.read(folder).segments) as segments:
 
         def state_of_document(docid: str) -> DocumentState | None:
@@ -81,11 +101,15 @@ def published_documents(folder: Path) -> Iterator[StateOfDocument]:
         yield state_of_document
 
 
-def put(folder: Path, lines: Sequence[str], config: Config, encoders: Encoders | None = None) -> None:
-    """Publish documents, as :func:`build` does. Each replaces the published one with the same docid.
+def put(
+    folder: Path, lines: Sequence[str], config: Config, encoders: Encoders | None = None
+) -> None:
+    """Publish documents, as :func:`build` does.
 
-    ``lines`` come from :func:`factseek.indexer.collections.jsonl.export_document`; no docid occurs twice. The caller
-    holds the index's lock.
+    Each replaces the published one with the same docid.
+
+    ``lines`` come from :func:`factseek.indexer.collections.jsonl.export_document`; no docid occurs
+    twice. The caller holds the index's lock.
     """
     source = folder / JOBS / "batch"
     journals.clean(folder)  # all batches have the same fingerprint, and none may resume another
@@ -102,7 +126,8 @@ def put(folder: Path, lines: Sequence[str], config: Config, encoders: Encoders |
 class _Item(NamedTuple):
     """A document of a job: its exported line, or the reason why it is refused.
 
-    ``repeated``: an earlier item is the same. ``unread_date``: the document's date, if it was not understood.
+    ``repeated``: an earlier item is the same. ``unread_date``: the document's date, if it was not
+    understood.
     """
 
     number: int
@@ -130,14 +155,19 @@ class Bulk:
     """A job with its documents."""
 
     def __init__(self, job: Job, lines: Sequence[bytes], language: str) -> None:
-        """Check the documents of a job, each a line of JSON. ``language`` applies to documents without one."""
+        """Check the documents of a job, each a line of JSON.
+
+        ``language`` applies to documents without one.
+        """
         self.job = job
         self._items: list[_Item] = []
         first: dict[str, _Item] = {}
         for number, line in enumerate(lines, 1):
             item = _Item.of(number, line, language)
             if not item.refused and (before := first.setdefault(item.docid, item)) is not item:
-                reason = f"docid {item.docid!r} is already item {before.number}, with different content"
+                reason = (
+                    f"docid {item.docid!r} is already item {before.number}, with different content"
+                )
                 same = before.checksum == item.checksum
                 item = item._replace(repeated=True) if same else item._replace(refused=reason)
             self._items.append(item)
@@ -148,11 +178,15 @@ class Bulk:
         return self.job.handled >= len(self._items)
 
     def next(self, live: StateOfDocument, newer: Container[str] = ()) -> tuple[Job, list[str]]:
-        """Return the job as it will be after its next slice, and the lines of the documents to publish for this slice.
+        """Return the job as it will be after its next slice, and the lines of the documents to
+        publish for this slice.
 
-        ``newer`` contains the docids of documents that changed after the job was accepted. The job skips them.
+        ``newer`` contains the docids of documents that changed after the job was accepted. The job
+        skips them.
         """
-        job = msgspec.structs.replace(self.job, refusals=[*self.job.refusals], skips=[*self.job.skips])
+        job = msgspec.structs.replace(
+            self.job, refusals=[*self.job.refusals], skips=[*self.job.skips]
+        )
         lines = []
         for item in self._items[self.job.handled : self.job.handled + SLICE]:
             job.handled += 1
@@ -164,7 +198,9 @@ class Bulk:
                 continue
             if item.unread_date:
                 job.unread_dates += 1
-                job.unread_date = job.unread_date or f"{item.unread_date[:40]!r} (item {item.number})"
+                job.unread_date = (
+                    job.unread_date or f"{item.unread_date[:40]!r} (item {item.number})"
+                )
             there = live(item.docid)
             other = there is not None and there.checksum != item.checksum
             if other and job.mode == "append" and not item.repeated:
@@ -183,9 +219,16 @@ class Writer:
     """Carries out the changes and the bulks that wait in the queue of one index."""
 
     def __init__(
-        self, folder: Path, config: Config, write_seconds: float, keep_jobs: int, keep_job_days: float
+        self,
+        folder: Path,
+        config: Config,
+        write_seconds: float,
+        keep_jobs: int,
+        keep_job_days: float,
     ) -> None:
-        """A client waits ``write_seconds`` for a change; at most so many ended jobs are kept, for so many days."""
+        """A client waits ``write_seconds`` for a change; at most so many ended jobs are kept, for
+        so many days.
+        """
         self._folder = folder
         self._config = config
         self._patience = write_seconds + PATIENCE
@@ -202,9 +245,11 @@ class Writer:
         return self._opened
 
     def run(self, stopped: Callable[[float], bool]) -> None:
-        """Work until there is nothing to do for ``IDLE`` seconds, or until ``stopped(seconds)`` returns true.
+        """Work until there is nothing to do for ``IDLE`` seconds, or until ``stopped(seconds)``
+        returns true.
 
-        ``stopped`` waits that many seconds. The writer also ends after ``FAILURES`` failures in a row.
+        ``stopped`` waits that many seconds. The writer also ends after ``FAILURES`` failures in a
+        row.
         """
         self._try(self._remove_old)
         last = monotonic()
@@ -223,7 +268,8 @@ class Writer:
             return PAUSE_SECONDS
         except IndexBusyError:
             return BUSY_EVERY
-        except (UserError, OSError) as error:  # the directory is missing or read-only, perhaps only for a while
+        # The directory is missing or read-only, perhaps only for a while.
+        except (UserError, OSError) as error:
             _log.error("%s", error)
             self._failures += 1
             return TROUBLED_EVERY
@@ -231,8 +277,8 @@ class Writer:
     def work(self) -> bool:
         """Make the waiting changes; if there are none, publish the next slice of the oldest job.
 
-        Return whether there was work. Raises IndexBusyError, and changes nothing, while another process writes the
-        index.
+        Return whether there was work. Raises IndexBusyError, and changes nothing, while another
+        process writes the index.
         """
         changes = self._queue.changes_wait()
         waiting = [] if changes else self._queue.bulks()
@@ -248,7 +294,9 @@ class Writer:
         return True
 
     def close(self) -> None:
-        """Close the queue and the encoders, and record that the writer did not die during the current job."""
+        """Close the queue and the encoders, and record that the writer did not die during the
+        current job.
+        """
         if self._bulk is not None:
             job = self._bulk.job
             job.attempts -= 1
@@ -262,7 +310,9 @@ class Writer:
 
         def judge() -> None:
             with published_documents(folder) as live:
-                results.update((each.number, result_of(each, live(each.change.docid))) for each in claimed)
+                results.update(
+                    (each.number, result_of(each, live(each.change.docid))) for each in claimed
+                )
 
         def with_result(*names: Result) -> list[ClaimedChange]:
             return [each for each in claimed if results[each.number] in names]
@@ -272,14 +322,22 @@ class Writer:
             return
         puts, gone = with_result("created", "replaced"), with_result("deleted")
         lines, docids = [each.change.line for each in puts], [each.change.docid for each in gone]
-        self._settle(with_result("unchanged", "absent", "conflict", "unsure"), results, lambda: None)
+        self._settle(
+            with_result("unchanged", "absent", "conflict", "unsure"), results, lambda: None
+        )
         self._settle(puts, results, lambda: put(folder, lines, self._config, self._encoders))
         self._settle(gone, results, lambda: publish_without(folder, manifests.read(folder), docids))
 
     def _settle(
-        self, claimed: Sequence[ClaimedChange], results: Mapping[int, Result], publish: Callable[[], object]
+        self,
+        claimed: Sequence[ClaimedChange],
+        results: Mapping[int, Result],
+        publish: Callable[[], object],
     ) -> None:
-        """Publish changes, and store the result of each. First record them, so that earlier bulks do not undo them."""
+        """Publish changes, and store the result of each.
+
+        First record them, so that earlier bulks do not undo them.
+        """
         # A client relies on an answer "unchanged" or "absent" too.
         kept = [each for each in claimed if results[each.number] not in ("conflict", "unsure")]
         writes = [(each.number, each.change.docid) for each in kept]
@@ -289,7 +347,9 @@ class Writer:
                 self._try(lambda: self._queue.forget_writes(writes))
             self._answer(claimed, results, error)
 
-    def _answer(self, claimed: Sequence[ClaimedChange], results: Mapping[int, Result], error: str) -> None:
+    def _answer(
+        self, claimed: Sequence[ClaimedChange], results: Mapping[int, Result], error: str
+    ) -> None:
         self._failures = self._failures + 1 if error else 0
         for each in claimed:
             result = "failed" if error else results[each.number]
@@ -307,7 +367,8 @@ class Writer:
                 after, lines = bulk.next(live, self._queue.newer_writes(id_))
             if lines:
                 put(self._folder, lines, self._config, self._encoders)
-            after.attempts = 1  # the job advanced, so earlier processes did not die at the next slice
+            # The job advanced, so earlier processes did not die at the next slice.
+            after.attempts = 1
             self._queue.save(after)
             bulk.job = after
 
@@ -333,7 +394,9 @@ class Writer:
         self._queue.save(job)
 
         def read() -> None:
-            self._bulk = Bulk(job, self._queue.documents(id_), manifests.read(self._folder).language)
+            self._bulk = Bulk(
+                job, self._queue.documents(id_), manifests.read(self._folder).language
+            )
 
         if error := self._try(read):
             self._queue.end(job, error)
@@ -361,13 +424,17 @@ class Writer:
 
 
 def result_of(claimed: ClaimedChange, there: DocumentState | None) -> Result:
-    """Return the result of a change; ``there`` is the document's state, or None if the index does not contain it."""
+    """Return the result of a change; ``there`` is the document's state, or None if the index does
+    not contain it.
+    """
     change = claimed.change
     if claimed.again and (change.states or change.absent):  # the change may have been made already
         return "unsure"
     met = not change.states
     if there is not None:
-        met = not change.absent and (not change.states or "*" in change.states or there.state in change.states)
+        met = not change.absent and (
+            not change.states or "*" in change.states or there.state in change.states
+        )
     if not met:
         return "conflict"
     if not change.line:

@@ -1,4 +1,6 @@
-"""An index on a factseek server, as a source for integrations: over HTTP, with Python's standard library."""
+"""An index on a factseek server, as a source for integrations: over HTTP, with Python's standard
+library.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +22,12 @@ from ._source import SearchChoices
 
 _ADDRESS = re.compile(r"https?://[^/?#\s]+(?:/[^/?#\s]+)*/v1/[^/?#\s]+/?")
 _KEY = re.compile(r"[!-~]*")
-_QUERIES_AT_ONCE, _HITS_AT_ONCE = 100, 100_000  # the limits of one request: a tenth of a server's default limits
+# The limits of one request: a tenth of a server's default limits.
+_QUERIES_AT_ONCE, _HITS_AT_ONCE = 100, 100_000
 _KINDS: dict[int, type[FactseekError]] = {400: QueryError, 404: NotFoundError, 413: QueryError}
-"""The errors that an open index would raise, by the status of a server's answer; others are errors of the machine."""
+"""The errors that an open index would raise, by the status of a server's answer; others are errors
+of the machine.
+"""
 
 
 class _Stay(HTTPRedirectHandler):
@@ -74,18 +79,25 @@ class _Refusal(msgspec.Struct):
 
 
 class ServedSource:
-    """The index served at ``address`` (``http://HOST:PORT/v1/NAME``); no connection stays open between two requests."""
+    """The index served at ``address`` (``http://HOST:PORT/v1/NAME``); no connection stays open
+    between two requests.
+    """
 
     def __init__(self, address: str, *, api_key: str = "", timeout: float = 30.0) -> None:
-        """Take the address of the index; ``timeout`` is the longest wait for data from the server, in seconds.
+        """Take the address of the index; ``timeout`` is the longest wait for data from the server,
+        in seconds.
 
-        Raises QueryError if ``address`` is not that of a served index, or if the key cannot be sent.
+        Raises QueryError if ``address`` is not that of a served index, or if the key cannot be
+        sent.
         """
         if not (address.isascii() and _ADDRESS.fullmatch(address)):
             remedy = "give http://HOST:PORT/v1/NAME"
             raise QueryError("is not the address of a served index", place=address, remedy=remedy)
         if not _KEY.fullmatch(api_key):
-            raise QueryError("the key contains a blank or a character that is not allowed in a header", place=address)
+            raise QueryError(
+                "the key contains a blank or a character that is not allowed in a header",
+                place=address,
+            )
         self._address = address.rstrip("/")
         self._headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._timeout = timeout
@@ -103,7 +115,9 @@ class ServedSource:
             for text, result in pairs:
                 if result.detail:
                     raise QueryError(result.detail, place=self._address)
-                if late := losing_hits(part for part, state in result.coverage.items() if state != "complete"):
+                if late := losing_hits(
+                    part for part, state in result.coverage.items() if state != "complete"
+                ):
                     reason = f"{', '.join(late)} took too long, so the hits would be incomplete"
                     raise MachineError(reason, place=self._address, remedy="try again")
                 ranked[text] = result.hits
@@ -126,17 +140,25 @@ class ServedSource:
         """Do nothing: no connection stays open."""
 
     def _foreign(self) -> MachineError:
-        return MachineError("does not answer as factseek does", place=self._address, remedy="check the address")
+        return MachineError(
+            "does not answer as factseek does", place=self._address, remedy="check the address"
+        )
 
     def _ask(self, queries: Sequence[str], choices: SearchChoices, accept: str) -> bytes:
         """Return the answer to a batch; the qid of each query is the query's position."""
-        # Replace a lone surrogate (half a character, as in a text that was cut), as an index in a folder does.
+        # Replace a lone surrogate (half a character, as in a text that was cut), as an index in a
+        # folder does.
         texts = (text.encode("utf-8", "replace").decode("utf-8") for text in queries)
         numbered = [{"qid": str(number), "text": text} for number, text in enumerate(texts)]
         headers = {"Content-Type": "application/json", "Accept": accept, **self._headers}
         undated = "keep" if choices.undated else None
         stages = None if choices.stages is None else list(choices.stages)
-        fields = {**choices._asdict(), "filter": list(choices.pairs()) or None, "undated": undated, "stages": stages}
+        fields = {
+            **choices._asdict(),
+            "filter": list(choices.pairs()) or None,
+            "undated": undated,
+            "stages": stages,
+        }
         named = {name: value for name, value in fields.items() if value not in (None, "")}
         content = msgspec.json.encode({"queries": numbered, **named})
         # The scheme of the address is http or https: see _ADDRESS.
@@ -150,14 +172,20 @@ class ServedSource:
                 raise _error_in(error, self._address) from None
         except (URLError, OSError, HTTPException) as error:
             reason = getattr(error, "reason", None) or error
-            raise MachineError(f"cannot be reached: {reason or type(error).__name__}", place=self._address) from error
+            raise MachineError(
+                f"cannot be reached: {reason or type(error).__name__}", place=self._address
+            ) from error
         if failed != "0":
-            raise QueryError(f"{failed} of {len(queries)} queries could not be answered", place=self._address)
+            raise QueryError(
+                f"{failed} of {len(queries)} queries could not be answered", place=self._address
+            )
         return body
 
 
 def _chunks(queries: Sequence[str], choices: SearchChoices) -> Iterator[Sequence[str]]:
-    """Yield the distinct queries that contain words to search for, in chunks of one request each."""
+    """Yield the distinct queries that contain words to search for, in chunks of one request
+    each.
+    """
     profile = PROFILES.get(choices.profile or "plain", str)
     texts = [query for query in dict.fromkeys(queries) if has_words(profile(query))]
     size = max(1, min(_QUERIES_AT_ONCE, _HITS_AT_ONCE // max(1, choices.k or 1)))

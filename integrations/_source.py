@@ -1,4 +1,6 @@
-"""The index that an integration searches, in a folder or on a server, with the choices and the hits of a search."""
+"""The index that an integration searches, in a folder or on a server, with the choices and the hits
+of a search.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +34,8 @@ TEXT_FIELDS = ("title", "url", "date", "language", "source", "topic", "kind")
 class SearchChoices(NamedTuple):
     """The choices of a search; a choice that is left out has the configured value.
 
-    ``filter`` maps a field to its allowed value or values; fields are those of ``factseek search --filter``. ``as_of``
-    and ``since`` are days, months or years, both inclusive.
+    ``filter`` maps a field to its allowed value or values; fields are those of ``factseek search
+    --filter``. ``as_of`` and ``since`` are days, months or years, both inclusive.
     """
 
     k: int | None = None
@@ -47,25 +49,35 @@ class SearchChoices(NamedTuple):
     collapse: str | None = None
 
     def pairs(self) -> Iterator[str]:
-        """Yield the filter as ``field=value`` pairs; raise QueryError if a value is not text, or a field has none."""
+        """Yield the filter as ``field=value`` pairs; raise QueryError if a value is not text, or a
+        field has none.
+        """
         for name, admitted in self.filter.items():
             if not admitted:
-                raise QueryError(f"filter {name} is empty", remedy="give a value, or leave the field out")
+                raise QueryError(
+                    f"filter {name} is empty", remedy="give a value, or leave the field out"
+                )
             for value in [admitted] if isinstance(admitted, str) else admitted:
                 if not isinstance(value, str):
-                    raise QueryError(f"filter {name}: {value!r} is not text", remedy="give a text, or a list of texts")
+                    raise QueryError(
+                        f"filter {name}: {value!r} is not text",
+                        remedy="give a text, or a list of texts",
+                    )
                 yield f"{name}={value}"
 
 
 def parse_choices(k: int, named: Mapping[str, Any]) -> SearchChoices:
     """Return the choices that are given as keyword arguments.
 
-    Raises QueryError if ``k`` is below 1, a name is unknown, ``filter`` is not a mapping, or ``stages`` is a text.
+    Raises QueryError if ``k`` is below 1, a name is unknown, ``filter`` is not a mapping, or
+    ``stages`` is a text.
     """
     names = [name for name in SearchChoices._fields if name != "k"]
     unknown = sorted(named.keys() - set(names))
     if unknown:
-        raise QueryError(f"there is no argument {unknown[0]!r}", remedy=f"use one of {', '.join(names)}")
+        raise QueryError(
+            f"there is no argument {unknown[0]!r}", remedy=f"use one of {', '.join(names)}"
+        )
     if not isinstance(named.get("filter", {}), Mapping) or isinstance(named.get("stages"), str):
         remedy = 'write filter={"kind": "cord19"}, stages=["rerank"]'
         raise QueryError("filter must be a mapping, and stages a list", remedy=remedy)
@@ -75,7 +87,9 @@ def parse_choices(k: int, named: Mapping[str, Any]) -> SearchChoices:
 
 
 def facts(hit: Evidence) -> dict[str, Any]:
-    """Return everything but the text of a hit, as plain values for a library's metadata; leave out unknown values."""
+    """Return everything but the text of a hit, as plain values for a library's metadata; leave out
+    unknown values.
+    """
     return {
         "docid": hit.docid,
         "rank": hit.rank,
@@ -100,15 +114,20 @@ def errors_as(kind: type[Exception]) -> Iterator[None]:
 
 
 def _config() -> Config:
-    return read_config() if os.environ.get("FACTSEEK_CONFIG") or Path("factseek.yaml").is_file() else Config()
+    return (
+        read_config()
+        if os.environ.get("FACTSEEK_CONFIG") or Path("factseek.yaml").is_file()
+        else Config()
+    )
 
 
 class LocalSource:
-    """The index in ``folder``, opened at the first search; later searches use the same state until :meth:`close`.
+    """The index in ``folder``, opened at the first search; later searches use the same state until
+    :meth:`close`.
 
-    A query without words has no hits. It is safe for threads.
-    The configuration is ``$FACTSEEK_CONFIG``, else ``./factseek.yaml``. A ``config.yaml`` may belong to the program
-    that uses this library.
+    A query without words has no hits. It is safe for threads. The configuration is
+    ``$FACTSEEK_CONFIG``, else ``./factseek.yaml``. A ``config.yaml`` may belong to the program that
+    uses this library.
     """
 
     def __init__(self, folder: str) -> None:
@@ -119,7 +138,8 @@ class LocalSource:
     def passages(self, queries: Sequence[str], choices: SearchChoices) -> list[list[Evidence]]:
         """Return the hits of each query with their passages, best first.
 
-        Raises QueryError if a query or a choice is invalid, IndexStateError if the folder contains no index.
+        Raises QueryError if a query or a choice is invalid, IndexStateError if the folder contains
+        no index.
         """
         with self._use_index() as index:
             search, texts = _search_of(index, queries, choices)
@@ -129,7 +149,9 @@ class LocalSource:
             return [ranked.get(query, []) for query in queries]
 
     def columns(self, queries: Sequence[str], choices: SearchChoices) -> list[ScoredDocids]:
-        """Return the docids and scores (float32) of each query, best first; raise what :meth:`passages` raises."""
+        """Return the docids and scores (float32) of each query, best first; raise what
+        :meth:`passages` raises.
+        """
         with self._use_index() as index:
             search, texts = _search_of(index, queries, choices)
             ranked = dict(zip(texts, index.columns(texts, search) if texts else [], strict=True))
@@ -143,7 +165,10 @@ class LocalSource:
 
     @contextmanager
     def _use_index(self) -> Iterator[Index]:
-        """Yield the open index. Afterwards, detach this thread from Java unless it is the main thread."""
+        """Yield the open index.
+
+        Afterwards, detach this thread from Java unless it is the main thread.
+        """
         is_main = threading.current_thread() is threading.main_thread()
         with nullcontext() if is_main else java_thread():
             with self._opening:
@@ -153,7 +178,9 @@ class LocalSource:
             yield index
 
 
-def _search_of(index: Index, queries: Sequence[str], choices: SearchChoices) -> tuple[Search, list[str]]:
+def _search_of(
+    index: Index, queries: Sequence[str], choices: SearchChoices
+) -> tuple[Search, list[str]]:
     where = parse_filter(
         list(choices.pairs()),
         as_of=choices.as_of,
@@ -173,11 +200,14 @@ def _search_of(index: Index, queries: Sequence[str], choices: SearchChoices) -> 
     return search, [query for query in dict.fromkeys(queries) if resolved.has_words(query)]
 
 
-def open_source(index: str, *, api_key: str = "", timeout: float = 30.0) -> LocalSource | ServedSource:
-    """Return the source of an index: a folder, or the address of a served index (``http://HOST:PORT/v1/NAME``).
+def open_source(
+    index: str, *, api_key: str = "", timeout: float = 30.0
+) -> LocalSource | ServedSource:
+    """Return the source of an index: a folder, or the address of a served index
+    (``http://HOST:PORT/v1/NAME``).
 
-    A folder is opened at the first search. ``timeout`` is the longest wait for data from a server, in seconds.
-    Raises QueryError if ``index`` is a web address but not that of a served index.
+    A folder is opened at the first search. ``timeout`` is the longest wait for data from a server,
+    in seconds. Raises QueryError if ``index`` is a web address but not that of a served index.
     """
     if index.startswith(SCHEMES):
         from ._served import ServedSource

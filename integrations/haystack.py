@@ -1,4 +1,6 @@
-"""A retriever component for Haystack: it returns the passages of an index as Haystack's documents."""
+"""A retriever component for Haystack: it returns the passages of an index as Haystack's
+documents.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +23,14 @@ EXTRA = "haystack"
 
 @component
 class FactseekRetriever:
-    """Retrieve the passages of an index, best first, each with docid, score, source, date, URL and highlights.
+    """Retrieve the passages of an index, best first, each with docid, score, source, date, URL and
+    highlights.
 
-    ``index`` is a folder, or the address of a served index (``http://HOST:PORT/v1/NAME``). Filters are Haystack's:
-    comparisons of ``meta.source``, ``meta.topic``, ``meta.language``, ``meta.kind``, ``meta.date``, and of the index's
-    declared metadata fields. Raises FilterError for a filter that the index cannot express, ValueError for a wrong
-    argument, ComponentError if a search fails.
+    ``index`` is a folder, or the address of a served index (``http://HOST:PORT/v1/NAME``). Filters
+    are Haystack's: comparisons of ``meta.source``, ``meta.topic``, ``meta.language``,
+    ``meta.kind``, ``meta.date``, and of the index's declared metadata fields. Raises FilterError
+    for a filter that the index cannot express, ValueError for a wrong argument, ComponentError if a
+    search fails.
     """
 
     def __init__(
@@ -44,12 +48,17 @@ class FactseekRetriever:
     ) -> None:
         """Set up the component; the first search opens the index.
 
-        Raises ValueError if ``index`` is a web address but not that of a served index, or if ``top_k`` is below 1;
-        FilterError if the index cannot express ``filters``.
+        Raises ValueError if ``index`` is a web address but not that of a served index, or if
+        ``top_k`` is below 1; FilterError if the index cannot express ``filters``.
         """
         choices_of(filters)
         self.index, self.filters, self.top_k = index, filters, top_k
-        self.retriever, self.profile, self.stages, self.collapse = retriever, profile, stages, collapse
+        self.retriever, self.profile, self.stages, self.collapse = (
+            retriever,
+            profile,
+            stages,
+            collapse,
+        )
         self.api_key, self.timeout = api_key, timeout
         key = (api_key.resolve_value() if api_key else "") or ""
         with errors_as(ValueError):
@@ -57,10 +66,23 @@ class FactseekRetriever:
             self._source = open_source(index, api_key=key, timeout=timeout)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the component for a saved pipeline; a key is saved as the name of its environment variable."""
-        names = ("index", "filters", "top_k", "retriever", "profile", "stages", "collapse", "timeout")
+        """Return the component for a saved pipeline; a key is saved as the name of its environment
+        variable.
+        """
+        names = (
+            "index",
+            "filters",
+            "top_k",
+            "retriever",
+            "profile",
+            "stages",
+            "collapse",
+            "timeout",
+        )
         api_key = self.api_key.to_dict() if self.api_key else None
-        saved: dict[str, Any] = default_to_dict(self, **{name: getattr(self, name) for name in names}, api_key=api_key)
+        saved: dict[str, Any] = default_to_dict(
+            self, **{name: getattr(self, name) for name in names}, api_key=api_key
+        )
         return saved
 
     @classmethod
@@ -86,7 +108,9 @@ class FactseekRetriever:
         if top_k == 0:
             return {"documents": []}
         own = {name: getattr(self, name) for name in ("retriever", "profile", "stages", "collapse")}
-        search = choices_of(filters if filters is not None else self.filters)._replace(k=top_k or self.top_k, **own)
+        search = choices_of(filters if filters is not None else self.filters)._replace(
+            k=top_k or self.top_k, **own
+        )
         try:
             (ranked,) = self._source.passages([query], search)
         except QueryError as error:
@@ -100,7 +124,9 @@ class FactseekRetriever:
         self, query: str, filters: dict[str, Any] | None = None, top_k: int | None = None
     ) -> dict[str, list[Document]]:
         """Return the passages for a query as :meth:`run` does; the search runs in a thread."""
-        documents: dict[str, list[Document]] = await asyncio.to_thread(self.run, query, filters, top_k)
+        documents: dict[str, list[Document]] = await asyncio.to_thread(
+            self.run, query, filters, top_k
+        )
         return documents
 
 
@@ -118,7 +144,9 @@ def choices_of(filters: Mapping[str, Any] | None) -> SearchChoices:
                 how = "by '<=' or '>=' with a day, month or year"
                 raise FilterError(f"meta.date is compared {how}, not {operator!r}")
             if name in bounds:
-                raise FilterError(f"meta.date is bounded twice by {operator!r}; give the stricter bound alone")
+                raise FilterError(
+                    f"meta.date is bounded twice by {operator!r}; give the stricter bound alone"
+                )
             if not value:
                 raise FilterError(f"meta.date {operator} is empty; give a day, month or year")
             bounds[name] = str(value)
@@ -131,7 +159,9 @@ def choices_of(filters: Mapping[str, Any] | None) -> SearchChoices:
             if not values[field] or not all(isinstance(each, str) for each in values[field]):
                 remedy = "give one text with '==', or a list of texts with 'in'"
                 raise FilterError(f"meta.{field}: {value!r} is not text; {remedy}")
-    return SearchChoices(filter=values, as_of=bounds.get("as_of", ""), since=bounds.get("since", ""))
+    return SearchChoices(
+        filter=values, as_of=bounds.get("as_of", ""), since=bounds.get("since", "")
+    )
 
 
 def _comparisons(filters: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
@@ -147,11 +177,20 @@ def _comparisons(filters: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
     missing = [name for name in ("field", "operator", "value") if name not in filters]
     if missing:
         raise FilterError(f"{missing[0]!r} is missing in the filter {dict(filters)!r}")
-    yield str(filters["field"]).removeprefix("meta.").removeprefix("metadata."), operator, filters["value"]
+    yield (
+        str(filters["field"]).removeprefix("meta.").removeprefix("metadata."),
+        operator,
+        filters["value"],
+    )
 
 
 def _document(hit: Evidence) -> Document:
-    return Document(id=f"{hit.docid}#{hit.passage.number}", content=hit.passage.text, meta=facts(hit), score=hit.score)
+    return Document(
+        id=f"{hit.docid}#{hit.passage.number}",
+        content=hit.passage.text,
+        meta=facts(hit),
+        score=hit.score,
+    )
 
 
 __all__ = ["EXTRA", "LIBRARY", "FactseekRetriever", "FilterError"]

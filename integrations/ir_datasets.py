@@ -1,7 +1,8 @@
-"""An index as a dataset of ir_datasets: its documents, in order and by id, with queries and judgements from files.
+"""An index as a dataset of ir_datasets: its documents, in order and by id, with queries and
+judgements from files.
 
-``register("mine", "indexes/mine")`` gives the index the name ``mine`` in this process, for every library that uses
-ir_datasets, such as PyTerrier.
+``register("mine", "indexes/mine")`` gives the index the name ``mine`` in this process, for every
+library that uses ir_datasets, such as PyTerrier.
 """
 
 from __future__ import annotations
@@ -53,7 +54,9 @@ class FactseekDocs(BaseDocs):
         self._index = index
 
     def docs_iter(self) -> _Documents:
-        """Return the documents in the order of the index; a slice of them can be iterated and sliced again."""
+        """Return the documents in the order of the index; a slice of them can be iterated and
+        sliced again.
+        """
         return _Documents(self._index, slice(0, self._index.info.documents, 1))
 
     def docs_store(self) -> FactseekDocstore:
@@ -120,7 +123,9 @@ class _Documents:
         if isinstance(key, slice):
             return _Documents(self._index, ir_datasets.util.apply_sub_slice(self._stretch, key))
         place = ir_datasets.util.slice_idx(self._stretch, key)
-        for document in _Documents(self._index, place) if place.start >= self._stretch.start else ():
+        for document in (
+            _Documents(self._index, place) if place.start >= self._stretch.start else ()
+        ):
             return document
         raise IndexError(key)
 
@@ -153,20 +158,29 @@ class _Qrels(BaseQrels):
 
 
 def dataset(
-    index: str | Path | Index, *, queries: Iterable[tuple[str, str]] = (), qrels: str | Path | None = None
+    index: str | Path | Index,
+    *,
+    queries: Iterable[tuple[str, str]] = (),
+    qrels: str | Path | None = None,
 ) -> ir_datasets.Dataset:
     """Return a dataset of the documents of an index; ``index`` is its folder or the open index.
 
-    ``queries`` are qids and texts, as ``factseek.read_queries`` reads them from a file; ``qrels`` is a file of
-    judgements. Raises IndexStateError if the folder contains no index.
+    ``queries`` are qids and texts, as ``factseek.read_queries`` reads them from a file; ``qrels``
+    is a file of judgements. Raises IndexStateError if the folder contains no index.
     """
     docs = FactseekDocs(open_index(index) if isinstance(index, str | Path) else index)
     topics = list(queries)
-    return ir_datasets.Dataset(docs, _Queries(topics) if topics else None, _Qrels(Path(qrels)) if qrels else None)
+    return ir_datasets.Dataset(
+        docs, _Queries(topics) if topics else None, _Qrels(Path(qrels)) if qrels else None
+    )
 
 
 def register(
-    name: str, index: str | Path | Index, *, queries: Iterable[tuple[str, str]] = (), qrels: str | Path | None = None
+    name: str,
+    index: str | Path | Index,
+    *,
+    queries: Iterable[tuple[str, str]] = (),
+    qrels: str | Path | None = None,
 ) -> ir_datasets.Dataset:
     """Register an index with ir_datasets under a name, in this process; return the dataset.
 
@@ -177,4 +191,6 @@ def register(
 
 
 def _doc(document: Document) -> FactseekDoc:
-    return FactseekDoc(document.docid, *(getattr(document, name) for name in FactseekDoc._fields[1:]))
+    return FactseekDoc(
+        document.docid, *(getattr(document, name) for name in FactseekDoc._fields[1:])
+    )

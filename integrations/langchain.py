@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
+from langchain_core.callbacks import (
+    AsyncCallbackManagerForRetrieverRun,
+    CallbackManagerForRetrieverRun,
+)
 from langchain_core.documents import Document
 from langchain_core.exceptions import LangChainException
 from langchain_core.retrievers import BaseRetriever
@@ -18,7 +21,9 @@ EXTRA = "langchain"
 
 
 class Choices(BaseModel, extra="forbid"):
-    """The fields of :class:`factseek.integrations._source.SearchChoices`, validated; other fields are refused."""
+    """The fields of :class:`factseek.integrations._source.SearchChoices`, validated; other fields
+    are refused.
+    """
 
     k: int = Field(default=10, ge=1)
     retriever: str | None = None
@@ -32,12 +37,14 @@ class Choices(BaseModel, extra="forbid"):
 
 
 class FactseekRetriever(Choices, BaseRetriever, extra="forbid"):
-    """Retrieve the passages of an index, best first, each with docid, score, source, date, URL and highlights.
+    """Retrieve the passages of an index, best first, each with docid, score, source, date, URL and
+    highlights.
 
-    ``index`` is a folder, or the address of a served index (``http://HOST:PORT/v1/NAME``). Arguments of a call
-    (``invoke(query, k=3, filter={…})``) and bound arguments replace the retriever's own choices. ``ainvoke`` and
-    ``abatch`` search in a thread. Raises LangChainException if a search fails, pydantic's ValidationError if an
-    argument is wrong or unknown.
+    ``index`` is a folder, or the address of a served index (``http://HOST:PORT/v1/NAME``).
+    Arguments of a call (``invoke(query, k=3, filter={…})``) and bound arguments replace the
+    retriever's own choices. ``ainvoke`` and ``abatch`` search in a thread. Raises
+    LangChainException if a search fails, pydantic's ValidationError if an argument is wrong or
+    unknown.
     """
 
     index: str
@@ -51,23 +58,35 @@ class FactseekRetriever(Choices, BaseRetriever, extra="forbid"):
         Raises LangChainException if ``index`` is a web address but not that of a served index.
         """
         with errors_as(LangChainException):
-            self._source = open_source(self.index, api_key=self.api_key.get_secret_value(), timeout=self.timeout)
+            self._source = open_source(
+                self.index, api_key=self.api_key.get_secret_value(), timeout=self.timeout
+            )
 
     def close(self) -> None:
         """Close the index; the next search opens its newest state."""
         self._source.close()
 
     def _get_relevant_documents(
-        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, verbose: bool = False, **given: Any
+        self,
+        query: str,
+        *,
+        run_manager: CallbackManagerForRetrieverRun,
+        verbose: bool = False,
+        **given: Any,
     ) -> list[Document]:
         # LangChain gives ``verbose``, which has no effect here.
         own = {name: getattr(self, name) for name in SearchChoices._fields}
         choices = SearchChoices(**dict(Choices.model_validate(own | given)))
         with errors_as(LangChainException):
             (ranked,) = self._source.passages([query], choices)
-        return [Document(id=hit.docid, page_content=hit.passage.text, metadata=facts(hit)) for hit in ranked]
+        return [
+            Document(id=hit.docid, page_content=hit.passage.text, metadata=facts(hit))
+            for hit in ranked
+        ]
 
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **given: Any
     ) -> list[Document]:
-        return await asyncio.to_thread(self._get_relevant_documents, query, run_manager=run_manager.get_sync(), **given)
+        return await asyncio.to_thread(
+            self._get_relevant_documents, query, run_manager=run_manager.get_sync(), **given
+        )

@@ -6,7 +6,13 @@ import asyncio
 from typing import Any
 
 from llama_index.core.base.base_retriever import BaseRetriever
-from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle, RelatedNodeInfo, TextNode
+from llama_index.core.schema import (
+    NodeRelationship,
+    NodeWithScore,
+    QueryBundle,
+    RelatedNodeInfo,
+    TextNode,
+)
 
 from ..retrieval.search.evidence import Evidence
 from ._source import errors_as, facts, open_source, parse_choices
@@ -16,11 +22,13 @@ EXTRA = "llama-index"
 
 
 class FactseekRetriever(BaseRetriever):
-    """Retrieve the passages of an index, best first, each with docid, score, source, date, URL and highlights.
+    """Retrieve the passages of an index, best first, each with docid, score, source, date, URL and
+    highlights.
 
-    ``index`` is a folder, or the address of a served index (``http://HOST:PORT/v1/NAME``). ``choices`` are the other
-    fields of :class:`factseek.integrations._source.SearchChoices`, such as ``filter`` and ``as_of``. ``aretrieve``
-    searches in a thread. Raises ValueError if a search fails.
+    ``index`` is a folder, or the address of a served index (``http://HOST:PORT/v1/NAME``).
+    ``choices`` are the other fields of :class:`factseek.integrations._source.SearchChoices`, such
+    as ``filter`` and ``as_of``. ``aretrieve`` searches in a thread. Raises ValueError if a search
+    fails.
     """
 
     def __init__(
@@ -36,7 +44,8 @@ class FactseekRetriever(BaseRetriever):
     ) -> None:
         """Set up the retriever; the first search opens the index.
 
-        Raises ValueError if ``index`` is a web address but not that of a served index, or a choice is unknown.
+        Raises ValueError if ``index`` is a web address but not that of a served index, or a choice
+        is unknown.
         """
         with errors_as(ValueError):
             self._choices = parse_choices(similarity_top_k, choices)

@@ -1,4 +1,6 @@
-"""The arguments that commands share that read an index, and the settings that a command runs with."""
+"""The arguments that commands share that read an index, and the settings that a command runs
+with.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +16,18 @@ from .config import Config
 
 def add_index(parser: argparse.ArgumentParser) -> None:
     """Add ``--index`` and ``--config``."""
-    parser.add_argument("--index", type=Path, required=True, metavar="DIR", help="the index directory")
+    parser.add_argument(
+        "--index", type=Path, required=True, metavar="DIR", help="the index directory"
+    )
     add_config(parser)
 
 
 def add_verify(parser: argparse.ArgumentParser) -> None:
     """Add ``--verify``."""
     parser.add_argument(
-        "--verify", action="store_true", help="check every file of the index against its checksum first"
+        "--verify",
+        action="store_true",
+        help="check every file of the index against its checksum first",
     )
 
 
@@ -32,7 +38,8 @@ def add_filter(parser: argparse.ArgumentParser, what: str = "only documents") ->
         action="append",
         default=[],
         metavar="FIELD=VALUE",
-        help=f"{what} with this value; repeatable: values of one field are alternatives, different fields must all"
+        help=f"{what} with this value; repeatable: values of one field are alternatives, different "
+        "fields must all"
         " match; fields: topic, source, language, kind and those of index --filter-field",
     )
 
@@ -43,13 +50,16 @@ def config_of(args: argparse.Namespace, kind: type[AnyConfig]) -> AnyConfig:
 
 
 def full_config_of(args: argparse.Namespace) -> Config:
-    """Return all settings from the configuration of ``--config``, with ``--verify`` if the command has it.
+    """Return all settings from the configuration of ``--config``, with ``--verify`` if the command
+    has it.
 
-    The program sets ``config_type`` to the class of all settings, so one file works for every command. Raises
-    ConfigError if the file cannot be read or a setting is invalid.
+    The program sets ``config_type`` to the class of all settings, so one file works for every
+    command. Raises ConfigError if the file cannot be read or a setting is invalid.
     """
     kind: type[Config] = args.config_type
     config = load(args.config, kind)
     if getattr(args, "verify", False):
-        config = msgspec.structs.replace(config, index=msgspec.structs.replace(config.index, verify=True))
+        config = msgspec.structs.replace(
+            config, index=msgspec.structs.replace(config.index, verify=True)
+        )
     return config

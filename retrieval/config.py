@@ -30,9 +30,12 @@ from .search.score_normalizers import FusionKind
 
 Hits = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
 RrfK = Hits
-AUTO = "auto"  # selects the preferred retriever of an index, or the encoder for the language of an index
+# Selects the preferred retriever of an index, or the encoder for the language of an index.
+AUTO = "auto"
 RankingName = Annotated[str, NameOf("retrieval.retrievers", "retriever", ends=":", joint="+")]
-RetrieverName = Annotated[str, NameOf("retrieval.retrievers", "retriever", also=(AUTO,), ends=":", joint="+")]
+RetrieverName = Annotated[
+    str, NameOf("retrieval.retrievers", "retriever", also=(AUTO,), ends=":", joint="+")
+]
 StageName = Annotated[str, NameOf("retrieval.stages", "stage", ends="=")]
 _FORMER_WEIGHT = "_weight"
 """The suffix of the former settings of fusion weights, ``NAME_weight``."""
@@ -56,7 +59,9 @@ class IndexSettings(Settings, frozen=True, kw_only=True):
 
 
 class BM25Settings(Settings, frozen=True, kw_only=True):
-    """The parameters of BM25; the weights apply only to an index built with ``fields: title_text``."""
+    """The parameters of BM25; the weights apply only to an index built with ``fields:
+    title_text``.
+    """
 
     k1: Weight = 0.9
     b: Unit = 0.4
@@ -94,8 +99,12 @@ class CrossEncoderSettings(Settings, frozen=True, kw_only=True):
     cache: str = ""
 
     def anchor(self, folder: Path) -> Self:
-        """Resolve the cache's path from ``folder``, and the path of the model unless the model is a name."""
-        is_folder = bool(self.model.strip()) and self.model != AUTO and (folder / self.model).is_dir()
+        """Resolve the cache's path from ``folder``, and the path of the model unless the model is a
+        name.
+        """
+        is_folder = (
+            bool(self.model.strip()) and self.model != AUTO and (folder / self.model).is_dir()
+        )
         model = anchored_path(self.model, folder) if is_folder else self.model
         cache = anchored_path(self.cache, folder) if self.cache else ""
         return msgspec.structs.replace(self, model=model, cache=cache)
@@ -112,13 +121,17 @@ class EncoderSettings(CrossEncoderSettings, frozen=True, kw_only=True):
 
 
 class BuildSettings(Settings, frozen=True, kw_only=True):
-    """The settings for writing a new segment's views (Lucene's index, vectors, ...); the indexer extends this class."""
+    """The settings for writing a new segment's views (Lucene's index, vectors, ...); the indexer
+    extends this class.
+    """
 
     lucene_buffer_mb: Positive = 128
 
 
 class FusionSettings(Settings, frozen=True, kw_only=True):
-    """The settings for fusing rankings; if ``weights`` (by ranking) is empty, the retrievers' default weights apply."""
+    """The settings for fusing rankings; if ``weights`` (by ranking) is empty, the retrievers'
+    default weights apply.
+    """
 
     kind: FusionKind = "auto"
     rrf_k: RrfK = 10
@@ -156,7 +169,9 @@ class JavaSettings(Settings, frozen=True, kw_only=True):
 
 
 class Config(Configuration, frozen=True, kw_only=True):
-    """The settings of retrieval; indexer, claims and server each extend it with their own groups."""
+    """The settings of retrieval; indexer, claims and server each extend it with their own
+    groups.
+    """
 
     index: IndexSettings = IndexSettings()
     build: BuildSettings = BuildSettings()
@@ -168,7 +183,9 @@ class Config(Configuration, frozen=True, kw_only=True):
 
     @classmethod
     def plugin_groups(cls, only: Collection[str] | None = None) -> dict[str, type[Settings]]:
-        """Return the class of the settings of each retriever and stage, by the name of its module."""
+        """Return the class of the settings of each retriever and stage, by the name of its
+        module.
+        """
         return plugin_settings(only)
 
     def reconcile(self, place: str) -> Self:
@@ -180,21 +197,29 @@ class Config(Configuration, frozen=True, kw_only=True):
         if search.k <= search.max_k:
             return self
         if search.k != SearchSettings().k:
-            raise ConfigError(f"search.k: {search.k} is more than search.max_k, {search.max_k}", place=place)
+            raise ConfigError(
+                f"search.k: {search.k} is more than search.max_k, {search.max_k}", place=place
+            )
         return msgspec.structs.replace(self, search=msgspec.structs.replace(search, k=search.max_k))
 
 
 def plugin_settings(only: Collection[str] | None = None) -> dict[str, type[Settings]]:
-    """Return the class ``SETTINGS`` of each retriever and stage, or ``only`` of these modules, by module name."""
+    """Return the class ``SETTINGS`` of each retriever and stage, or ``only`` of these modules, by
+    module name.
+    """
     modules = {
         name: import_module(f"{package}.{name}")
         for package in (f"{__package__}.retrievers", f"{__package__}.stages")
         for name in plugin_names(package)
         if only is None or name in only
     }
-    return {name: module.SETTINGS for name, module in modules.items() if hasattr(module, "SETTINGS")}
+    return {
+        name: module.SETTINGS for name, module in modules.items() if hasattr(module, "SETTINGS")
+    }
 
 
 def formerly_weighed(setting: str) -> str:
-    """Return the ranking whose weight this fusion setting contained in earlier versions, else ``""``."""
+    """Return the ranking whose weight this fusion setting contained in earlier versions, else
+    ``""``.
+    """
     return setting.removesuffix(_FORMER_WEIGHT) if setting.endswith(_FORMER_WEIGHT) else ""

@@ -1,4 +1,6 @@
-"""Filters of documents: parse them, write the tokens by which Lucene filters, and apply filters to single documents."""
+"""Filters of documents: parse them, write the tokens by which Lucene filters, and apply filters to
+single documents.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +21,12 @@ from ..core.text import refuse_text
 from .lucene.analysis import LETTER, parts_of, words_of
 
 FIELDS = ("topic", "source", "language", "kind")
-METADATA = "metadata"  # the prefix of declared fields' tokens; tokens of built-in fields have no prefix
+# The prefix of declared fields' tokens; tokens of built-in fields have no prefix.
+METADATA = "metadata"
 RESERVED = (*FIELDS, "date", "id", "year", "as_of", "since", "undated")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
-MOST_CHARS = 8_000  # the maximum length of a value in a filter token: Lucene refuses tokens of more than 32,766 bytes
+# The maximum length of a value in a filter token: Lucene refuses tokens of more than 32,766 bytes.
+MOST_CHARS = 8_000
 _SAFE = re.compile(r"[A-Za-z0-9_.~:-]*")  # unreserved characters, and colons
 _LETTERS = re.compile(f"((?:{LETTER.pattern})+)")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -30,28 +34,43 @@ _DATE = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d))?)?", re.ASCII)
 
 
 def field_names(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the names of declared fields, sorted, each once. Raises QueryError if one is invalid or reserved."""
+    """Return the names of declared fields, sorted, each once.
+
+    Raises QueryError if one is invalid or reserved.
+    """
     for name in names:
         if not _NAME.fullmatch(name):
             remedy = "use up to 64 letters, digits, '_' and '-', and do not start with a digit"
             raise QueryError(f"{name[:80]!r} cannot name a field", remedy=remedy)
         if name in RESERVED:
-            raise QueryError(f"the field {name!r} already exists", remedy="declare only metadata fields")
+            raise QueryError(
+                f"the field {name!r} already exists", remedy="declare only metadata fields"
+            )
     return tuple(sorted(set(names)))
 
 
 def metadata_values(value: object) -> list[str]:
-    """Return the filter values of a metadata value. It may be a text, a whole number, a Boolean, or a list of these."""
+    """Return the filter values of a metadata value.
+
+    It may be a text, a whole number, a Boolean, or a list of these.
+    """
     values = value if isinstance(value, list) else [value]
-    values = [int(each) if isinstance(each, float) and each.is_integer() else each for each in values]
+    values = [
+        int(each) if isinstance(each, float) and each.is_integer() else each for each in values
+    ]
     values = [each for each in values if isinstance(each, (str, int))]
-    texts = (str(each).lower() if isinstance(each, bool) else folded_value(str(each)) for each in values)
+    texts = (
+        str(each).lower() if isinstance(each, bool) else folded_value(str(each)) for each in values
+    )
     return list(dict.fromkeys(filter(None, texts)))
 
 
 def refuse_texts(where: Filter) -> None:
     """Raise TypeError if a field of a filter is not a tuple of texts."""
-    fields = [(name, getattr(where, name)) for name in (*FIELDS, "phrases", "without", "title", "excluded")]
+    fields = [
+        (name, getattr(where, name))
+        for name in (*FIELDS, "phrases", "without", "title", "excluded")
+    ]
     for name, values in (*fields, *where.metadata):
         if not isinstance(values, tuple) or not all(isinstance(value, str) for value in values):
             several = tuple(map(str, values if isinstance(values, list | tuple) else [values]))
@@ -59,18 +78,26 @@ def refuse_texts(where: Filter) -> None:
 
 
 def parse_filter(
-    pairs: Iterable[str] = (), *, as_of: str = "", since: str = "", undated: bool = False, declared: Sequence[str] = ()
+    pairs: Iterable[str] = (),
+    *,
+    as_of: str = "",
+    since: str = "",
+    undated: bool = False,
+    declared: Sequence[str] = (),
 ) -> Filter | None:
     """Return the filter of ``field=value`` pairs and date bounds; None if there are none.
 
-    Values of one field are alternatives; several fields must all match. ``fra`` and ``French`` mean ``fr``.
-    ``declared`` names the index's metadata fields. Raises QueryError if a field is unknown, a value is invalid, or the
-    date bounds admit no day.
+    Values of one field are alternatives; several fields must all match. ``fra`` and ``French`` mean
+    ``fr``. ``declared`` names the index's metadata fields. Raises QueryError if a field is unknown,
+    a value is invalid, or the date bounds admit no day.
     """
     refuse_text("pairs", pairs)
     first, last = days_of(since, as_of)
     if last and first > last:
-        raise QueryError(f"the first day {since!r} is later than the last day {as_of!r}: no day lies between them")
+        raise QueryError(
+            f"the first day {since!r} is later than the last day {as_of!r}: no day lies between "
+            "them"
+        )
     values: dict[str, list[str]] = {}
     known = (*FIELDS, *declared)
     for pair in pairs:
@@ -88,7 +115,9 @@ def parse_filter(
     admitted = {name: tuple(sorted(set(several))) for name, several in values.items()}
     where = Filter(
         **{name: several for name, several in admitted.items() if name in FIELDS},
-        metadata=tuple(sorted((name, several) for name, several in admitted.items() if name not in FIELDS)),
+        metadata=tuple(
+            sorted((name, several) for name, several in admitted.items() if name not in FIELDS)
+        ),
         as_of=last,
         since=first,
         undated=undated,
@@ -107,7 +136,8 @@ class DateError(QueryError):
 
 @lru_cache(maxsize=64)
 def days_of(since: str, as_of: str) -> tuple[str, str]:
-    """Return the first and the last day of date bounds, ``""`` for no bound; each may be a day, a month or a year.
+    """Return the first and the last day of date bounds, ``""`` for no bound; each may be a day, a
+    month or a year.
 
     Raises QueryError if a bound is not a date.
     """
@@ -115,7 +145,10 @@ def days_of(since: str, as_of: str) -> tuple[str, str]:
 
 
 def bound(value: str, name: str) -> str:
-    """Return the last day of ``value`` (a day, a month or a year). Raises QueryError if it is not a date."""
+    """Return the last day of ``value`` (a day, a month or a year).
+
+    Raises QueryError if it is not a date.
+    """
     day = last_day(value)
     if not day:
         raise DateError(name, value)
@@ -136,7 +169,10 @@ def last_day(value: str) -> str:
 
 
 def first_day(value: str, name: str) -> str:
-    """Return the first day of ``value``. Raises QueryError, with ``name`` as the field, if it is not a date."""
+    """Return the first day of ``value``.
+
+    Raises QueryError, with ``name`` as the field, if it is not a date.
+    """
     bound(value, name)
     return (value + "-01-01")[:10] if len(value) < 10 else value
 
@@ -147,7 +183,9 @@ def narrow(where: Filter | None, further: Filter) -> Filter | None:
     Raises QueryError if no document can pass both filters.
     """
     where = where or Filter()
-    values: dict[str, Any] = {name: _common(name, getattr(where, name), getattr(further, name)) for name in FIELDS}
+    values: dict[str, Any] = {
+        name: _common(name, getattr(where, name), getattr(further, name)) for name in FIELDS
+    }
     days = [days_of(each.since, each.as_of) for each in (where, further)]
     as_of = min(filter(None, (last for _, last in days)), default="")
     since = max(first for first, _ in days)
@@ -174,24 +212,30 @@ def _common(name: str, first: tuple[str, ...], second: tuple[str, ...]) -> tuple
         return first or second
     if common := tuple(value for value in first if value in second):
         return common
-    raise QueryError(f"{name} {', '.join(first)} and {', '.join(second)} exclude each other: nothing can match")
+    raise QueryError(
+        f"{name} {', '.join(first)} and {', '.join(second)} exclude each other: nothing can match"
+    )
 
 
 def tokens(document: Document, kind: str, segment: str, declared: Sequence[str] = ()) -> str:
     """Return a document's tokens for filters and deletions in Lucene, separated by spaces."""
     shared = _join_tokens(kind, document.topic, document.source, document.language, document.date)
-    pairs = ((name, value) for name in declared for value in metadata_values(document.metadata.get(name)))
+    pairs = (
+        (name, value) for name in declared for value in metadata_values(document.metadata.get(name))
+    )
     own = (token(f"{METADATA}.{name}", value) for name, value in pairs)
     titles = title_tokens(document.title, by_letters=True)
     return " ".join((token("id", f"{segment}:{document.docid}"), shared, *titles, *own))
 
 
 def title_tokens(title: str, *, by_letters: bool = False) -> list[str]:
-    """Return the search tokens of a title's words; in scripts without spaces they are letters or pairs of letters.
+    """Return the search tokens of a title's words; in scripts without spaces they are letters or
+    pairs of letters.
 
     ``by_letters`` adds tokens of the index alone: single letters and parts of words.
     """
-    form = fold(title).replace("İ", "i").replace("ı", "i").casefold()  # Turkish: I without a dot is ı in lower case
+    # Turkish: I without a dot is ı in lower case.
+    form = fold(title).replace("İ", "i").replace("ı", "i").casefold()
     words = {*words_of(form), *(parts_of(form).split() if by_letters else ())}
     for word in () if form.isascii() else [word for word in words if not word.isascii()]:
         words.remove(word)
@@ -208,23 +252,42 @@ def title_tokens(title: str, *, by_letters: bool = False) -> list[str]:
 
 @lru_cache(maxsize=1_000)
 def _join_tokens(kind: str, topic: str, source: str, language: str, dated: str) -> str:
-    fields = {"kind": kind, "topic": topic, "source": source, "language": language, "date": last_day(dated)}
+    fields = {
+        "kind": kind,
+        "topic": topic,
+        "source": source,
+        "language": language,
+        "date": last_day(dated),
+    }
     return " ".join(token(name, value) for name, value in fields.items())
 
 
 def token(name: str, value: str) -> str:
-    """Return a filter token: the field and its percent-encoded value, or the SHA-256 of a value that is too long."""
+    """Return a filter token: the field and its percent-encoded value, or the SHA-256 of a value
+    that is too long.
+    """
     quoted = value.replace(":", "%3A") if _SAFE.fullmatch(value) else quote(value, safe="")
-    return f"{name}={quoted}" if len(quoted) <= MOST_CHARS else f"{name}=#{hashlib.sha256(quoted.encode()).hexdigest()}"
+    return (
+        f"{name}={quoted}"
+        if len(quoted) <= MOST_CHARS
+        else f"{name}=#{hashlib.sha256(quoted.encode()).hexdigest()}"
+    )
 
 
 _title_token = lru_cache(maxsize=20_000)(partial(token, "title"))
 
 
 def matches(where: Filter, document: Document, kind: str) -> bool:
-    """Return whether a document passes the filter's conditions on documents; Lucene must give the same result."""
+    """Return whether a document passes the filter's conditions on documents; Lucene must give the
+    same result.
+    """
     have = {name: metadata_values(document.metadata.get(name)) for name, _ in where.metadata}
-    have |= {"topic": [document.topic], "source": [document.source], "language": [document.language], "kind": [kind]}
+    have |= {
+        "topic": [document.topic],
+        "source": [document.source],
+        "language": [document.language],
+        "kind": [kind],
+    }
     if document.docid in where.excluded:
         return False
     if any(set(admitted).isdisjoint(have[name]) for name, admitted in where.values()):

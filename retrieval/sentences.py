@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 _END = re.compile(
-    r"""(?:(?<![.!?؟…])[.!?؟…]++["'”’»)\]]*+  # all stops of a run at once: a match per stop would take quadratic time
+    r"""(?:(?<![.!?؟…])[.!?؟…]++["'”’»)\]]*+  # all stops of a run at once: one by one is quadratic
             (?=\s++["'“‘«(\[]?[^\Wa-z_])         # then white space and no small Latin letter
         |[。！？]+[」』”）]*                                  # a full-width stop
         |(?=\n))""",
@@ -29,7 +29,8 @@ class SentenceSpan(NamedTuple):
 
 
 def sentences(text: str, longest: int = 200) -> Iterator[SentenceSpan]:
-    """Yield the sentences of a text; a sentence of more than ``longest`` words is cut between words.
+    """Yield the sentences of a text; a sentence of more than ``longest`` words is cut between
+    words.
 
     A line break ends a sentence, so headings, list items and paragraphs are separate.
     """

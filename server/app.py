@@ -31,7 +31,9 @@ def create_app(
     ranked_by: Mapping[str, ServedRanker] = MappingProxyType({}),
     judged_by: Mapping[str, TrainedVerdicts] = MappingProxyType({}),
 ) -> Flask:
-    """Return the application that serves ``indexes``; raise ConfigError if an index name, adapter or proxy is wrong."""
+    """Return the application that serves ``indexes``; raise ConfigError if an index name, adapter
+    or proxy is wrong.
+    """
     app = Application(page.__name__)
     registry = app.extensions[REGISTRY] = IndexRegistry(config, indexes, counts)
     registry.rankers, registry.verdicts = ranked_by, judged_by

@@ -1,4 +1,7 @@
-"""API keys and rate limits. The configuration has only hashes of the keys. All workers share the limits."""
+"""API keys and rate limits.
+
+The configuration has only hashes of the keys. All workers share the limits.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +19,10 @@ from .errors import RefusedError, dialect
 from .memory import SharedMemory
 from .settings import ServerSettings
 
-OPEN = ("/livez", "/readyz", "/metrics", "/static/")  # addresses that need no key: monitoring, and files of the page
-# Chromium reads only the first challenge in a line. Basic comes first, so that browsers ask for a password.
+# Addresses that need no key: monitoring, and files of the page.
+OPEN = ("/livez", "/readyz", "/metrics", "/static/")
+# Chromium reads only the first challenge in a line. Basic comes first, so that browsers ask for a
+# password.
 _CHALLENGE = 'Basic realm="factseek: any user name, the key as password", Bearer realm="factseek"'
 _BUCKET = struct.Struct("16sdd")  # caller, remaining requests, time of that state
 _LEAST = 1024
@@ -30,15 +35,19 @@ def new_key() -> str:
 
 
 def digest(key: str) -> str:
-    """Return the hash of a key, for the configuration. A random key needs no salt and no slow hash."""
+    """Return the hash of a key, for the configuration.
+
+    A random key needs no salt and no slow hash.
+    """
     return hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()
 
 
 def register(app: Flask, settings: ServerSettings, rates: Rates | None) -> None:
-    """Let ``app`` refuse requests above the rate limit and, if keys are configured, requests without a known key.
+    """Let ``app`` refuse requests above the rate limit and, if keys are configured, requests
+    without a known key.
 
-    The caller is the name of the key, or the address if no key was sent. If the server allows changes and is not
-    private, reading needs no key. The views that write check the key themselves.
+    The caller is the name of the key, or the address if no key was sent. If the server allows
+    changes and is not private, reading needs no key. The views that write check the key themselves.
     """
     if not settings.keys and not settings.per_minute:
         return
@@ -51,14 +60,19 @@ def register(app: Flask, settings: ServerSettings, rates: Rates | None) -> None:
         if settings.keys and (key or settings.private or not settings.writes):
             sent = digest(key)
             # Compare all keys, each in constant time, so that the duration reveals nothing.
-            known = [name for name, held in settings.keys.items() if hmac.compare_digest(sent, held)]
+            known = [
+                name for name, held in settings.keys.items() if hmac.compare_digest(sent, held)
+            ]
             if not known:
                 raise _make_unauthorized()
             g.key_name = known[-1]
         g.caller = caller = g.get("key_name") or f"address {request.remote_addr}"
         wait = rates.wait(caller, settings.per_minute) if settings.per_minute else 0.0
         if wait:
-            reason = f"at most {settings.per_minute} requests a minute are answered; wait {wait:.1f} seconds"
+            reason = (
+                f"at most {settings.per_minute} requests a minute are answered; wait "
+                f"{wait:.1f} seconds"
+            )
             raise RefusedError(reason, 429, "too-many-requests", retry_after=wait)
 
     app.before_request(check)
@@ -91,14 +105,20 @@ def _sent_key() -> str:
 
 
 class Rates:
-    """Counts the requests of each caller, safely for threads and processes. Create it before the workers fork."""
+    """Counts the requests of each caller, safely for threads and processes.
+
+    Create it before the workers fork.
+    """
 
     def __init__(self, callers: int = 0) -> None:
         self._buckets = max(_LEAST, 4 * callers)
         self._shared = SharedMemory(self._buckets * _BUCKET.size)
 
     def wait(self, caller: str, per_minute: int, now: float | None = None) -> float:
-        """Count a request. Return 0 if it may be answered, else the seconds to wait; all processes share a clock."""
+        """Count a request.
+
+        Return 0 if it may be answered, else the seconds to wait; all processes share a clock.
+        """
         now = monotonic() if now is None else now
         name = hashlib.blake2b(caller.encode("utf-8", "replace"), digest_size=16).digest()
         first = int.from_bytes(name[:4], "big")
@@ -107,8 +127,13 @@ class Rates:
             buckets = [(place, *_BUCKET.unpack_from(memory, place)) for place in places]
             # The caller's own bucket, else the least recently used one.
             own = (bucket for bucket in buckets if bucket[1] == name)
-            place, holder, left, since = next(own, None) or min(buckets, key=lambda bucket: bucket[3])
-            left = min(float(per_minute), left + (now - since) * per_minute / 60.0 if holder == name else math.inf)
+            place, holder, left, since = next(own, None) or min(
+                buckets, key=lambda bucket: bucket[3]
+            )
+            left = min(
+                float(per_minute),
+                left + (now - since) * per_minute / 60.0 if holder == name else math.inf,
+            )
             if left < 1.0:
                 return (1.0 - left) * 60.0 / per_minute
             _BUCKET.pack_into(memory, place, name, left - 1.0, now)

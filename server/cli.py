@@ -23,35 +23,59 @@ def register(commands: Subparsers) -> None:
     serving = commands.add_parser(
         "serve",
         help="serve indexes over HTTP, with a search page",
-        description="Serve indexes over HTTP: a search page and a JSON API. Ctrl-C stops the server.",
+        description="Serve indexes over HTTP: a search page and a JSON API. Ctrl-C stops the "
+        "server.",
     )
     tools = commands.add_parser(
         "mcp",
         help="offer search tools to agents over the Model Context Protocol",
-        description="Offer search tools to agents over the Model Context Protocol. The command uses standard input"
+        description="Offer search tools to agents over the Model Context Protocol. The command "
+        "uses standard input"
         " and output, or HTTP with --http. Ctrl-C stops it.",
     )
     for parser in (serving, tools):
-        _add_named(parser, "--index", "NAME=DIR", "serve the index in DIR as NAME", "indexes of the configuration")
-        _add_named(parser, "--ranker", "NAME=FILE", "serve the ranker in FILE as NAME", f"rankers{_UNLESS}")
+        _add_named(
+            parser,
+            "--index",
+            "NAME=DIR",
+            "serve the index in DIR as NAME",
+            "indexes of the configuration",
+        )
+        _add_named(
+            parser, "--ranker", "NAME=FILE", "serve the ranker in FILE as NAME", f"rankers{_UNLESS}"
+        )
     judge = "judge claims with the model in FILE (from factseek verdict --save)"
     _add_named(serving, "--verdicts", "NAME=FILE", judge, f"verdicts{_UNLESS}")
     speak = "serve the protocol NAME under /NAME/ with INDEX or the first index"
-    _add_named(serving, "--adapter", "NAME[=INDEX]", speak, "adapters of the configuration, else none")
+    _add_named(
+        serving, "--adapter", "NAME[=INDEX]", speak, "adapters of the configuration, else none"
+    )
     tools.add_argument("--verdicts", type=Path, metavar="FILE", help=judge)
-    tools.add_argument("--http", action="store_true", help="use HTTP, at /mcp, instead of standard input and output")
+    tools.add_argument(
+        "--http",
+        action="store_true",
+        help="use HTTP, at /mcp, instead of standard input and output",
+    )
     host = "the address to listen on (default: server.host, else 127.0.0.1)"
     serving.add_argument("--host", metavar="ADDRESS", help=host)
     port = "the port; 0 takes any free port (default: server.port, else 8000)"
     serving.add_argument("--port", type=int, metavar="N", help=port)
     workers = "the number of processes (default: server.workers, else 2)"
     serving.add_argument("--workers", type=int, metavar="N", help=workers)
-    writes = "allow requests that add or delete documents; they always need a key (default: server.writes, else false)"
+    writes = (
+        "allow requests that add or delete documents; they always need a key (default: "
+        "server.writes, else false)"
+    )
     serving.add_argument("--allow-writes", action="store_true", help=writes)
-    ray = "query sharded indexes on the Ray cluster at HOST:PORT (default: cluster.address, else none)"
+    ray = (
+        "query sharded indexes on the Ray cluster at HOST:PORT (default: cluster.address, else "
+        "none)"
+    )
     serving.add_argument("--ray", metavar="ADDRESS", help=ray)
     tools.add_argument("--host", metavar="ADDRESS", help=host)
-    tools.add_argument("--port", type=int, metavar="N", help="the port (default: server.port, else 8000)")
+    tools.add_argument(
+        "--port", type=int, metavar="N", help="the port (default: server.port, else 8000)"
+    )
     for parser, command in ((serving, serve), (tools, offer_tools)):
         add_config(parser)
         add_verify(parser)
@@ -59,13 +83,20 @@ def register(commands: Subparsers) -> None:
     key = commands.add_parser(
         "key",
         help="create an API key for the server",
-        description="Create an API key. Print the key, and the line that adds it to the configuration.",
+        description="Create an API key. Print the key, and the line that adds it to the "
+        "configuration.",
     )
-    key.add_argument("name", metavar="NAME", help="the owner of the key, as shown in the log and the configuration")
+    key.add_argument(
+        "name",
+        metavar="NAME",
+        help="the owner of the key, as shown in the log and the configuration",
+    )
     key.set_defaults(command=make_key)
 
 
-def _add_named(parser: argparse.ArgumentParser, option: str, pair: str, what: str, default: str) -> None:
+def _add_named(
+    parser: argparse.ArgumentParser, option: str, pair: str, what: str, default: str
+) -> None:
     says = f"{what}; repeat the option for more (default: server.{default})"
     parser.add_argument(option, action="append", default=[], metavar=pair, help=says)
 
@@ -79,7 +110,10 @@ def make_key(args: argparse.Namespace) -> int:
 
     key = new_key()
     write(f"{key}\n")
-    what = "Store this key now; it is not shown again. To let a server accept it, add this line under server.keys"
+    what = (
+        "Store this key now; it is not shown again. To let a server accept it, add this line "
+        "under server.keys"
+    )
     say(f"{what}:\n  {args.name}: {digest(key)}")
     return DONE
 
@@ -103,7 +137,9 @@ def offer_tools(args: argparse.Namespace) -> int:
 
 
 def read_config(args: argparse.Namespace) -> Config:
-    """Return the configuration, changed by the command-line options; raise ConfigError if an option is invalid."""
+    """Return the configuration, changed by the command-line options; raise ConfigError if an option
+    is invalid.
+    """
     config = config_of(args, Config)
     options = {name: getattr(args, name, None) for name in ("host", "port", "workers")}
     changes: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
@@ -126,7 +162,9 @@ def read_config(args: argparse.Namespace) -> Config:
     if changes.get("workers", 1) < 1:
         raise ConfigError(f"--workers {changes['workers']}: give a number of processes, 1 or more")
     if getattr(args, "ray", None):
-        config = msgspec.structs.replace(config, cluster=msgspec.structs.replace(config.cluster, address=args.ray))
+        config = msgspec.structs.replace(
+            config, cluster=msgspec.structs.replace(config.cluster, address=args.ray)
+        )
     return msgspec.structs.replace(config, server=msgspec.structs.replace(config.server, **changes))
 
 

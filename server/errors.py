@@ -1,7 +1,7 @@
 """Turn every error into an HTTP answer: ``application/problem+json``, or a page for a browser.
 
-Below an adapter's prefix, an error has the shape of the adapter's protocol. ``error`` is a slug for programs,
-``detail`` a sentence for people. An answer never contains a path or a stack trace.
+Below an adapter's prefix, an error has the shape of the adapter's protocol. ``error`` is a slug for
+programs, ``detail`` a sentence for people. An answer never contains a path or a stack trace.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from .adapters import Adapter
 
 RETRY_AFTER = 5.0  # seconds after which a client may search an unavailable index again
-DIALECTS = "factseek.dialects"  # the key in app.extensions for the Adapter of each prefix of addresses
+# The key in app.extensions for the Adapter of each prefix of addresses.
+DIALECTS = "factseek.dialects"
 _PAGE = "factseek.problem_page"
 _HTTP = {
     400: ("bad-input", "the request is invalid"),
@@ -32,7 +33,10 @@ _HTTP = {
     413: ("too-large", "the body of the request is larger than this server accepts"),
     415: ("unsupported-media-type", "send the body as application/json"),
     500: ("internal", "an internal error occurred; see the server's log under this request id"),
-    503: ("unavailable", "this index cannot be searched at the moment; the server's log gives the reason"),
+    503: (
+        "unavailable",
+        "this index cannot be searched at the moment; the server's log gives the reason",
+    ),
 }
 TITLES = {
     "bad-input": "The request is invalid",
@@ -61,14 +65,20 @@ class BadInput(QueryError):
     """A field of a request is invalid."""
 
     def __init__(self, field: str, reason: str, unnamed: str = "") -> None:
-        """Take the client's name of the field, or ``body``. The page shows ``unnamed``, a reason without this name."""
+        """Take the client's name of the field, or ``body``.
+
+        The page shows ``unnamed``, a reason without this name.
+        """
         super().__init__(f"{field}: {reason}")
         self.field = field
         self.unnamed = unnamed or reason
 
 
 class RefusedError(FactseekError):
-    """The server refuses a request. The client may retry after ``retry_after`` seconds; 0: the status's default."""
+    """The server refuses a request.
+
+    The client may retry after ``retry_after`` seconds; 0: the status's default.
+    """
 
     status, slug = 503, "unavailable"
 
@@ -124,7 +134,9 @@ class Failure(Protocol):
 
     @classmethod
     def of(cls, problem: Problem) -> Self:
-        """Return ``problem``, which already has the status of the other protocol, in this format."""
+        """Return ``problem``, which already has the status of the other protocol, in this
+        format.
+        """
         ...
 
 
@@ -141,7 +153,10 @@ def register(app: Flask, page: Callable[[Problem], str]) -> None:
 
 
 def answer(error: Exception) -> Response | HTTPException:
-    """Return the answer to an error. Log an error of the server; an unexpected error's message is only in the log."""
+    """Return the answer to an error.
+
+    Log an error of the server; an unexpected error's message is only in the log.
+    """
     if isinstance(error, HTTPException) and (error.code or 500) < 400:
         return error
     problem, spoken = _problem_of(error), dialect()
@@ -151,17 +166,29 @@ def answer(error: Exception) -> Response | HTTPException:
         trace = None if isinstance(error, FactseekError) else error
         _log.log(level, "%s %s", problem.request_id, reason, exc_info=trace)
     if spoken is not None:
-        # An unknown address is 404 in every protocol, even if the protocol has another status for unknown names.
-        own = problem.status if problem.error == "not-found" else spoken.statuses.get(problem.status, problem.status)
+        # An unknown address is 404 in every protocol, even if the protocol has another status for
+        # unknown names.
+        own = (
+            problem.status
+            if problem.error == "not-found"
+            else spoken.statuses.get(problem.status, problem.status)
+        )
         body = msgspec.json.encode(spoken.failure.of(msgspec.structs.replace(problem, status=own)))
         response = Response(body, own, mimetype="application/json")
     elif (
         not request.path.startswith(("/v1/", "/livez", "/readyz"))
-        and request.accept_mimetypes.best_match(["application/json", "text/html"], "application/json") == "text/html"
+        and request.accept_mimetypes.best_match(
+            ["application/json", "text/html"], "application/json"
+        )
+        == "text/html"
     ):  # a person reads it
-        response = Response(current_app.extensions[_PAGE](problem), problem.status, mimetype="text/html")
+        response = Response(
+            current_app.extensions[_PAGE](problem), problem.status, mimetype="text/html"
+        )
     else:
-        response = Response(msgspec.json.encode(problem), problem.status, mimetype="application/problem+json")
+        response = Response(
+            msgspec.json.encode(problem), problem.status, mimetype="application/problem+json"
+        )
     seconds = RETRY_AFTER if problem.status == 503 else 0.0
     if isinstance(error, RefusedError):
         response.headers.update(error.headers)
@@ -187,12 +214,17 @@ def _problem_of(error: Exception) -> Problem:
         status, slug, detail = error.status, error.slug, error.line
     elif isinstance(error, FactseekError):
         status, (slug, detail) = 503, _HTTP[503]
-        g.unanswerable = not isinstance(error, PartMissingError)  # opening the index again would not restore a part
+        # Opening the index again would not restore a part.
+        g.unanswerable = not isinstance(error, PartMissingError)
         detail = detail if g.unanswerable else error.line
     title = TITLES.get(slug, slug.replace("-", " ").capitalize())
-    return Problem(error=slug, title=title, status=status, detail=detail, request_id=g.request_id, field=field)
+    return Problem(
+        error=slug, title=title, status=status, detail=detail, request_id=g.request_id, field=field
+    )
 
 
 def slug_of(status: int) -> str:
     """Return the ``error`` slug of a status that has no error class."""
-    return _HTTP[status][0] if status in _HTTP else HTTPStatus(status).phrase.lower().replace(" ", "-")
+    return (
+        _HTTP[status][0] if status in _HTTP else HTTPStatus(status).phrase.lower().replace(" ", "-")
+    )

@@ -1,9 +1,10 @@
 """The gateway between uvicorn, which speaks HTTP, and the application, which runs in threads.
 
-A request takes a thread only after its whole body has been read, so a slow client blocks nobody. At most
-``server.max_waiting`` requests wait; more are refused at once. If the application does not declare the length of an
-answer, each piece is made after the client has read the previous ones, without a thread in between. An empty piece
-means that the next one is not ready; the gateway asks again after a pause.
+A request takes a thread only after its whole body has been read, so a slow client blocks nobody. At
+most ``server.max_waiting`` requests wait; more are refused at once. If the application does not
+declare the length of an answer, each piece is made after the client has read the previous ones,
+without a thread in between. An empty piece means that the next one is not ready; the gateway asks
+again after a pause.
 """
 
 from __future__ import annotations
@@ -29,14 +30,19 @@ from .memory import MEMORY, Budget, Charge
 from .settings import ServerSettings
 
 WSGI = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
-ALWAYS = ("/livez", "/readyz", "/metrics")  # also answered in an overload: an overloaded server is not dead
-LAST_CALL = 2.0  # seconds for a refused client to read the reason, and for a last request before a stop
-_CHANGES = ("PUT", "DELETE")  # requests that wait for a writer have their own threads, so that no search waits
+# Also answered in an overload: an overloaded server is not dead.
+ALWAYS = ("/livez", "/readyz", "/metrics")
+# Seconds for a refused client to read the reason, and for a last request before a stop.
+LAST_CALL = 2.0
+# Requests that wait for a writer have their own threads, so that no search waits.
+_CHANGES = ("PUT", "DELETE")
 _CHANGE_THREADS, _ALWAYS_THREADS, _STREAM_THREADS = 16, 2, 2
-_FREE_BODY = 16_384  # bytes of a body that are not charged: large bodies never block ordinary searches
+# Bytes of a body that are not charged: large bodies never block ordinary searches.
+_FREE_BODY = 16_384
 _OF_BODIES = 0.75  # the share of the memory that bodies may take; the rest is left for answers
 _LARGE_ANSWER = 1 << 18  # bytes of an answer above which it is charged until the client has read it
-_TOGETHER, _TOGETHER_SECONDS = 16_384, 0.01  # the most bytes, and seconds, for which small pieces are collected
+# The most bytes, and seconds, for which small pieces are collected.
+_TOGETHER, _TOGETHER_SECONDS = 16_384, 0.01
 _PAUSE = 0.1  # seconds from an empty piece until the gateway asks for the next one
 _log = logging.getLogger("factseek.server")
 
@@ -49,10 +55,13 @@ class _Lane:
     def __init__(self, name: str, threads: int, waiting: float) -> None:
         self.pool = ThreadPoolExecutor(threads, name)
         self.capacity = threads + waiting
-        self.jobs: dict[asyncio.Future[_Answer], tuple[Any, Future[None]]] = {}  # each with its scope and its work
+        # Each with its scope and its work.
+        self.jobs: dict[asyncio.Future[_Answer], tuple[Any, Future[None]]] = {}
 
     def make_way(self) -> None:
-        """Make room for a request, if necessary by refusing one whose client may be gone, or raise OverloadedError."""
+        """Make room for a request, if necessary by refusing one whose client may be gone, or raise
+        OverloadedError.
+        """
         if len(self.jobs) < self.capacity:
             return
         for future, (scope, work) in self.jobs.items():
@@ -74,9 +83,14 @@ class _Answer(NamedTuple):
 
 
 class Gateway:
-    """The application as an ASGI 3 callable. PUT, DELETE and requests to ``changing`` addresses wait for a writer."""
+    """The application as an ASGI 3 callable.
 
-    def __init__(self, application: WSGI, settings: ServerSettings, changing: Iterable[str] = ()) -> None:
+    PUT, DELETE and requests to ``changing`` addresses wait for a writer.
+    """
+
+    def __init__(
+        self, application: WSGI, settings: ServerSettings, changing: Iterable[str] = ()
+    ) -> None:
         self.refused: Callable[[int], object] = lambda _: None  # called with each refusal's status
         self.settings = settings
         self._application = application
@@ -86,12 +100,22 @@ class Gateway:
         self._stream_pool = ThreadPoolExecutor(_STREAM_THREADS, "stream")
         self._streams, self._most_streams = 0, settings.threads + settings.max_waiting
         self._always = _Lane("always", _ALWAYS_THREADS, inf)
-        self._changes = _Lane("change", _CHANGE_THREADS, settings.max_waiting) if settings.writes else self._searches
+        self._changes = (
+            _Lane("change", _CHANGE_THREADS, settings.max_waiting)
+            if settings.writes
+            else self._searches
+        )
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer one request."""
         changes = scope["method"] in _CHANGES or scope["path"] in self._changing
-        lane = self._always if scope["path"] in ALWAYS else self._changes if changes else self._searches
+        lane = (
+            self._always
+            if scope["path"] in ALWAYS
+            else self._changes
+            if changes
+            else self._searches
+        )
         send, environ, charge = _noting_gone(send), environ_of(scope), Charge(self.budget)
         environ[MEMORY] = charge
         whole = False
@@ -104,7 +128,9 @@ class Gateway:
                 environ["wsgi.input"] = io.BytesIO(body)
                 if body:
                     environ["CONTENT_LENGTH"] = str(len(body))
-                answer = await self._answer(lane, scope, environ, join=scope["http_version"] == "1.0")
+                answer = await self._answer(
+                    lane, scope, environ, join=scope["http_version"] == "1.0"
+                )
                 if answer.rest is not None:
                     await self._stream(answer, receive, send)
                 else:
@@ -116,7 +142,9 @@ class Gateway:
                 charge.keep(0)
 
     async def _body(self, scope: Any, receive: Any, charge: Charge) -> bytes:
-        announced = next((int(value) for name, value in scope["headers"] if name == b"content-length"), 0)
+        announced = next(
+            (int(value) for name, value in scope["headers"] if name == b"content-length"), 0
+        )
         if announced > self.settings.max_body_bytes:
             raise RequestEntityTooLarge
         body = bytearray()
@@ -132,8 +160,13 @@ class Gateway:
             if not message.get("more_body"):
                 return bytes(body)
 
-    async def _answer(self, lane: _Lane, scope: Any, environ: dict[str, Any], *, join: bool) -> _Answer:
-        """Let a thread of ``lane`` answer; with ``join``, in one piece. Raise OverloadedError if too many wait."""
+    async def _answer(
+        self, lane: _Lane, scope: Any, environ: dict[str, Any], *, join: bool
+    ) -> _Answer:
+        """Let a thread of ``lane`` answer; with ``join``, in one piece.
+
+        Raise OverloadedError if too many wait.
+        """
         lane.make_way()
         loop = asyncio.get_running_loop()
         future: asyncio.Future[_Answer] = loop.create_future()
@@ -145,7 +178,8 @@ class Gateway:
         def work() -> None:
             try:
                 answer = _call_application(self._application, environ, join=join)
-            except Exception as error:  # noqa: BLE001  an error of the application ends this answer, not the thread
+            # An error of the application ends this answer, not the thread.
+            except Exception as error:  # noqa: BLE001
                 loop.call_soon_threadsafe(settle, future.set_exception, error)
                 return
             loop.call_soon_threadsafe(settle, future.set_result, answer)
@@ -169,7 +203,9 @@ class Gateway:
             await _begin(answer, send, more=True)
             more = True
             while more and not gone.done():
-                piece, more, waits = await loop.run_in_executor(pool, _next_pieces, answer.rest or ())
+                piece, more, waits = await loop.run_in_executor(
+                    pool, _next_pieces, answer.rest or ()
+                )
                 await send({"type": "http.response.body", "body": piece, "more_body": more})
                 if waits:
                     await asyncio.sleep(_PAUSE)
@@ -178,7 +214,9 @@ class Gateway:
             self._streams -= 1
             pool.submit(_close, answer)
 
-    async def _refuse(self, error: Exception, environ: dict[str, Any], receive: Any, send: Any, *, whole: bool) -> None:
+    async def _refuse(
+        self, error: Exception, environ: dict[str, Any], receive: Any, send: Any, *, whole: bool
+    ) -> None:
         # The traceback would keep the body in memory until garbage collection.
         error.__traceback__ = error.__context__ = None
         answer = _call_application(
@@ -200,7 +238,9 @@ class Gateway:
 
 
 def environ_of(scope: Any) -> dict[str, Any]:
-    """Return the WSGI environment of a request (PEP 3333), without the body and headers whose names have ``_``."""
+    """Return the WSGI environment of a request (PEP 3333), without the body and headers whose names
+    have ``_``.
+    """
     server, client = scope["server"] or ("", 0), scope["client"] or ("", 0)
     environ: dict[str, Any] = {
         "REQUEST_METHOD": scope["method"],
@@ -230,7 +270,8 @@ def environ_of(scope: Any) -> dict[str, Any]:
 
 @lru_cache(maxsize=1000)
 def _variable(name: bytes) -> str:
-    # The whole body has been read, so its transfer encoding and its declared length no longer apply.
+    # The whole body has been read, so its transfer encoding and its declared length no longer
+    # apply.
     if b"_" in name or name in (b"transfer-encoding", b"content-length"):
         return ""
     upper = name.decode("latin-1").upper().replace("-", "_")
@@ -257,14 +298,20 @@ def _call_application(application: WSGI, environ: dict[str, Any], *, join: bool)
         close()
         raise
     # werkzeug adds a Date header to cacheable answers, but uvicorn adds one to every answer.
-    lines = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers if name != "Date"]
+    lines = [
+        (name.encode("latin-1"), value.encode("latin-1"))
+        for name, value in headers
+        if name != "Date"
+    ]
     if join and not bodiless and "content-length" not in names:
         lines.append((b"content-length", b"%d" % len(body)))
     return _Answer(int(status[:3]), lines, body, pieces if stream else None, close)
 
 
 def _next_pieces(pieces: Iterable[bytes]) -> tuple[bytes, bool, bool]:
-    """Return the next pieces of an answer, whether there are more, and whether to wait before asking for them."""
+    """Return the next pieces of an answer, whether there are more, and whether to wait before
+    asking for them.
+    """
     until, together = monotonic() + _TOGETHER_SECONDS, bytearray()
     for piece in pieces:
         together += piece

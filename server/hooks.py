@@ -1,4 +1,6 @@
-"""Hooks around every request: a request id, headers that protect browsers, a line in the log, and counts."""
+"""Hooks around every request: a request id, headers that protect browsers, a line in the log, and
+counts.
+"""
 
 from __future__ import annotations
 
@@ -19,17 +21,20 @@ from .runtime import mark_failed
 from .settings import ServerSettings
 
 _access = logging.getLogger("factseek.access")
-REFUSAL = "factseek.refusal"  # the key in the environ under which the gateway stores the error that refuses a request
+# The key in the environ under which the gateway stores the error that refuses a request.
+REFUSAL = "factseek.refusal"
 _SANE = re.compile(r"[A-Za-z0-9._-]{1,64}")
 PROTECTION = {
     "Content-Security-Policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; "
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; form-action "
+        "'self'; base-uri 'none'; "
         "frame-ancestors 'none'"
     ),
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
-    # The address of a search contains the query, which other sites must not see when a user follows a link. With
-    # "no-referrer", browsers send "Origin: null" with the page's own forms over plain HTTP.
+    # The address of a search contains the query, which other sites must not see when a user follows
+    # a link. With "no-referrer", browsers send "Origin: null" with the page's own forms over plain
+    # HTTP.
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -38,7 +43,9 @@ PROTECTION = {
 
 
 def register(app: Flask, settings: ServerSettings, counts: Counts) -> None:
-    """Give every request of ``app`` an id, and every answer its headers and its line in the log; count the answers."""
+    """Give every request of ``app`` an id, and every answer its headers and its line in the log;
+    count the answers.
+    """
     app.before_request(_begin)
     app.after_request(partial(_finish, settings, counts))
 
@@ -50,7 +57,8 @@ def _begin() -> None:
     noted.request_id = proposed if _SANE.fullmatch(proposed) else os.urandom(16).hex()
     if REFUSAL in environ:
         raise environ[REFUSAL]
-    # Invalid UTF-8 would be read as replacement characters, so different addresses would mean the same document.
+    # Invalid UTF-8 would be read as replacement characters, so different addresses would mean the
+    # same document.
     try:
         environ["PATH_INFO"].encode("latin-1").decode()
     except UnicodeDecodeError:
@@ -60,7 +68,9 @@ def _begin() -> None:
         for parameter in environ.get("QUERY_STRING", "").split("&"):
             unquote_to_bytes(parameter.encode("latin-1")).decode()
     except UnicodeDecodeError:
-        raise BadInput(parameter.partition("=")[0][:80], "is not UTF-8; percent-encode text as UTF-8") from None
+        raise BadInput(
+            parameter.partition("=")[0][:80], "is not UTF-8; percent-encode text as UTF-8"
+        ) from None
     encoding = environ.get("HTTP_CONTENT_ENCODING", "").strip()
     if encoding.lower() not in ("", "identity"):
         reason = f"a body with Content-Encoding: {encoding[:40]} is not accepted; send it unencoded"
@@ -74,9 +84,14 @@ def _finish(settings: ServerSettings, counts: Counts, response: Response) -> Res
     if noted.get("unanswerable"):
         mark_failed()
     # The log has the route, not the address, because an address may contain a query.
-    method, status, route = answered.method, response.status_code, answered.url_rule.rule if answered.url_rule else "-"
+    method, status, route = (
+        answered.method,
+        response.status_code,
+        answered.url_rule.rule if answered.url_rule else "-",
+    )
     counts.add(
-        (("requests_total", method, route, status), 1), *[(("errors_total", route, status), 1)] * (status >= 400)
+        (("requests_total", method, route, status), 1),
+        *[(("errors_total", route, status), 1)] * (status >= 400),
     )
     fields = {"method": method, "route": route, "status": status, "request_id": noted.request_id}
     if "caller" in noted:

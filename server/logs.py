@@ -1,4 +1,6 @@
-"""The log: one line of JSON per event on standard error, without queries unless the configuration allows them."""
+"""The log: one line of JSON per event on standard error, without queries unless the configuration
+allows them.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ class JsonLines(logging.Formatter):
 
 
 def log_to_stderr() -> None:
-    """Send factseek's log to standard error, without looking up what no line shows: source line, thread and process."""
+    """Send factseek's log to standard error, without looking up what no line shows: source line,
+    thread and process.
+    """
     logging._srcfile = None  # as Python's guide to logging shows
     logging.logThreads = logging.logMultiprocessing = False
     handler = logging.StreamHandler(sys.stderr)

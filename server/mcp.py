@@ -1,6 +1,8 @@
-"""The tools for language-model agents: ``factseek mcp``, an MCP server on top of the HTTP API in the same process.
+"""The tools for language-model agents: ``factseek mcp``, an MCP server on top of the HTTP API in
+the same process.
 
-Each tool calls the HTTP API, with its checks, limits and notes; only verdicts have no route. Agents read docstrings.
+Each tool calls the HTTP API, with its checks, limits and notes; only verdicts have no route. Agents
+read docstrings.
 """
 
 from __future__ import annotations
@@ -20,7 +22,12 @@ import msgspec
 import uvicorn
 from flask import Flask
 from mcp.server import MCPServer
-from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError, UnexpectedToolError
+from mcp.server.mcpserver.exceptions import (
+    ResourceError,
+    ResourceNotFoundError,
+    ToolError,
+    UnexpectedToolError,
+)
 from mcp.server.mcpserver.resources import ResourceSecurity
 from mcp.server.mcpserver.tools import Tool
 from pydantic import BaseModel, Field, ValidationError
@@ -57,30 +64,43 @@ T = TypeVar("T")
 Application = Callable[[Any, Any, Any], Awaitable[None]]
 PATH = "/mcp"  # the path of the tools over HTTP
 WARNING = (
-    "A model made this verdict from retrieved sentences. The verdict is often wrong: read the evidence, and cite the "
+    "A model made this verdict from retrieved sentences. The verdict is often wrong: read the "
+    "evidence, and cite the "
     "sources, not the verdict."
 )
-NO_MODEL = "No verdict model is served: judge by the evidence, and name the sources of the evidence."
-_INSTRUCTIONS = (
-    "Search these indexes for evidence on a claim. Cite each hit that you use by its citation; never state more than "
-    "the evidence says. An index of fact-checks contains claims with the rating of their fact-checker."
+NO_MODEL = (
+    "No verdict model is served: judge by the evidence, and name the sources of the evidence."
 )
-_EXCERPT = 600  # the maximum number of characters of a passage in an answer; get_document returns the whole text
+_INSTRUCTIONS = (
+    "Search these indexes for evidence on a claim. Cite each hit that you use by its citation; "
+    "never state more than "
+    "the evidence says. An index of fact-checks contains claims with the rating of their "
+    "fact-checker."
+)
+# The maximum number of characters of a passage in an answer; get_document returns the whole text.
+_EXCERPT = 600
 _MOST = 20  # the maximum number of hits of an answer, because an agent reads every hit
 _CREDENTIALS = (b"authorization", b"x-api-key")
-_KEPT = ("content-type", "retry-after", "www-authenticate", "x-request-id")  # headers of a refusal for the agent
+# Headers of a refusal for the agent.
+_KEPT = ("content-type", "retry-after", "www-authenticate", "x-request-id")
 
 
 def _said_of(option: str) -> str:
-    description: str = get_type_hints(SearchRequest, include_extras=True)[option].__metadata__[0].description
+    description: str = (
+        get_type_hints(SearchRequest, include_extras=True)[option].__metadata__[0].description
+    )
     return description
 
 
 Query = Annotated[str, Field(min_length=1, description=_said_of("query"))]
-IndexName = Annotated[str, Field(description="the name of an index from list_indexes (default: the first)")]
+IndexName = Annotated[
+    str, Field(description="the name of an index from list_indexes (default: the first)")
+]
 Hits = Annotated[int, Field(ge=1, le=_MOST, description="the number of hits")]
 AsOf = Annotated[str, Field(description=_said_of("as_of"))]
-Retriever = Annotated[str | None, Field(description="a retriever from list_indexes (default: the first of the index)")]
+Retriever = Annotated[
+    str | None, Field(description="a retriever from list_indexes (default: the first of the index)")
+]
 Texts = Annotated[list[str], Field(min_length=1, description="tweets or sentences")]
 
 
@@ -164,12 +184,17 @@ class RankedTexts(BaseModel):
 
 
 class RefusedQuestionError(Exception):
-    """The API refused a request. The arguments are the message and the HTTP status of the API's answer."""
+    """The API refused a request.
+
+    The arguments are the message and the HTTP status of the API's answer.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class AgentTools:
-    """The tools over the indexes of an application; verdicts come from ``model``, if there is one."""
+    """The tools over the indexes of an application; verdicts come from ``model``, if there is
+    one.
+    """
 
     app: Flask
     config: Config
@@ -177,44 +202,70 @@ class AgentTools:
     model: TrainedVerdicts | None
 
     def search(
-        self, query: Query, index: IndexName = "", k: Hits = 5, retriever: Retriever = None, as_of: AsOf = ""
+        self,
+        query: Query,
+        index: IndexName = "",
+        k: Hits = 5,
+        retriever: Retriever = None,
+        as_of: AsOf = "",
     ) -> SearchResult:
         """Find documents with evidence on a claim, a tweet or a question, best first."""
         name = index or next(iter(self.indexes))
         body = {"query": query, "k": k, "highlight": False, "as_of": as_of}
-        answer = self._answer("POST", name, "search", body=body | ({"retriever": retriever} if retriever else {}))
+        answer = self._answer(
+            "POST", name, "search", body=body | ({"retriever": retriever} if retriever else {})
+        )
         hits = []
         for number, hit in enumerate(answer["hits"], 1):
             text, rating = hit["passage"]["text"], hit["metadata"].get("rating", "")
             example = is_example(name, hit["metadata"])
-            source, link = (EXAMPLE_SOURCE, hit["docid"]) if example else (hit["source"], hit["url"] or hit["docid"])
+            source, link = (
+                (EXAMPLE_SOURCE, hit["docid"])
+                if example
+                else (hit["source"], hit["url"] or hit["docid"])
+            )
             where = ", ".join(filter(None, (source, hit["date"], link)))
             shown = {
                 **hit,
                 "citation": f"[{number}] {hit['title'] or hit['docid']} ({where})",
-                "passage": text if len(text) <= _EXCERPT else f"{text[:_EXCERPT].rsplit(' ', 1)[0]} …",
+                "passage": text
+                if len(text) <= _EXCERPT
+                else f"{text[:_EXCERPT].rsplit(' ', 1)[0]} …",
                 "rating": rating if isinstance(rating, str) else "",
             }
             hits.append(EvidenceHit(**shown))
-        late = losing_hits(part for part, state in answer.get("coverage", {}).items() if state == "cut off")
+        late = losing_hits(
+            part for part, state in answer.get("coverage", {}).items() if state == "cut off"
+        )
         remark = f"{', '.join(late)} took too long, so hits may be missing" if late else ""
-        return SearchResult(index=name, hits=hits, note="; ".join(filter(None, (answer["note"], remark))))
+        return SearchResult(
+            index=name, hits=hits, note="; ".join(filter(None, (answer["note"], remark)))
+        )
 
     def get_document(self, docid: str, index: IndexName = "") -> WholeDocument:
         """Return a document with its whole text, by its docid."""
         name = index or next(iter(self.indexes))
-        return WholeDocument(index=name, **self._answer("GET", name, "documents", docid)["document"])
+        return WholeDocument(
+            index=name, **self._answer("GET", name, "documents", docid)["document"]
+        )
 
     def list_indexes(self) -> IndexDescriptions:
         """List the indexes that can be searched."""
         return IndexDescriptions(**self._answer("GET", "indexes"))
 
-    def check_claim(self, claim: Query, index: IndexName = "", k: Hits = 5, as_of: AsOf = "") -> CheckedClaim:
-        """Find the evidence on a claim. If a model is served, also return its verdict, with a warning."""
+    def check_claim(
+        self, claim: Query, index: IndexName = "", k: Hits = 5, as_of: AsOf = ""
+    ) -> CheckedClaim:
+        """Find the evidence on a claim.
+
+        If a model is served, also return its verdict, with a warning.
+        """
         evidence, verdict = self.search(claim, index, k, None, as_of), None
         if self.model is not None:
             where, settings = parse_filter([], as_of=as_of) if as_of else None, self.config.verdict
-            limit = Deadline(self.config.server.search_seconds, self.app.extensions[REGISTRY].beside)
+            limit = Deadline(
+                self.config.server.search_seconds, self.app.extensions[REGISTRY].beside
+            )
             finder = Finder(self.indexes[evidence.index], settings, where, limit)
             verifier = self.model.verifier(finder, settings, for_people=True)
             verdict = next(verifier.verify([Claim("claim", claim)]))
@@ -229,7 +280,10 @@ class AgentTools:
 
     def rank_claims(self, texts: Texts) -> RankedTexts:
         """Rank texts by check-worthiness, the most check-worthy first."""
-        body = {"claims": [{"id": str(number), "text": text} for number, text in enumerate(texts, 1)], "words": 0}
+        body = {
+            "claims": [{"id": str(number), "text": text} for number, text in enumerate(texts, 1)],
+            "words": 0,
+        }
         return RankedTexts(**self._answer("POST", "claims", "rank", body=body))
 
     def document_text(self, index: str, docid: str) -> str:
@@ -238,7 +292,9 @@ class AgentTools:
             document = self.get_document(docid, index)
         except RefusedQuestionError as error:
             message, status = error.args
-            raise (ResourceNotFoundError if status == HTTPStatus.NOT_FOUND else ResourceError)(message) from None
+            raise (ResourceNotFoundError if status == HTTPStatus.NOT_FOUND else ResourceError)(
+                message
+            ) from None
         return f"{document.title}\n{document.text}" if document.title else document.text
 
     def _answer(self, method: str, *parts: str, body: dict[str, Any] | None = None) -> Any:
@@ -251,12 +307,16 @@ class AgentTools:
 
 
 def _in_pool(pool: Executor, call: Callable[..., T]) -> Callable[..., Awaitable[T]]:
-    """Return a tool that runs ``call`` in a thread of ``pool``, and turns a refusal into one line for the agent."""
+    """Return a tool that runs ``call`` in a thread of ``pool``, and turns a refusal into one line
+    for the agent.
+    """
 
     @wraps(call)
     async def run(*values: Any, **named: Any) -> T:
         try:
-            return await asyncio.get_running_loop().run_in_executor(pool, partial(call, *values, **named))
+            return await asyncio.get_running_loop().run_in_executor(
+                pool, partial(call, *values, **named)
+            )
         except RefusedQuestionError as error:
             raise ToolError(error.args[0]) from None
         except (CutOffError, QueryError) as error:
@@ -269,7 +329,13 @@ class OneLineServer(MCPServer[Any]):
     """An MCP server that refuses invalid or unknown arguments in one line, with their names."""
 
     def __init__(self, tools: AgentTools, pool: Executor) -> None:
-        listed = (tools.search, tools.get_document, tools.list_indexes, tools.check_claim, tools.rank_claims)
+        listed = (
+            tools.search,
+            tools.get_document,
+            tools.list_indexes,
+            tools.check_claim,
+            tools.rank_claims,
+        )
         offered = [Tool.from_function(_in_pool(pool, tool)) for tool in listed]
         for tool in offered:
             arguments = tool.fn_metadata.arg_model
@@ -277,38 +343,61 @@ class OneLineServer(MCPServer[Any]):
             arguments.model_rebuild(force=True)
             tool.parameters = arguments.model_json_schema(by_alias=True)
         super().__init__(
-            "factseek", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING", tools=offered
+            "factseek",
+            instructions=_INSTRUCTIONS,
+            version=__version__,
+            log_level="WARNING",
+            tools=offered,
         )
         # A docid is not a path: a collection may use any characters in it.
         security = ResourceSecurity(exempt_params=frozenset({"docid"}))
-        offer = self.resource("factseek://{index}/{+docid}", name="document", mime_type="text/plain", security=security)
+        offer = self.resource(
+            "factseek://{index}/{+docid}",
+            name="document",
+            mime_type="text/plain",
+            security=security,
+        )
         offer(_in_pool(pool, tools.document_text))
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
-        """Call a tool by its name; raise ToolError, in one line, if the tool refuses the arguments."""
+        """Call a tool by its name; raise ToolError, in one line, if the tool refuses the
+        arguments.
+        """
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
-            if isinstance(error, UnexpectedToolError) or not isinstance(error.__cause__, ValidationError):
+            if isinstance(error, UnexpectedToolError) or not isinstance(
+                error.__cause__, ValidationError
+            ):
                 raise
             faults = []
             for fault in error.__cause__.errors(include_input=False):
                 unknown = fault["type"] == "extra_forbidden"
                 place = ".".join(map(str, fault["loc"]))
-                faults.append(f"{place[:80]}: {'there is no such argument' if unknown else fault['msg']}")
+                faults.append(
+                    f"{place[:80]}: {'there is no such argument' if unknown else fault['msg']}"
+                )
             raise ToolError(f"Error executing tool {name}: {'; '.join(faults)}") from None
 
 
 def add_gate(app: Application, door: Flask, threads: int) -> Application:
-    """Return ``app`` behind ``door``, the HTTP API: if ``door`` refuses a caller, the caller gets this refusal."""
+    """Return ``app`` behind ``door``, the HTTP API: if ``door`` refuses a caller, the caller gets
+    this refusal.
+    """
     pool = ThreadPoolExecutor(threads, "gate")
 
     def answer_to(scope: Any) -> TestResponse:
-        headers = [(name.decode(), value.decode("latin-1")) for name, value in scope["headers"] if name in _CREDENTIALS]
+        headers = [
+            (name.decode(), value.decode("latin-1"))
+            for name, value in scope["headers"]
+            if name in _CREDENTIALS
+        ]
         address = (scope.get("client") or ("",))[0]
-        return Client(door.wsgi_app).get("/v1/indexes", headers=headers, environ_base={"REMOTE_ADDR": address})
+        return Client(door.wsgi_app).get(
+            "/v1/indexes", headers=headers, environ_base={"REMOTE_ADDR": address}
+        )
 
     async def gate(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "http":
@@ -316,7 +405,9 @@ def add_gate(app: Application, door: Flask, threads: int) -> Application:
             if answer.status_code >= 400:
                 sent = [(name.lower(), value) for name, value in answer.headers]
                 kept = [(name.encode(), value.encode()) for name, value in sent if name in _KEPT]
-                await send({"type": "http.response.start", "status": answer.status_code, "headers": kept})
+                await send(
+                    {"type": "http.response.start", "status": answer.status_code, "headers": kept}
+                )
                 await send({"type": "http.response.body", "body": answer.get_data()})
                 return
         await app(scope, receive, send)
@@ -325,7 +416,9 @@ def add_gate(app: Application, door: Flask, threads: int) -> Application:
 
 
 def run(config: Config, verdicts: Path | None, *, http: bool) -> None:
-    """Offer the tools on standard input and output until the input ends or, with ``http``, over HTTP until a signal."""
+    """Offer the tools on standard input and output until the input ends or, with ``http``, over
+    HTTP until a signal.
+    """
     settings = config.server
     listener = listen(settings.host, settings.port) if http else None
     log_to_stderr()
@@ -344,20 +437,31 @@ def run(config: Config, verdicts: Path | None, *, http: bool) -> None:
         say(f"factseek offers its tools on {url_of(listener)}{PATH}")
         proxies = settings.trusted_proxies
         proxied: dict[str, Any] = {"proxy_headers": bool(proxies), "forwarded_allow_ips": proxies}
-        uvicorn.Server(uvicorn.Config(gate, log_level="warning", access_log=False, **proxied)).run(sockets=[listener])
+        uvicorn.Server(uvicorn.Config(gate, log_level="warning", access_log=False, **proxied)).run(
+            sockets=[listener]
+        )
 
 
 @contextmanager
-def open_server(config: Config, verdicts: Path | None) -> Iterator[tuple[MCPServer, dict[str, Index]]]:
-    """Open the indexes and the model, yield the server with the tools over them, and close them afterwards."""
+def open_server(
+    config: Config, verdicts: Path | None
+) -> Iterator[tuple[MCPServer, dict[str, Index]]]:
+    """Open the indexes and the model, yield the server with the tools over them, and close them
+    afterwards.
+    """
     if not config.server.indexes:
-        raise ConfigError("there is no index to search: add one under server.indexes, or give --index NAME=DIR")
+        raise ConfigError(
+            "there is no index to search: add one under server.indexes, or give --index NAME=DIR"
+        )
     model = training.load(verdicts, view(config, claims.Config)) if verdicts else None
     # The gate has already checked the caller.
-    within = msgspec.structs.replace(config.server, keys={}, per_minute=0, writes=False, adapters={})
+    within = msgspec.structs.replace(
+        config.server, keys={}, per_minute=0, writes=False, adapters={}
+    )
     with ExitStack() as stack:
         indexes: dict[str, Index] = {
-            name: stack.enter_context(open_index(folder, config)) for name, folder in config.server.indexes.items()
+            name: stack.enter_context(open_index(folder, config))
+            for name, folder in config.server.indexes.items()
         }
         pool = stack.enter_context(ThreadPoolExecutor(config.server.threads, "tools"))
         trusting = msgspec.structs.replace(config, server=within)

@@ -1,7 +1,7 @@
 """The memory that a worker may spend on bodies and answers, and memory that all workers share.
 
-Bodies and answers are charged before use. The gateway stores the :class:`Charge` of a request in its environ. Without a
-charge, as in tests and in ``factseek mcp``, memory is unlimited.
+Bodies and answers are charged before use. The gateway stores the :class:`Charge` of a request in
+its environ. Without a charge, as in tests and in ``factseek mcp``, memory is unlimited.
 """
 
 from __future__ import annotations
@@ -37,11 +37,16 @@ class NoMemoryError(OverloadedError):
     """The memory left by other requests is too small for this one."""
 
     def __init__(self) -> None:
-        super().__init__("requests and answers fill the memory that this server has for them; try again")
+        super().__init__(
+            "requests and answers fill the memory that this server has for them; try again"
+        )
 
 
 class SharedMemory:
-    """Memory that all workers share, under a lock that dies with its holder. Create it before the workers fork."""
+    """Memory that all workers share, under a lock that dies with its holder.
+
+    Create it before the workers fork.
+    """
 
     def __init__(self, size: int) -> None:
         self._memory = mmap.mmap(-1, size)
@@ -68,11 +73,14 @@ class Budget:
         self.limit = limit
         self.lock = threading.Lock()
         self.held = 0
-        self.peak = 0  # the most bytes held since the last call of ``has_calmed`` that returned True
+        # The most bytes held since the last call of ``has_calmed`` that returned True.
+        self.peak = 0
         self.eldest: Charge | None = None  # the charge that has held memory for the longest time
 
     def has_calmed(self, much: int) -> bool:
-        """Return True if nothing is held, but over ``much`` bytes were held since the last call that returned True."""
+        """Return True if nothing is held, but over ``much`` bytes were held since the last call
+        that returned True.
+        """
         with self.lock:
             if self.held or self.peak <= much:
                 return False
@@ -92,8 +100,8 @@ class Charge:
         budget = self._budget
         with budget.lock:
             budget.eldest = budget.eldest or self
-            # Favour some requests: else a request larger than the whole budget would never succeed, and parallel
-            # answers would all fail.
+            # Favour some requests: else a request larger than the whole budget would never succeed,
+            # and parallel answers would all fail.
             favoured = budget.held <= self.held or self is budget.eldest
             if not favoured and budget.held + size > budget.limit * share:
                 raise NoMemoryError
@@ -112,7 +120,9 @@ class Charge:
                 budget.eldest = None
 
     def keep(self, size: int, share: float = 1.0) -> None:
-        """Hold exactly ``size`` bytes from now on, within ``share`` of the budget, or raise NoMemoryError."""
+        """Hold exactly ``size`` bytes from now on, within ``share`` of the budget, or raise
+        NoMemoryError.
+        """
         if size < self.held:
             self.give_back(self.held - size)
         elif size > self.held:
@@ -120,7 +130,10 @@ class Charge:
 
 
 class PartMemory(Memory):
-    """The memory of a part of a streamed answer: taken while it is made, given back as it is sent. Safe for threads."""
+    """The memory of a part of a streamed answer: taken while it is made, given back as it is sent.
+
+    Safe for threads.
+    """
 
     def __init__(self, memory: Memory, most: int | None = None) -> None:
         """Hold nothing yet. A part that needs more than ``most`` bytes is always refused."""
@@ -130,7 +143,9 @@ class PartMemory(Memory):
         self._held = self._spent = self._needed = 0
 
     def spend(self, size: int) -> None:
-        """Charge ``size`` bytes; raise NoMemoryError if the budget or the limit of a part does not allow it."""
+        """Charge ``size`` bytes; raise NoMemoryError if the budget or the limit of a part does not
+        allow it.
+        """
         with self._lock:
             spent = self._spent + size
             self._needed = max(self._needed, spent)
@@ -145,7 +160,9 @@ class PartMemory(Memory):
             self._spent -= size
 
     def take_again(self) -> None:
-        """Take at once what the refused part needed, or raise NoMemoryError, so that the part is not read in vain."""
+        """Take at once what the refused part needed, or raise NoMemoryError, so that the part is
+        not read in vain.
+        """
         with self._lock:
             self._spent = 0
             self._hold(self._needed)
@@ -170,7 +187,9 @@ def answer_memory() -> Memory:
 
 
 def charged_document(index: Index, docid: str) -> Document:
-    """Return a document after charging the memory to write it; raise NotFoundError or NoMemoryError."""
+    """Return a document after charging the memory to write it; raise NotFoundError or
+    NoMemoryError.
+    """
     document = index.document(docid)
     answer_memory().spend((1 + WRITTEN) * sys.getsizeof(document.text))
     return document
@@ -183,7 +202,9 @@ def give_memory_back() -> None:
 
 
 def share_memory_among_threads() -> None:
-    """Limit the C library to two arenas, each of which keeps the most that it ever used; free large blocks at once."""
+    """Limit the C library to two arenas, each of which keeps the most that it ever used; free large
+    blocks at once.
+    """
     with suppress(AttributeError, OSError):  # only glibc has this
         library = ctypes.CDLL(None)
         library.mallopt(_M_ARENA_MAX, 2)

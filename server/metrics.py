@@ -14,7 +14,8 @@ from .memory import SharedMemory
 
 _SLOTS, _LONGEST = 2_048, 254  # the most combinations of labels, and bytes of one
 _BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-_SLOT = Struct(f"<255p{2 + len(_BOUNDS)}d")  # name and labels as JSON, the sum, the number of amounts up to each bound
+# Name and labels as JSON, the sum, the number of amounts up to each bound.
+_SLOT = Struct(f"<255p{2 + len(_BOUNDS)}d")
 _METRICS = {
     "requests_total": ("Answers.", "method", "route", "status"),
     "errors_total": ("Answers of status 400 and above.", "route", "status"),
@@ -23,18 +24,25 @@ _METRICS = {
     "request_seconds": ("Time from request to answer.", "route"),
     "stage_seconds": ("Time of each stage of a search or ranking.", "retriever", "route", "stage"),
 }
-"""What each metric says, and its labels in alphabetical order; totals are counters, times are histograms."""
+"""What each metric says, and its labels in alphabetical order; totals are counters, times are
+histograms.
+"""
 
 
 class Counts:
-    """The counts of all workers. Create it before the workers fork. Safe for threads and processes."""
+    """The counts of all workers.
+
+    Create it before the workers fork. Safe for threads and processes.
+    """
 
     def __init__(self) -> None:
         self._shared = SharedMemory(_SLOTS * _SLOT.size)
         self._places: dict[bytes, int] = {}
 
     def add(self, *amounts: tuple[Sequence[object], float]) -> None:
-        """Add amounts, each to the metric whose name and label values it has; without room, some are not counted."""
+        """Add amounts, each to the metric whose name and label values it has; without room, some
+        are not counted.
+        """
         with self._shared.lock() as memory:
             for labels, amount in amounts:
                 key = msgspec.json.encode(labels)
@@ -65,13 +73,20 @@ class Counts:
         lines = []
         for metric, (says, *labels) in _METRICS.items():
             name, is_counter = f"factseek_{metric}", metric.endswith("_total")
-            lines += [f"# HELP {name} {says}", f"# TYPE {name} {'counter' if is_counter else 'histogram'}"]
+            lines += [
+                f"# HELP {name} {says}",
+                f"# TYPE {name} {'counter' if is_counter else 'histogram'}",
+            ]
             for _, *values, total, times in (row for row in rows if row[0] == metric):
-                pairs = ",".join(f'{label}="{value}"' for label, value in zip(labels, values, strict=True))
+                pairs = ",".join(
+                    f'{label}="{value}"' for label, value in zip(labels, values, strict=True)
+                )
                 if is_counter:
                     lines.append(f"{name}{{{pairs}}} {total}")
                     continue
                 bounds = zip([*_BOUNDS, "+Inf"], accumulate(times), strict=True)
-                lines += [f'{name}_bucket{{le="{bound}",{pairs}}} {count}' for bound, count in bounds]
+                lines += [
+                    f'{name}_bucket{{le="{bound}",{pairs}}} {count}' for bound, count in bounds
+                ]
                 lines += [f"{name}_count{{{pairs}}} {sum(times)}", f"{name}_sum{{{pairs}}} {total}"]
         return lines

@@ -1,7 +1,8 @@
 """Addresses: docids in them, and how to write them for clients, which may be behind a proxy.
 
-An answer contains the address, host or path that a client claims (``Host``, ``X-Forwarded-*``) only if the client is a
-proxy in ``server.trusted_proxies``. Otherwise, the addresses in answers are the server's own.
+An answer contains the address, host or path that a client claims (``Host``, ``X-Forwarded-*``) only
+if the client is a proxy in ``server.trusted_proxies``. Otherwise, the addresses in answers are the
+server's own.
 """
 
 from __future__ import annotations
@@ -18,13 +19,18 @@ from werkzeug.routing import BaseConverter, MapAdapter
 
 from ..core.errors import ConfigError
 
-_BY_PROXY = "factseek.by_proxy"  # the key in the environ of a request whose headers come from a trusted proxy
-_CALLER = re.compile(r"\[?((?:[0-9a-f]*:){2,}[0-9a-f.]*)(?:%\w+)?(?:\](?::\d+)?)?|([\d.]+)(?::\d+)?", re.I)
+# The key in the environ of a request whose headers come from a trusted proxy.
+_BY_PROXY = "factseek.by_proxy"
+_CALLER = re.compile(
+    r"\[?((?:[0-9a-f]*:){2,}[0-9a-f.]*)(?:%\w+)?(?:\](?::\d+)?)?|([\d.]+)(?::\d+)?", re.I
+)
 """The address of a caller, version 6 or 4, with its port."""
 _SANE = {
     "HTTP_X_FORWARDED_PREFIX": re.compile(r"(/[A-Za-z0-9._~-]+)+/?|/"),
     "HTTP_X_FORWARDED_PROTO": re.compile(r"https?"),
-    "HTTP_X_FORWARDED_HOST": re.compile(r"[A-Za-z0-9._-]+(:\d{1,5})?|\[[0-9a-fA-F:.]+\](:\d{1,5})?"),
+    "HTTP_X_FORWARDED_HOST": re.compile(
+        r"[A-Za-z0-9._-]+(:\d{1,5})?|\[[0-9a-fA-F:.]+\](:\d{1,5})?"
+    ),
 }
 """The valid values of each header; a header with any other value is ignored."""
 WSGIApplication = Callable[..., Iterable[bytes]]
@@ -37,7 +43,9 @@ class DocidConverter(BaseConverter):
     part_isolating = False
 
     def to_url(self, value: str) -> str:
-        """Return a docid as part of an address; escape slashes if a part is ``.`` or ``..``, which clients resolve."""
+        """Return a docid as part of an address; escape slashes if a part is ``.`` or ``..``, which
+        clients resolve.
+        """
         dots = {".", ".."} & set(value.split("/"))
         return quote(value, safe="" if dots else "/")
 
@@ -46,11 +54,17 @@ class Application(Flask):
     """Flask that writes its addresses with its own host, unless a trusted proxy names another."""
 
     def create_url_adapter(self, request: Request | None) -> MapAdapter | None:
-        """Return the routes bound to a request, or None without one; raise BadHost if the client's host is invalid."""
+        """Return the routes bound to a request, or None without one; raise BadHost if the client's
+        host is invalid.
+        """
         if request is None:
             return None
         environ = request.environ
-        host, name, scheme = environ.get("HTTP_HOST"), environ["SERVER_NAME"], environ["wsgi.url_scheme"]
+        host, name, scheme = (
+            environ.get("HTTP_HOST"),
+            environ["SERVER_NAME"],
+            environ["wsgi.url_scheme"],
+        )
         adapter = self.url_map.bind(
             host or name,
             environ.get("SCRIPT_NAME", ""),
@@ -62,19 +76,28 @@ class Application(Flask):
         if not (host and _BY_PROXY in environ):
             port = environ["SERVER_PORT"]
             adapter.server_name = f"[{name}]" if ":" in name else name
-            adapter.server_name += "" if (scheme, port) in (("http", "80"), ("https", "443")) else f":{port}"
+            adapter.server_name += (
+                "" if (scheme, port) in (("http", "80"), ("https", "443")) else f":{port}"
+            )
         return adapter
 
 
 def networks_of(addresses: Sequence[str]) -> list[IPv4Network | IPv6Network]:
-    """Return the networks or single addresses of ``server.trusted_proxies``; raise ConfigError if one is invalid."""
+    """Return the networks or single addresses of ``server.trusted_proxies``; raise ConfigError if
+    one is invalid.
+    """
     networks = []
     for address in addresses:
         try:
             networks.append(ip_network(address, strict=False))
         except ValueError:
-            what, remedy = "is not an address of a proxy", "write it as 10.0.0.1, 10.0.0.0/8 or fd00::/8"
-            raise ConfigError(f"{address[:80]!r} {what}", place="server.trusted_proxies", remedy=remedy) from None
+            what, remedy = (
+                "is not an address of a proxy",
+                "write it as 10.0.0.1, 10.0.0.0/8 or fd00::/8",
+            )
+            raise ConfigError(
+                f"{address[:80]!r} {what}", place="server.trusted_proxies", remedy=remedy
+            ) from None
     return networks
 
 
@@ -87,7 +110,9 @@ def _address(caller: str) -> str:
 
 
 def behind(application: WSGIApplication, addresses: Sequence[str]) -> WSGIApplication:
-    """Return an application that trusts the headers of these proxies; in a chain, the farthest reports the caller."""
+    """Return an application that trusts the headers of these proxies; in a chain, the farthest
+    reports the caller.
+    """
     networks = networks_of(addresses)
 
     def is_trusted(text: str) -> bool:
@@ -110,7 +135,9 @@ def behind(application: WSGIApplication, addresses: Sequence[str]) -> WSGIApplic
             hops += 1
         environ["HTTP_X_FORWARDED_FOR"] = ",".join(callers) if callers[-hops] else ""
         said = {
-            f"x_{name}": min(hops, 1 + environ.get(f"HTTP_X_FORWARDED_{name.upper()}", "").count(","))
+            f"x_{name}": min(
+                hops, 1 + environ.get(f"HTTP_X_FORWARDED_{name.upper()}", "").count(",")
+            )
             for name in ("for", "proto", "host", "prefix")
         }
         environ[_BY_PROXY] = True

@@ -1,7 +1,8 @@
-"""The served indexes by name, kept up to date with what is published, and the processes that write them.
+"""The served indexes by name, kept up to date with what is published, and the processes that write
+them.
 
-A thread watches the manifests. It opens and tests a new snapshot next to the old one. From then on the new one answers,
-and the old one is closed after its last request.
+A thread watches the manifests. It opens and tests a new snapshot next to the old one. From then on
+the new one answers, and the old one is closed after its last request.
 """
 
 from __future__ import annotations
@@ -56,7 +57,8 @@ RESERVED = ("aliases", "claims", "indexes", "jobs")
 LOOK_EVERY = 0.5  # seconds between two checks of the manifests
 TRY_AGAIN = 30.0  # seconds after which an index that failed is opened again
 YOUNG = "24m"  # Java's memory for the short-lived objects of a search
-TIDY_EVERY = 20.0  # seconds between two returns of memory to the system, unless an index is replaced
+# Seconds between two returns of memory to the system, unless an index is replaced.
+TIDY_EVERY = 20.0
 FRESH_SECONDS = 10.0  # the longest wait, in seconds, until a newly published state is served
 WRITER_PAUSE = 2.0  # the least seconds between two starts of a writer, in case it dies at once
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -66,7 +68,10 @@ _log = logging.getLogger("factseek.server")
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class ServedIndex:
-    """A snapshot of an index with its retrievers, the default first. Each request keeps the snapshot that it uses."""
+    """A snapshot of an index with its retrievers, the default first.
+
+    Each request keeps the snapshot that it uses.
+    """
 
     name: str
     index: Index
@@ -77,19 +82,25 @@ class ServedIndex:
 class IndexRegistry:
     """The configuration, the served indexes, and the state of each. Safe for threads."""
 
-    def __init__(self, config: Config, indexes: Mapping[str, Index], counts: Counts | None = None) -> None:
+    def __init__(
+        self, config: Config, indexes: Mapping[str, Index], counts: Counts | None = None
+    ) -> None:
         """Serve open indexes; raise ConfigError if one has an invalid name."""
         self.config = config
         self.counts = counts or Counts()
         self._served: dict[str, ServedIndex] = {}
         self.indexes: Mapping[str, ServedIndex] = MappingProxyType(self._served)  # by name
-        self.reloader: IndexReloader | None = None  # without it, the indexes opened at the start stay
-        self.writers: Writers | None = None  # starts the writers of the indexes, if writing is allowed
+        # Without it, the indexes opened at the start stay.
+        self.reloader: IndexReloader | None = None
+        # Starts the writers of the indexes, if writing is allowed.
+        self.writers: Writers | None = None
         self.failed: dict[str, bool] = {}  # the names of indexes that could not answer a request
-        self.recorded: dict[str, str] = {}  # the last known state of each index: READY, UNAVAILABLE or GONE
+        # The last known state of each index: READY, UNAVAILABLE or GONE.
+        self.recorded: dict[str, str] = {}
         self.rankers: Mapping[str, ServedRanker] = {}
         self.verdicts: Mapping[str, TrainedVerdicts] = {}
-        self.beside = ThreadPoolExecutor(config.server.threads, "search")  # for calls that cannot be interrupted
+        # For calls that cannot be interrupted.
+        self.beside = ThreadPoolExecutor(config.server.threads, "search")
         self._asking = threading.Lock()
         for name, index in indexes.items():
             self.publish(checked_name(name), index)
@@ -100,11 +111,14 @@ class IndexRegistry:
         others = [other for other in index.info.retrievers if other != default]
         served = ServedIndex(name, index, index.info.id, (default, *others))
         if self.reloader is not None:
-            weakref.finalize(served, self.reloader.tasks.put, lambda: index.close())  # noqa: PLW0108  looked up when called
+            # Looked up when called.
+            weakref.finalize(served, self.reloader.tasks.put, lambda: index.close())  # noqa: PLW0108
         self._served[name] = served
 
     def refresh(self, name: str) -> None:
-        """Wait until the newest state of this index is served, under each of its names, or could not be opened."""
+        """Wait until the newest state of this index is served, under each of its names, or could
+        not be opened.
+        """
         if self.reloader is None or name not in self.indexes:
             return
         folder = self.indexes[name].index.info.place.resolve()
@@ -113,14 +127,19 @@ class IndexRegistry:
                 self.reloader.refresh(other)
 
     def states(self) -> dict[str, str]:
-        """Return the state of each index. If the state of an index is unknown, try a search to find it out."""
+        """Return the state of each index.
+
+        If the state of an index is unknown, try a search to find it out.
+        """
         with self._asking:
             for name, served in self.indexes.items():
                 if name not in self.recorded:
                     with _errors_logged(name):
                         _try(served.index)
                         self.recorded[name] = READY
-        return {name: self.recorded.get(name, UNAVAILABLE) for name in {**self.indexes, **self.recorded}}
+        return {
+            name: self.recorded.get(name, UNAVAILABLE) for name in {**self.indexes, **self.recorded}
+        }
 
 
 def registry() -> IndexRegistry:
@@ -130,7 +149,9 @@ def registry() -> IndexRegistry:
 
 
 def index_named(name: str) -> ServedIndex:
-    """Return the index and keep it open for the current request; raise UnknownIndexError or IndexStateError."""
+    """Return the index and keep it open for the current request; raise UnknownIndexError or
+    IndexStateError.
+    """
     serving = registry()
     served = serving.indexes.get(name)
     if served is not None:
@@ -143,7 +164,9 @@ def index_named(name: str) -> ServedIndex:
 
 
 def suited_indexes(served: ServedIndex, query: str) -> list[str]:
-    """Return the names of other indexes for texts in the script of ``query``, if this index is for another script."""
+    """Return the names of other indexes for texts in the script of ``query``, if this index is for
+    another script.
+    """
     if written_in(query, served.index.info.language):
         return []
     others = (other for other in registry().indexes.values() if other.name != served.name)
@@ -157,12 +180,18 @@ def mark_failed() -> None:
 
 
 def checked_name(name: str) -> str:
-    """Return ``name`` if it is a valid name for an index, and no path; raise ConfigError if it is not."""
+    """Return ``name`` if it is a valid name for an index, and no path; raise ConfigError if it is
+    not.
+    """
     if not _NAME.fullmatch(name):
         remedy = "use up to 64 letters, digits, '.', '_' and '-', a letter or digit first"
-        raise ConfigError(f"{name[:80]!r} is not a valid name of an index", place="server.indexes", remedy=remedy)
+        raise ConfigError(
+            f"{name[:80]!r} is not a valid name of an index", place="server.indexes", remedy=remedy
+        )
     if name in RESERVED:
-        raise ConfigError(f"the name {name!r} is reserved", place="server.indexes", remedy="choose another")
+        raise ConfigError(
+            f"the name {name!r} is reserved", place="server.indexes", remedy="choose another"
+        )
     return name
 
 
@@ -182,7 +211,8 @@ def _try(index: Index) -> None:
     words = f"{document.title} {document.text}"[:200] if document else ""
     words = words if any(map(str.isalnum, words)) else "evidence"
     index.evidence("", index.search([words], Search(k=1))[0])
-    # The first hits of a vector ranking also measure the cosines of random queries. No user should wait for that.
+    # The first hits of a vector ranking also measure the cosines of random queries. No user should
+    # wait for that.
     for ranking in index.info.retrievers:
         alone = Search(k=1, retriever=ranking)
         if index.resolve(alone).rankings == (ranking,):
@@ -198,9 +228,11 @@ class IndexReloader:
         self._identities: dict[str, tuple[int, int, int] | None] = {}
         self._encoders = SharedEncoders(config.encoder)
         self._again: dict[str, float] = {}
-        self._unwritable: dict[str, str] = {}  # the last logged reason why the changes of an index cannot be written
+        # The last logged reason why the changes of an index cannot be written.
+        self._unwritable: dict[str, str] = {}
         self._tidied = 0.0
-        self.tasks: SimpleQueue[Callable[[], object] | None] = SimpleQueue()  # for this thread; None stops it
+        # For this thread; None stops it.
+        self.tasks: SimpleQueue[Callable[[], object] | None] = SimpleQueue()
         self._looked = threading.Event()
         self._thread = threading.Thread(target=self._run, name="reloader")
         registry.reloader = self
@@ -212,7 +244,9 @@ class IndexReloader:
         self._looked.wait()
 
     def refresh(self, name: str) -> None:
-        """Wait until the published state is served or could not be opened, at most :data:`FRESH_SECONDS`."""
+        """Wait until the published state is served or could not be opened, at most
+        :data:`FRESH_SECONDS`.
+        """
         done = threading.Event()
         self.tasks.put(partial(self._look, name))
         self.tasks.put(done.set)
@@ -238,7 +272,9 @@ class IndexReloader:
             self._looked.set()
 
     def _look_at_all(self) -> bool:
-        """Check all indexes, then do the tasks of other threads until the next check; return False to stop."""
+        """Check all indexes, then do the tasks of other threads until the next check; return False
+        to stop.
+        """
         for name, folder in self._config.server.indexes.items():
             self._look(name)
             if self._registry.writers is not None:
@@ -260,7 +296,8 @@ class IndexReloader:
         reason = ""
         try:
             writers.ensure_writer(folder)
-        except (FactseekError, OSError) as error:  # its queue cannot be read, for example; other indexes continue
+        # Its queue cannot be read, for example; other indexes continue.
+        except (FactseekError, OSError) as error:
             reason = " ".join(str(error).split())
         if reason and reason != self._unwritable.get(name):
             _log.error("%s cannot be changed: %s", name, reason)
@@ -280,7 +317,9 @@ class IndexReloader:
         if self._registry.failed.pop(name, None):
             states[name] = UNAVAILABLE
             self._again[name] = monotonic() + TRY_AGAIN
-        if identity != self._identities.get(name) or monotonic() > self._again.get(name, float("inf")):
+        if identity != self._identities.get(name) or monotonic() > self._again.get(
+            name, float("inf")
+        ):
             self._identities[name] = identity
             self._again.pop(name, None)
             if not self._replace(name, folder):
@@ -305,38 +344,51 @@ class IndexReloader:
 
 
 class Writers:
-    """Starts writer processes: at most one per index, if changes wait and no writer runs. Safe for threads.
+    """Starts writer processes: at most one per index, if changes wait and no writer runs.
 
-    A writer holds a lock of its index from before its start until its end, however it ends, so there is only one.
+    Safe for threads.
+
+    A writer holds a lock of its index from before its start until its end, however it ends, so
+    there is only one.
     """
 
     def __init__(self, config: Config, lifeline: int) -> None:
         """Take the reading end of a pipe. The server keeps the other end open while it runs."""
         # The writer answers no clients, so it gets no keys.
         server = msgspec.structs.replace(config.server, keys={})
-        self._config = msgspec.json.encode(to_mapping(msgspec.structs.replace(config, server=server)))
+        self._config = msgspec.json.encode(
+            to_mapping(msgspec.structs.replace(config, server=server))
+        )
         self._lifeline = lifeline
         self._started: dict[Path, tuple[subprocess.Popen[bytes], float]] = {}
 
     def ensure_writer(self, folder: Path) -> None:
-        """Start a writer of the index in ``folder``, if something waits to be written and no writer runs."""
+        """Start a writer of the index in ``folder``, if something waits to be written and no writer
+        runs.
+        """
         started = self._started.get(folder)
-        if started is not None and (started[0].poll() is None or monotonic() - started[1] < WRITER_PAUSE):
+        if started is not None and (
+            started[0].poll() is None or monotonic() - started[1] < WRITER_PAUSE
+        ):
             return
         if not any(queue.waiting(folder)):
             return
-        with suppress(OSError):  # the directory is gone or read-only, so nothing can wait there; or a writer runs
+        # The directory is gone or read-only, so nothing can wait there; or a writer runs.
+        with suppress(OSError):
             handle = os.open(folder / queue.JOBS / queue.LOCK, os.O_RDWR | os.O_CREAT, 0o644)
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 process = subprocess.Popen(  # noqa: S603  this very program
-                    child_command("server.writer", str(folder.resolve()), str(handle), str(self._lifeline)),
+                    child_command(
+                        "server.writer", str(folder.resolve()), str(handle), str(self._lifeline)
+                    ),
                     stdin=subprocess.PIPE,
                     pass_fds=(handle, self._lifeline),
                     env=environment(TQDM_DISABLE="1"),
                 )
             finally:
-                os.close(handle)  # the lock belongs to the open file, which the writer has inherited
+                # The lock belongs to the open file, which the writer has inherited.
+                os.close(handle)
             self._started[folder] = process, monotonic()
             _log.info("process %d writes %s", process.pid, folder)
             if process.stdin is not None:

@@ -1,4 +1,7 @@
-"""The types of requests and of answers. They check requests, name the fields in errors, and describe the API."""
+"""The types of requests and of answers.
+
+They check requests, name the fields in errors, and describe the API.
+"""
 
 from __future__ import annotations
 
@@ -59,22 +62,31 @@ class FilterRequest(RequestFields):
     topic: Annotated[str | list[str], says("the topic, as in the collection")] = []
     source: Annotated[str | list[str], says("the publisher: a site's host, a journal")] = []
     language: Annotated[str | list[str], says("ISO 639-1 code")] = []
-    kind: Annotated[str | list[str], says("the kind of source: snippets, webpages, cord19, ...")] = []
-    metadata: Annotated[dict[str, str | list[str]], says("metadata fields that the index declares for filters")] = {}
+    kind: Annotated[
+        str | list[str], says("the kind of source: snippets, webpages, cord19, ...")
+    ] = []
+    metadata: Annotated[
+        dict[str, str | list[str]], says("metadata fields that the index declares for filters")
+    ] = {}
 
     def values(self) -> dict[str, list[str]]:
         """Return the values of each field."""
-        named = {name: getattr(self, name) for name in self.__struct_fields__ if name != "metadata"} | self.metadata
+        named = {
+            name: getattr(self, name) for name in self.__struct_fields__ if name != "metadata"
+        } | self.metadata
         return {name: [value] if isinstance(value, str) else value for name, value in named.items()}
 
 
 class FusionRequest(RequestFields):
     """The fusion of this search; omitted fields keep their configured values."""
 
-    kind: Annotated[FusionKind | None, says("the kind of fusion: reciprocal ranks, or a sum of normalised scores")] = (
-        None
-    )
-    rrf_k: Annotated[RrfK | None, says("the constant of reciprocal rank fusion; without kind, it selects rrf")] = None
+    kind: Annotated[
+        FusionKind | None,
+        says("the kind of fusion: reciprocal ranks, or a sum of normalised scores"),
+    ] = None
+    rrf_k: Annotated[
+        RrfK | None, says("the constant of reciprocal rank fusion; without kind, it selects rrf")
+    ] = None
     weights: Annotated[Weights | None, says("the rankings to fuse, each with its weight")] = None
     depth: Annotated[Positive | None, says("the number of hits of each ranking to fuse")] = None
 
@@ -87,25 +99,32 @@ class SearchOptions(RequestFields):
     """The options of a search; ``None`` selects the configured value."""
 
     k: Annotated[Positive | None, says("the number of hits (default: as configured)")] = None
-    retriever: Annotated[Name | None, says("the retriever (default: hybrid if the index has vectors, else bm25)")] = (
-        None
-    )
+    retriever: Annotated[
+        Name | None, says("the retriever (default: hybrid if the index has vectors, else bm25)")
+    ] = None
     filter: Annotated[
         FilterRequest | list[str],
         says("filters as an object of fields, or as a list of field=value; applied before ranking"),
     ] = []
-    as_of: Annotated[str, says("only documents up to this day, month or year, such as 2020-03")] = ""
+    as_of: Annotated[str, says("only documents up to this day, month or year, such as 2020-03")] = (
+        ""
+    )
     since: Annotated[str, says("only documents from this day, month or year on")] = ""
-    undated: Annotated[Literal["drop", "keep"], says("what as_of and since do with undated documents")] = "drop"
+    undated: Annotated[
+        Literal["drop", "keep"], says("what as_of and since do with undated documents")
+    ] = "drop"
     fusion: Annotated[
-        FusionRequest | FusionKind | None, says("how hybrid fuses its rankings (default: as configured)")
+        FusionRequest | FusionKind | None,
+        says("how hybrid fuses its rankings (default: as configured)"),
     ] = None
     profile: Annotated[
-        ProfileName | None, says("tweet: drops links, mentions and RT, and searches hashtags whole and split")
+        ProfileName | None,
+        says("tweet: drops links, mentions and RT, and searches hashtags whole and split"),
     ] = None
     highlight: Annotated[bool, says("mark the words of the query in each passage")] = True
     group: Annotated[
-        bool | None, says("true: one hit per document, by its best passage; false: one hit per passage")
+        bool | None,
+        says("true: one hit per document, by its best passage; false: one hit per passage"),
     ] = None
     stages: Annotated[
         Annotated[list[Name], Meta(max_length=16)] | None,
@@ -115,51 +134,68 @@ class SearchOptions(RequestFields):
         ),
     ] = None
     collapse: Annotated[
-        Literal["near"] | None, says("near: groups near-duplicates under their best hit, and counts and lists them")
+        Literal["near"] | None,
+        says("near: groups near-duplicates under their best hit, and counts and lists them"),
     ] = None
     sort: Annotated[
-        Literal["date"] | None, says("date: hits with at least half of the best score, newest first; then the others")
+        Literal["date"] | None,
+        says("date: hits with at least half of the best score, newest first; then the others"),
     ] = None
-    passages: Annotated[bool, says("add to each hit all passages of its document that contain a word of the query")] = (
-        False
-    )
+    passages: Annotated[
+        bool, says("add to each hit all passages of its document that contain a word of the query")
+    ] = False
 
 
 class SingleQueryOptions(SearchOptions, kw_only=True):
-    """The options of a search for one query: its syntax, and which part of the ranking to return."""
+    """The options of a search for one query: its syntax, and which part of the ranking to
+    return.
+    """
 
     query: Annotated[str, says("a claim, a tweet or a question")] = ""
     syntax: Annotated[
         Literal["plain", "query"],
-        says('query: "exact words", -word, title:, source:, topic:, before: and after: have a special meaning'),
+        says(
+            'query: "exact words", -word, title:, source:, topic:, before: and after: have a '
+            "special meaning"
+        ),
     ] = "plain"
     hits: Annotated[Positive | None, says("another name for k, as in Pyserini and Anserini")] = None
-    qid: Annotated[Annotated[str, Meta(max_length=200)] | None, says("an id that the answer repeats")] = None
+    qid: Annotated[
+        Annotated[str, Meta(max_length=200)] | None, says("an id that the answer repeats")
+    ] = None
     offset: Annotated[Count, says("how many of the first hits to skip")] = 0
     cursor: Annotated[
         str,
         Meta(
             max_length=1_000,
-            description="the cursor of the previous answer, for the hits that follow; note says if the index changed",
+            description="the cursor of the previous answer, for the hits that follow; note says if "
+            "the index changed",
         ),
     ] = ""
     count: Annotated[bool, says("also return the total number of hits")] = False
     facets: Annotated[
-        Annotated[dict[str, FacetValues], Meta(max_length=16)] | Annotated[list[str], Meta(max_length=16)],
+        Annotated[dict[str, FacetValues], Meta(max_length=16)]
+        | Annotated[list[str], Meta(max_length=16)],
         says(
-            "count all matching documents by field, and return the most frequent values of each field and the total:"
-            " an object of fields and numbers of values, or a list of field=number (default: 10). Several indexes are"
+            "count all matching documents by field, and return the most frequent values of each "
+            "field and the total:"
+            " an object of fields and numbers of values, or a list of field=number (default: 10). "
+            "Several indexes are"
             " counted one by one and together, and `index` is a field too"
         ),
     ] = {}
 
     def merge_k(self) -> str:
-        """Set ``k`` to ``hits`` if that is given, and return which of the two names the client used.
+        """Set ``k`` to ``hits`` if that is given, and return which of the two names the client
+        used.
 
         Raises BadInput if both are given and differ.
         """
         if self.k is not None and self.hits not in (None, self.k):
-            raise BadInput("hits", f"is {self.hits}, and k is {self.k}: they mean the same; give only one of them")
+            raise BadInput(
+                "hits",
+                f"is {self.hits}, and k is {self.k}: they mean the same; give only one of them",
+            )
         self.k = self.k or self.hits
         return "k" if self.hits is None else "hits"
 
@@ -170,7 +206,8 @@ class SearchRequest(SingleQueryOptions, kw_only=True):
     like: Annotated[
         str,
         says(
-            "the id of a document of the index, instead of a query: finds similar documents. The document is left out"
+            "the id of a document of the index, instead of a query: finds similar documents. The "
+            "document is left out"
             " and, under collapse, so are its near-duplicates"
         ),
     ] = ""
@@ -178,7 +215,9 @@ class SearchRequest(SingleQueryOptions, kw_only=True):
         Literal["bibtex", "csv", "json", "jsonld", "ndjson", "ris", "trec", "tsv"] | None,
         says("the format of the hits (default: from the Accept header, else json)"),
     ] = None
-    explain: Annotated[bool, says("explain what was searched for and how each score was computed")] = False
+    explain: Annotated[
+        bool, says("explain what was searched for and how each score was computed")
+    ] = False
 
 
 class SimpleSearch(SearchRequest, kw_only=True):
@@ -191,14 +230,22 @@ IndexName = Annotated[str, Meta(max_length=64)]
 
 
 class SearchManyRequest(SingleQueryOptions, kw_only=True):
-    """The body of ``POST /v1/search``. Without ``retriever``, each index uses its own default retriever."""
+    """The body of ``POST /v1/search``.
+
+    Without ``retriever``, each index uses its own default retriever.
+    """
 
     query: Annotated[str, says("a claim, a tweet or a question")]
     indexes: Annotated[
-        Annotated[dict[IndexName, FusionWeight], Meta(max_length=16)] | Annotated[list[IndexName], Meta(max_length=16)],
-        says("the indexes to search, as an object of names and weights or as a list (default: all)"),
+        Annotated[dict[IndexName, FusionWeight], Meta(max_length=16)]
+        | Annotated[list[IndexName], Meta(max_length=16)],
+        says(
+            "the indexes to search, as an object of names and weights or as a list (default: all)"
+        ),
     ] = []
-    rrf_k: Annotated[RrfK | None, says("the constant of reciprocal rank fusion of the indexes")] = None
+    rrf_k: Annotated[RrfK | None, says("the constant of reciprocal rank fusion of the indexes")] = (
+        None
+    )
 
 
 class BatchQuery(RequestFields):
@@ -218,29 +265,41 @@ class BatchRequest(SearchOptions, kw_only=True):
 class ClaimRequest(RequestFields):
     """A tweet or a sentence of a debate to rank."""
 
-    id: Annotated[str, Meta(min_length=1, max_length=200, description="the id of this claim in the answer")]
+    id: Annotated[
+        str, Meta(min_length=1, max_length=200, description="the id of this claim in the answer")
+    ]
     text: Annotated[str, Meta(min_length=1)]
     language: Annotated[
-        str, Meta(pattern=r"^([a-z]{2,3})?(?!\n)$", description="ISO 639-1 code (default: detected from the text)")
+        str,
+        Meta(
+            pattern=r"^([a-z]{2,3})?(?!\n)$",
+            description="ISO 639-1 code (default: detected from the text)",
+        ),
     ] = ""
-    speaker: Annotated[str, Meta(max_length=200, description="the speaker of a sentence of a debate")] = ""
+    speaker: Annotated[
+        str, Meta(max_length=200, description="the speaker of a sentence of a debate")
+    ] = ""
 
 
 class RankRequest(RequestFields):
     """The body of ``POST /v1/claims/rank``."""
 
     claims: list[ClaimRequest]
-    words: Annotated[int, Meta(ge=0, le=100, description="how many words explain a claim's score; 0 is fastest")] = 5
+    words: Annotated[
+        int, Meta(ge=0, le=100, description="how many words explain a claim's score; 0 is fastest")
+    ] = 5
     top: Annotated[Positive | None, says("the number of claims to return (default: all)")] = None
-    ranker: Annotated[str | None, says("the name of the ranker (default: the server's first)")] = None
+    ranker: Annotated[str | None, says("the name of the ranker (default: the server's first)")] = (
+        None
+    )
 
 
 class DocumentRequest(RequestFields, kw_only=True):
     """A document to write, as ``GET`` returns it in ``document``.
 
-    An unknown value is ``""``; a text or a title is required.
-    Omitted fields get the defaults of ``factseek index jsonl``: the language of the index, the host of the URL as
-    the source. A date that cannot be read is kept in the metadata.
+    An unknown value is ``""``; a text or a title is required. Omitted fields get the defaults of
+    ``factseek index jsonl``: the language of the index, the host of the URL as the source. A date
+    that cannot be read is kept in the metadata.
     """
 
     text: Annotated[str, says("the text to search and show")]
@@ -264,7 +323,11 @@ class BulkParameters(RequestFields):
     """The parameters of ``POST /v1/{index}/documents``."""
 
     mode: Annotated[
-        Mode, says("if the docid exists with other content: update replaces the document, append refuses the new one")
+        Mode,
+        says(
+            "if the docid exists with other content: update replaces the document, append refuses "
+            "the new one"
+        ),
     ] = "update"
 
 
@@ -277,8 +340,8 @@ class DocParameters(RequestFields):
 def prepare(kind: type[RequestFields] = RequestFields) -> None:
     """Make a decoder of each type of request once, in one thread.
 
-    msgspec inspects a type when it first decodes it. If several threads do this at the same time, the process can
-    crash.
+    msgspec inspects a type when it first decodes it. If several threads do this at the same time,
+    the process can crash.
     """
     msgspec.json.Decoder(kind)
     for narrower in kind.__subclasses__():
@@ -286,7 +349,9 @@ def prepare(kind: type[RequestFields] = RequestFields) -> None:
 
 
 def from_body(request: Request, kind: type[_Fields]) -> _Fields:
-    """Return a request's JSON body; raise BadInput with the field, UnsupportedMediaType or RequestEntityTooLarge."""
+    """Return a request's JSON body; raise BadInput with the field, UnsupportedMediaType or
+    RequestEntityTooLarge.
+    """
     if not request.is_json:
         raise UnsupportedMediaType
     body = body_of(request)
@@ -297,9 +362,12 @@ def from_body(request: Request, kind: type[_Fields]) -> _Fields:
         return fields
     except msgspec.ValidationError as error:
         raw: Any = None
-        with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # there may be further faults
+        # There may be further faults.
+        with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             raw = msgspec.json.decode(body)
-        raise explain_mismatch(mismatch_in(raw, error, partial(msgspec.convert, type=kind)), kind) from None
+        raise explain_mismatch(
+            mismatch_in(raw, error, partial(msgspec.convert, type=kind)), kind
+        ) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise BadInput("body", f"is not JSON: {reason}") from None
@@ -315,7 +383,9 @@ def _each_once(pairs: list[tuple[str, Any]]) -> None:
 
 
 def from_query(parameters: MultiDict[str, str], kind: type[_Fields]) -> _Fields:
-    """Return a request's parameters; raise BadInput with a parameter that does not fit or is given twice."""
+    """Return a request's parameters; raise BadInput with a parameter that does not fit or is given
+    twice.
+    """
     values: dict[str, Any] = {}
     for name, texts in parameters.lists():
         if name not in _LISTS and len(texts) > 1:
@@ -332,7 +402,8 @@ def from_query(parameters: MultiDict[str, str], kind: type[_Fields]) -> _Fields:
 
 
 def body_of(request: Request) -> bytes:
-    """Return a request's body without a byte-order mark; half a surrogate pair becomes ``?``, as in an index.
+    """Return a request's body without a byte-order mark; half a surrogate pair becomes ``?``, as in
+    an index.
 
     Raises RequestEntityTooLarge if it exceeds the limit.
     """
@@ -348,7 +419,9 @@ def body_of(request: Request) -> bytes:
 
 
 def explain_mismatch(wrong: Mismatch, kind: type[msgspec.Struct]) -> BadInput:
-    """Return what is wrong with a request as a BadInput that names the field, as ``queries[3].text``."""
+    """Return what is wrong with a request as a BadInput that names the field, as
+    ``queries[3].text``.
+    """
     if wrong.path.endswith("fusion") and (weighed := formerly_weighed(wrong.unknown)):
         return BadInput(wrong.field, f'is now fusion.weights: {{"{weighed}": 0.5}}')
     if wrong.unknown:
@@ -371,16 +444,20 @@ CoverageIfAny = Coverage | UnsetType  # present only if a part was not ready in 
 TotalIfAsked = TotalAnswer | UnsetType
 FacetsIfAsked = dict[str, FacetAnswer] | UnsetType
 ApproximateIfSo = Literal[True] | UnsetType
-"""Present only if an approximate vector index was searched, which may miss a few of the nearest passages."""
+"""Present only if an approximate vector index was searched, which may miss a few of the nearest
+passages.
+"""
 TextIfAny = str | UnsetType
 
 
 class SearchAnswer(AnswerPart, kw_only=True):
-    """The evidence for one query. ``note`` warns readers of the hits; ``qid`` repeats the qid of the request.
+    """The evidence for one query.
 
-    ``query`` is present if the request uses the query language or ``like``. ``cursor`` requests the hits that follow;
-    it is absent after the last hit. ``depth`` is the number of hits of each ranking that were fused; later hits have
-    scores below 0.
+    ``note`` warns readers of the hits; ``qid`` repeats the qid of the request.
+
+    ``query`` is present if the request uses the query language or ``like``. ``cursor`` requests the
+    hits that follow; it is absent after the last hit. ``depth`` is the number of hits of each
+    ranking that were fused; later hits have scores below 0.
     """
 
     request_id: str
@@ -394,9 +471,13 @@ class SearchAnswer(AnswerPart, kw_only=True):
     query: QueryText | UnsetType = UNSET
     explanation: Explanation | UnsetType = UNSET
     suited_indexes: list[str] | UnsetType = UNSET
-    """The served indexes for texts in the query's script; present only if the searched index is for another script."""
+    """The served indexes for texts in the query's script; present only if the searched index is for
+    another script.
+    """
     suggestion: TextIfAny = UNSET
-    """The query with corrected spelling, which would match more documents; it was not searched for."""
+    """The query with corrected spelling, which would match more documents; it was not searched
+    for.
+    """
     coverage: CoverageIfAny = UNSET
     approximate: ApproximateIfSo = UNSET
     depth: int | UnsetType = UNSET
@@ -406,7 +487,9 @@ class SearchAnswer(AnswerPart, kw_only=True):
 
 
 class ParsedAnswer(AnswerPart):
-    """A query in the query language, as understood: the text to rank by, and the conditions on a passage."""
+    """A query in the query language, as understood: the text to rank by, and the conditions on a
+    passage.
+    """
 
     text: str
     phrases: list[str]
@@ -419,9 +502,11 @@ class ParsedAnswer(AnswerPart):
 
 
 class QueryText(AnswerPart):
-    """A query in the format of Anserini and Pyserini; ``parsed`` says how a query in the query language was understood.
+    """A query in the format of Anserini and Pyserini; ``parsed`` says how a query in the query
+    language was understood.
 
-    If the request has ``like``, ``like`` is the docid and ``text`` has the words that were searched for.
+    If the request has ``like``, ``like`` is the docid and ``text`` has the words that were searched
+    for.
     """
 
     text: str
@@ -452,7 +537,8 @@ class AskedIndex(AnswerPart):
 
 
 class SearchManyAnswer(AnswerPart, kw_only=True):
-    """The evidence for one query from several indexes; each hit names its index and its rank and score there.
+    """The evidence for one query from several indexes; each hit names its index and its rank and
+    score there.
 
     ``total`` and ``facets`` cover all indexes together; ``cursor`` requests the hits that follow.
     """
@@ -479,7 +565,9 @@ class Candidate(AnswerPart):
 
 
 class SimpleAnswer(SearchAnswer, kw_only=True):
-    """The evidence for one query, also in the shape of Anserini's and Pyserini's ``/v1/{index}/search``."""
+    """The evidence for one query, also in the shape of Anserini's and Pyserini's
+    ``/v1/{index}/search``.
+    """
 
     api: Literal["v1"] = "v1"
     query: QueryText
@@ -501,7 +589,9 @@ class DocumentAnswer(AnswerPart):
 
 
 class PassagePlace(AnswerPart, kw_only=True):
-    """A passage; ``start`` and ``end`` are offsets in characters of the document's text, ``page`` counts from 1."""
+    """A passage; ``start`` and ``end`` are offsets in characters of the document's text, ``page``
+    counts from 1.
+    """
 
     number: int
     page: int | UnsetType = UNSET
@@ -591,8 +681,8 @@ class BatchAnswer(AnswerPart):
 class RankedClaim(AnswerPart):
     """A claim with its rank and the words with the largest weight, heaviest first.
 
-    ``probability`` is the probability that the claim is worth checking, or null if the ranker is not calibrated.
-    ``note`` warns readers of the score.
+    ``probability`` is the probability that the claim is worth checking, or null if the ranker is
+    not calibrated. ``note`` warns readers of the score.
     """
 
     rank: int
@@ -607,7 +697,9 @@ class RankedClaim(AnswerPart):
 
 
 class RankAnswer(AnswerPart):
-    """Claims by descending check-worthiness; claims with equal scores keep the order of the request."""
+    """Claims by descending check-worthiness; claims with equal scores keep the order of the
+    request.
+    """
 
     request_id: str
     ranker: str
@@ -630,9 +722,11 @@ class AliasAnswer(AnswerPart):
 
 
 class DocumentWritten(AnswerPart, kw_only=True):
-    """The result of writing a document; ``unchanged`` means that the same content was already there.
+    """The result of writing a document; ``unchanged`` means that the same content was already
+    there.
 
-    ``unread_date`` is a date that was not understood: the metadata keep it, and date filters ignore it.
+    ``unread_date`` is a date that was not understood: the metadata keep it, and date filters ignore
+    it.
     """
 
     request_id: str
@@ -646,11 +740,12 @@ class DocumentWritten(AnswerPart, kw_only=True):
 class JobAnswer(AnswerPart, kw_only=True):
     """The state of a bulk of documents.
 
-    ``handled`` counts the finished documents: added, replaced, unchanged, refused, or skipped because they changed
-    after the bulk was accepted. ``refusals`` and ``skips`` list the first hundred of each. ``unread_dates`` counts
-    documents with a date that was not understood, and ``unread_date`` is the first such date; date filters ignore it.
-    Times are in UTC, or empty. ``error`` gives the reason if the job failed, else it is empty. After a failure, the
-    handled documents stay, and the same bulk can be sent again.
+    ``handled`` counts the finished documents: added, replaced, unchanged, refused, or skipped
+    because they changed after the bulk was accepted. ``refusals`` and ``skips`` list the first
+    hundred of each. ``unread_dates`` counts documents with a date that was not understood, and
+    ``unread_date`` is the first such date; date filters ignore it. Times are in UTC, or empty.
+    ``error`` gives the reason if the job failed, else it is empty. After a failure, the handled
+    documents stay, and the same bulk can be sent again.
     """
 
     request_id: str
@@ -676,7 +771,8 @@ class JobAnswer(AnswerPart, kw_only=True):
 
 
 class Health(AnswerPart):
-    """Whether the server can answer; ``indexes`` has the state of each index: ``ready``, or the problem.
+    """Whether the server can answer; ``indexes`` has the state of each index: ``ready``, or the
+    problem.
 
     ``shards`` lists the shards of sharded indexes on a cluster.
     """

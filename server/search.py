@@ -1,4 +1,6 @@
-"""Run one search for the API and the page: check its options field by field, and time its stages."""
+"""Run one search for the API and the page: check its options field by field, and time its
+stages.
+"""
 
 from __future__ import annotations
 
@@ -39,12 +41,17 @@ class TimedOutError(RefusedError):
 
 
 def search_of(options: SearchOptions, index: Index, k_name: str = "k", offset: int = 0) -> Search:
-    """Return the search of a request, or raise BadInput with the field; ``k_name`` is the client's name for ``k``."""
+    """Return the search of a request, or raise BadInput with the field; ``k_name`` is the client's
+    name for ``k``.
+    """
     settings = index.settings.search
     check_most(k_name, options.k, settings.max_k)
     last = settings.max_k - (options.k or settings.k)
     if offset > last:
-        raise BadInput("offset", f"{offset} is out of range: a page of this size begins after at most {last} hits")
+        raise BadInput(
+            "offset",
+            f"{offset} is out of range: a page of this size begins after at most {last} hits",
+        )
     search = Search(
         k=options.k,
         where=_where(options, index),
@@ -56,14 +63,20 @@ def search_of(options: SearchOptions, index: Index, k_name: str = "k", offset: i
         sort=options.sort or "",
         offset=offset,
     )
-    own = {name: (f"{name}={value}",) for name in ("collapse", "sort") if (value := getattr(search, name))}
+    own = {
+        name: (f"{name}={value}",)
+        for name in ("collapse", "sort")
+        if (value := getattr(search, name))
+    }
     wanted = sum(own.values(), search.stages or ())
     for field, named in (own | ({"stages": wanted} if wanted else {})).items():
         with query_errors_named(field):
             index.stages(named)
     field = "retriever"
     try:
-        search = search._replace(retriever=index.resolve(Search(retriever=options.retriever)).retriever)
+        search = search._replace(
+            retriever=index.resolve(Search(retriever=options.retriever)).retriever
+        )
         if search.fusion or search.where:
             field = "fusion.weights"
             index.resolve(search)
@@ -73,7 +86,9 @@ def search_of(options: SearchOptions, index: Index, k_name: str = "k", offset: i
 
 
 def question_of(request: SearchRequest | SearchManyRequest, index: Index, k_name: str) -> Question:
-    """Return the question of a request, or raise BadInput with the field; ``k_name`` is the client's name for ``k``."""
+    """Return the question of a request, or raise BadInput with the field; ``k_name`` is the
+    client's name for ``k``.
+    """
     facets = request.facets
     if not isinstance(facets, dict):
         with query_errors_named("facets"):
@@ -93,29 +108,43 @@ def question_of(request: SearchRequest | SearchManyRequest, index: Index, k_name
 
 
 def answer(index: Index, question: Question, query_name: str = "query") -> Answer:
-    """Answer a question within the request's limits, and note the search; errors name the query as the client does."""
-    # Report every shard lost since the request began: it may have counted documents before this search.
+    """Answer a question within the request's limits, and note the search; errors name the query as
+    the client does.
+    """
+    # Report every shard lost since the request began: it may have counted documents before this
+    # search.
     began = monotonic() - (perf_counter() - float(g.began))
     with query_errors_named(query_name):
         result = index.answer(replace(question, search=question.search._replace(limit=limit_of())))
     result.search = result.search._replace(limit=None)
-    result.missing += tuple(name for name in index.missing_since(began) if name not in result.missing)
-    note_search(DocumentQuery(result.text, question.like) if question.like else question.query, result)
+    result.missing += tuple(
+        name for name in index.missing_since(began) if name not in result.missing
+    )
+    note_search(
+        DocumentQuery(result.text, question.like) if question.like else question.query, result
+    )
     return result
 
 
 def whole_answer(index: Index, query: str, search: Search, query_name: str = "query") -> Answer:
-    """Answer as :func:`answer` does, without highlights; raise PartMissingError or TimedOutError for a missing part."""
+    """Answer as :func:`answer` does, without highlights; raise PartMissingError or TimedOutError
+    for a missing part.
+    """
     began = monotonic()
     result = answer(index, Question(query, search, highlight=False), query_name)
     check_whole(index, began)
     if late := losing_hits(result.missing):
-        raise TimedOutError(f"{', '.join(late)} took too long, so the answer would be incomplete; try again")
+        raise TimedOutError(
+            f"{', '.join(late)} took too long, so the answer would be incomplete; try again"
+        )
     return result
 
 
 def answer_of_many(
-    indexes: Mapping[str, Index], questions: Mapping[str, Question], weights: Mapping[str, float], rrf_k: int = 0
+    indexes: Mapping[str, Index],
+    questions: Mapping[str, Question],
+    weights: Mapping[str, float],
+    rrf_k: int = 0,
 ) -> FederatedAnswer:
     """Answer a question from several indexes, as :func:`answer` does from one."""
     limited = {
@@ -130,7 +159,9 @@ def answer_of_many(
 
 @contextmanager
 def query_errors_named(query_name: str = "query") -> Iterator[None]:
-    """Turn errors of a search into errors for the client; ``query_name`` is the client's name for the query."""
+    """Turn errors of a search into errors for the client; ``query_name`` is the client's name for
+    the query.
+    """
     try:
         yield
     except BadInput:
@@ -149,8 +180,12 @@ def limit_of(queries: int = 1) -> Deadline:
 
 
 def note_search(query: str | list[str], timed: Any = None) -> None:
-    """Note queries for the log, a document by its docid, and for the metrics what has ``took`` and ``retriever``."""
-    g.setdefault("queries", []).append({"like": query.docid} if isinstance(query, DocumentQuery) else query)
+    """Note queries for the log, a document by its docid, and for the metrics what has ``took`` and
+    ``retriever``.
+    """
+    g.setdefault("queries", []).append(
+        {"like": query.docid} if isinstance(query, DocumentQuery) else query
+    )
     if timed is not None:
         g.setdefault("searches", []).append(timed)
 
@@ -162,7 +197,9 @@ def _where(options: SearchOptions, index: Index) -> Filter | None:
         if len(values) > most:
             field = f"filter.{name}" if name else "filter"
             raise BadInput(field, f"has {len(values)} values; give at most {most}")
-    pairs = [f"{name}={value}" if name else value for name, values in lists.items() for value in values]
+    pairs = [
+        f"{name}={value}" if name else value for name, values in lists.items() for value in values
+    ]
     if not (pairs or options.as_of or options.since):
         return None
     declared, field = index.info.filter_fields, "filter"
@@ -171,14 +208,18 @@ def _where(options: SearchOptions, index: Index) -> Filter | None:
         for field in ("as_of", "since"):
             bound(getattr(options, field) or "2000", field)
         undated = options.undated == KEEP
-        return parse_filter(pairs, as_of=options.as_of, since=options.since, undated=undated, declared=declared)
+        return parse_filter(
+            pairs, as_of=options.as_of, since=options.since, undated=undated, declared=declared
+        )
     except DateError as error:
         raise BadInput(field, error.line, error.unnamed) from None
     except QueryError as error:
         raise BadInput(field, error.line) from None
 
 
-def _fusion(wanted: FusionRequest | FusionKind | None, configured: FusionSettings, most: int) -> FusionSettings | None:
+def _fusion(
+    wanted: FusionRequest | FusionKind | None, configured: FusionSettings, most: int
+) -> FusionSettings | None:
     if wanted is None:
         return None
     if isinstance(wanted, str):

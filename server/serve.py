@@ -1,4 +1,6 @@
-"""Serve with gunicorn and its workers. Before gunicorn forks the workers, check everything that the user can fix.
+"""Serve with gunicorn and its workers.
+
+Before gunicorn forks the workers, check everything that the user can fix.
 
 Each worker opens the indexes itself, because neither Java nor SQLite survives a fork.
 """
@@ -42,18 +44,27 @@ _RESERVED_DESCRIPTORS = 256  # kept for indexes, templates and writers, but at m
 
 
 def serve(config: Config) -> None:
-    """Check the configured indexes and serve them until a signal, then exit with gunicorn's exit code."""
+    """Check the configured indexes and serve them until a signal, then exit with gunicorn's exit
+    code.
+    """
     check(config)
     listener = listen(config.server.host, config.server.port)
     FactseekServer(config, listener).run()
 
 
 def check(config: Config) -> None:
-    """Open and close everything once, so that an error appears before the workers start; raise this error."""
+    """Open and close everything once, so that an error appears before the workers start; raise this
+    error.
+    """
     if not config.server.indexes:
-        raise ConfigError("there is no index to serve: add one under server.indexes, or give --index NAME=DIR")
+        raise ConfigError(
+            "there is no index to serve: add one under server.indexes, or give --index NAME=DIR"
+        )
     if config.server.writes and not config.server.keys:
-        what = "changes to an index need a key: create one with factseek key NAME, and add it under server.keys"
+        what = (
+            "changes to an index need a key: create one with factseek key NAME, and add it "
+            "under server.keys"
+        )
         raise ConfigError(what, place="server.writes")
     adapters.check(config.server.adapters, config.server.indexes)
     networks_of(config.server.trusted_proxies)
@@ -87,7 +98,9 @@ def listen(host: str, port: int) -> socket.socket:
         family, _, _, _, address = addresses[0]
         return socket.create_server(address, family=family, backlog=BACKLOG)
     except socket.gaierror:
-        raise ConfigError(f"{host!r} is not an address of this machine", place="server.host") from None
+        raise ConfigError(
+            f"{host!r} is not an address of this machine", place="server.host"
+        ) from None
     except OSError as error:
         reason = os.strerror(error.errno or 0).lower()
         what = f"cannot listen on {host} port {port}: {reason}"
@@ -126,7 +139,8 @@ class FactseekServer(BaseApplication):  # type: ignore[misc]  # gunicorn has no 
             "timeout": 120,
             "loglevel": "warning",
             "control_socket_disable": True,
-            "worker_tmp_dir": "/dev/shm" if takes_files("/dev/shm") else None,  # noqa: S108  a heartbeat, not data
+            # A heartbeat, not data.
+            "worker_tmp_dir": "/dev/shm" if takes_files("/dev/shm") else None,  # noqa: S108
             "post_worker_init": self._announce,
         }
         for name, value in settings.items():
@@ -137,7 +151,9 @@ class FactseekServer(BaseApplication):  # type: ignore[misc]  # gunicorn has no 
             say(f"factseek serves {', '.join(self._config.server.indexes)} on {self._url}")
 
     def load(self) -> Any:
-        """Load the rankers, open the indexes and make the application. gunicorn calls this in each worker."""
+        """Load the rankers, open the indexes and make the application. gunicorn calls this in each
+        worker.
+        """
         log_to_stderr()
         config = self._config
         app = create_app(
@@ -160,10 +176,14 @@ class FactseekServer(BaseApplication):  # type: ignore[misc]  # gunicorn has no 
         return app
 
     def server(self, application: WSGI, **more: Any) -> tuple[Gateway, uvicorn.Server]:
-        """Return the gateway to the application that :meth:`load` made, and the HTTP server of a worker."""
+        """Return the gateway to the application that :meth:`load` made, and the HTTP server of a
+        worker.
+        """
         settings = self._config.server
         chosen = {name: adapters.ADAPTERS.load(name).adapter for name in settings.adapters}
-        changing = (f"/{name}{address}" for name, adapter in chosen.items() for address in adapter.changes)
+        changing = (
+            f"/{name}{address}" for name, adapter in chosen.items() for address in adapter.changes
+        )
         gateway = Gateway(application, settings, changing)
         gateway.refused = lambda status: self._counts.add((("refused_total", status), 1))
         return gateway, server_of(gateway, self._most_connections, **more)

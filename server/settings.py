@@ -15,7 +15,10 @@ from ..indexer import settings as indexer
 
 
 class ServerSettings(Settings, frozen=True, kw_only=True):
-    """The HTTP server. ``indexes``, ``rankers``, ``verdicts`` map names to paths, ``adapters`` protocols to indexes."""
+    """The HTTP server.
+
+    ``indexes``, ``rankers``, ``verdicts`` map names to paths, ``adapters`` protocols to indexes.
+    """
 
     host: str = "127.0.0.1"
     port: Annotated[int, msgspec.Meta(ge=0, le=65_535)] = 8000
@@ -28,7 +31,9 @@ class ServerSettings(Settings, frozen=True, kw_only=True):
     answer_seconds: Annotated[float, msgspec.Meta(gt=0, le=86_400)] = 600.0
     search_seconds: Annotated[float, msgspec.Meta(gt=0, le=3600)] = 10.0
     per_minute: Count = 0
-    keys: dict[str, Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}$")]] = msgspec.field(default_factory=dict)
+    keys: dict[str, Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}$")]] = msgspec.field(
+        default_factory=dict
+    )
     log_queries: bool = False
     max_body_bytes: Positive = 2_000_000
     max_batch: Positive = 1_000
@@ -58,7 +63,9 @@ class ServerSettings(Settings, frozen=True, kw_only=True):
     def anchor(self, folder: Path) -> Self:
         """Resolve the paths of indexes and models relative to ``folder``."""
         anchored = {
-            field: {name: anchored_path(path, folder) for name, path in getattr(self, field).items()}
+            field: {
+                name: anchored_path(path, folder) for name, path in getattr(self, field).items()
+            }
             for field in ("indexes", "rankers", "verdicts")
         }
         return msgspec.structs.replace(self, **anchored)

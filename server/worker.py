@@ -1,6 +1,7 @@
 """A worker process of gunicorn. It runs uvicorn's server with limits that uvicorn lacks.
 
-These limit the time of a head or of reading an answer, connections, heads, trailers and pipelined requests.
+These limit the time of a head or of reading an answer, connections, heads, trailers and pipelined
+requests.
 """
 
 from __future__ import annotations
@@ -24,10 +25,14 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from .gateway import LAST_CALL, Gateway
 from .memory import give_memory_back, share_memory_among_threads
 
-READING, IDLE = 20.0, 15.0  # seconds to send a request or read more of an answer; and of silence between requests
-_MOST_HEAD, _MOST_ADDRESS = 16_384, 8_190  # bytes of a head, and of its address; a body may have a longer query
-_SLICE = 4_096  # bytes to parse at once: only the pipelined requests in one slice are kept besides the current one
-_RESERVED_CONNECTIONS = 16  # connections above the limit that are still read, because they may be health checks
+# Seconds to send a request or read more of an answer; and of silence between requests.
+READING, IDLE = 20.0, 15.0
+# Bytes of a head, and of its address; a body may have a longer query.
+_MOST_HEAD, _MOST_ADDRESS = 16_384, 8_190
+# Bytes to parse at once: only the pipelined requests in one slice are kept besides the current one.
+_SLICE = 4_096
+# Connections above the limit that are still read, because they may be health checks.
+_RESERVED_CONNECTIONS = 16
 _MUCH = 16 << 20  # after more bytes than this, memory is given back once nothing is held
 _HOST = re.compile(rb"[A-Za-z0-9._~!$&'()*+,;=%:\[\]-]*")
 _UPGRADE = re.compile(rb"\r\nUpgrade:", re.IGNORECASE)
@@ -37,7 +42,11 @@ class _Connection(HttpToolsProtocol):
     def __init__(self, *args: Any, gateway: Gateway, most: int, **more: Any) -> None:
         """Accept at most ``most`` connections."""
         super().__init__(*args, **more)
-        self._most, self._answering, self._refused = most, gateway.settings.answer_seconds, gateway.refused
+        self._most, self._answering, self._refused = (
+            most,
+            gateway.settings.answer_seconds,
+            gateway.refused,
+        )
         self._unread = b""
         self._silent = 0  # bytes of heads, trailers or chunk framing since the last useful data
         self._status = 400
@@ -49,16 +58,23 @@ class _Connection(HttpToolsProtocol):
     # Requests.
 
     def connection_made(self, transport: Any) -> None:
-        """Accept a connection. If there are too many, close an idle one, preferably one that never sent a request."""
+        """Accept a connection.
+
+        If there are too many, close an idle one, preferably one that never sent a request.
+        """
         super().connection_made(transport)
         self._free_since = self.loop.time()
         if len(self.connections) <= self._most:
             return
         idle = [
-            other for other in self.connections if isinstance(other, _Connection) and other.idle and other is not self
+            other
+            for other in self.connections
+            if isinstance(other, _Connection) and other.idle and other is not self
         ]
         if idle:
-            min(idle, key=lambda other: (other.cycle is not None, other._free_since)).transport.close()
+            min(
+                idle, key=lambda other: (other.cycle is not None, other._free_since)
+            ).transport.close()
         elif len(self.connections) > self._most + _RESERVED_CONNECTIONS:
             self._refuse(503)
         else:
@@ -78,7 +94,8 @@ class _Connection(HttpToolsProtocol):
             return
         begins = not (self._unread or self._head_since or (self._answers and self.cycle.more_body))
         if begins and _UPGRADE.search(data):
-            # No other protocol is supported: the request is answered as if it did not ask for an upgrade.
+            # No other protocol is supported: the request is answered as if it did not ask for an
+            # upgrade.
             head, end, rest = data.partition(b"\r\n\r\n")
             data = _UPGRADE.sub(b"\r\nX-Upgrade:", head) + end + rest
         self._unread += data
@@ -113,14 +130,18 @@ class _Connection(HttpToolsProtocol):
             self.transport.close()
 
     def eof_received(self) -> bool:  # type: ignore[override]  # asyncio takes a bool
-        """Answer what the client sent before it closed its sending half; return whether to keep our half open."""
+        """Answer what the client sent before it closed its sending half; return whether to keep our
+        half open.
+        """
         self._half_closed = True
         if self._answers:
             self.cycle.scope["half_closed"] = True  # type: ignore[typeddict-unknown-key]
         return self._answers and (bool(self.pipeline) or not self.cycle.more_body)
 
     def shutdown(self) -> None:
-        """Give an idle client a moment for a last request, whose answer announces that the connection closes."""
+        """Give an idle client a moment for a last request, whose answer announces that the
+        connection closes.
+        """
         if self._answers:
             self.cycle.keep_alive = False
         elif not self._stopping:
@@ -160,7 +181,10 @@ class _Connection(HttpToolsProtocol):
             or len(hosts) > 1
             or (version == "1.1" and not hosts)
             or not all(_HOST.fullmatch(host) for host in hosts)
-            or (codings and (version == "1.0" or [coding.lower() for coding in codings] != [b"chunked"]))
+            or (
+                codings
+                and (version == "1.0" or [coding.lower() for coding in codings] != [b"chunked"])
+            )
         ):
             raise ValueError
         self._head_since = self._silent = 0
@@ -201,8 +225,8 @@ class _Connection(HttpToolsProtocol):
         phrase = HTTPStatus(self._status).phrase.encode()
         again = b"retry-after: 1\r\n" if self._status == 503 else b""
         self.transport.write(
-            b"HTTP/1.1 %d %b\r\ncontent-type: text/plain\r\ncontent-length: %d\r\nconnection: close\r\n%b\r\n%b"
-            % (self._status, phrase, len(phrase), again, phrase)
+            b"HTTP/1.1 %d %b\r\ncontent-type: text/plain\r\ncontent-length: %d\r\nconnection: "
+            b"close\r\n%b\r\n%b" % (self._status, phrase, len(phrase), again, phrase)
         )
         # Closing at once would discard the answer while the client is still sending.
         if self.transport.can_write_eof():
@@ -214,10 +238,13 @@ class _Connection(HttpToolsProtocol):
         now = self.loop.time()
         unsent = self.transport.get_write_buffer_size()
         if unsent:
-            # The system accepts more only after a third of its buffer is free, which takes long with a slow client.
+            # The system accepts more only after a third of its buffer is free, which takes long
+            # with a slow client.
             with suppress(OSError):
                 handle = self.transport.get_extra_info("socket").fileno()
-                unsent += int.from_bytes(fcntl.ioctl(handle, termios.TIOCOUTQ, bytes(4)), sys.byteorder)
+                unsent += int.from_bytes(
+                    fcntl.ioctl(handle, termios.TIOCOUTQ, bytes(4)), sys.byteorder
+                )
         if not unsent or unsent != self._unsent:
             self._unsent, self._unsent_since = unsent, now
         if self.cycle is not self._swept:
@@ -245,7 +272,9 @@ class _Server(uvicorn.Server):
 
 
 def server_of(gateway: Gateway, most: int, **more: Any) -> uvicorn.Server:
-    """Return a server of uvicorn for a gateway, for ``most`` connections; ``more`` are further settings of uvicorn."""
+    """Return a server of uvicorn for a gateway, for ``most`` connections; ``more`` are further
+    settings of uvicorn.
+    """
     config = uvicorn.Config(
         gateway,
         loop="uvloop",
@@ -283,10 +312,13 @@ class EventWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
         super().init_process()
 
     def init_signals(self) -> None:
-        """Let SIGTERM stop the worker after all answers, or at once during its start; let SIGQUIT stop it at once."""
+        """Let SIGTERM stop the worker after all answers, or at once during its start; let SIGQUIT
+        stop it at once.
+        """
         for number in self.SIGNALS:
             signal.signal(number, signal.SIG_DFL)
-        # Ctrl-C reaches every process of a terminal, and the master passes it on, so workers ignore it.
+        # Ctrl-C reaches every process of a terminal, and the master passes it on, so workers ignore
+        # it.
         for number in (signal.SIGINT, signal.SIGWINCH, signal.SIGUSR1, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, self._stop)
@@ -300,8 +332,8 @@ class EventWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
     def run(self) -> None:
         """Serve until a signal stops the worker, then finish the current requests.
 
-        The process exits without the usual cleanup: the Java virtual machine and native libraries still have threads,
-        and the order of their destructors is undefined.
+        The process exits without the usual cleanup: the Java virtual machine and native libraries
+        still have threads, and the order of their destructors is undefined.
         """
         server: uvicorn.Server
         self._gateway, server = self.app.server(

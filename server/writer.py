@@ -1,4 +1,7 @@
-"""The process that writes one served index. A worker starts it; it ends with the server, or after a while."""
+"""The process that writes one served index.
+
+A worker starts it; it ends with the server, or after a while.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +24,17 @@ NICE = 5  # the niceness of this process, which gives searches priority over wri
 
 
 def main(folder: str, lock: str, lifeline: str) -> int:
-    """Write an index and hold ``lock`` until the server closes ``lifeline``; the settings are on standard input."""
+    """Write an index and hold ``lock`` until the server closes ``lifeline``; the settings are on
+    standard input.
+    """
     config = convert(msgspec.json.decode(sys.stdin.buffer.read()), "the server's settings", Config)
     log_to_stderr()
     with suppress(OSError):
         os.nice(NICE)
     signals, path = list[int](), Path(folder) / JOBS / LOCK
     signal.signal(signal.SIGTERM, lambda number, _: signals.append(number))
-    # Ctrl-C reaches every process of a terminal. Ignore it: the server ends and so closes the lifeline.
+    # Ctrl-C reaches every process of a terminal. Ignore it: the server ends and so closes the
+    # lifeline.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def wait_for_stop(seconds: float) -> bool:
@@ -40,7 +46,9 @@ def main(folder: str, lock: str, lifeline: str) -> int:
             return True
 
     server = config.server
-    with closing(Writer(Path(folder), config, server.write_seconds, server.keep_jobs, server.keep_job_days)) as writer:
+    with closing(
+        Writer(Path(folder), config, server.write_seconds, server.keep_jobs, server.keep_job_days)
+    ) as writer:
         writer.run(wait_for_stop)
     return 0
 

@@ -1,4 +1,6 @@
-"""The routes that change an index: documents, for whose writer a request waits, bulks with their jobs, and aliases."""
+"""The routes that change an index: documents, for whose writer a request waits, bulks with their
+jobs, and aliases.
+"""
 
 from __future__ import annotations
 
@@ -49,17 +51,26 @@ class NotWrittenError(RefusedError):
 
 
 def writable(name: str) -> ServedIndex:
-    """Return the index if the caller may change it; raise RefusedError if not, or what :func:`index_named` raises."""
+    """Return the index if the caller may change it; raise RefusedError if not, or what
+    :func:`index_named` raises.
+    """
     settings = registry().config.server
-    # Without keys anybody could write. factseek serve refuses to start then, and other servers must not write either.
+    # Without keys anybody could write. factseek serve refuses to start then, and other servers must
+    # not write either.
     if not settings.writes or not settings.keys:
-        reason = "this server is read-only; start it with --allow-writes, or set server.writes: true"
+        reason = (
+            "this server is read-only; start it with --allow-writes, or set server.writes: true"
+        )
         raise RefusedError(reason, 403, "writes-off")
     check_key()
     served = index_named(name)
     if (folder_of(served) / SHARDS).is_file():
         reason = f"the index {name} has shards and accepts no changes over HTTP"
-        raise RefusedError(f"{reason}; change it with factseek index --update or factseek delete", 403, "has-shards")
+        raise RefusedError(
+            f"{reason}; change it with factseek index --update or factseek delete",
+            403,
+            "has-shards",
+        )
     return served
 
 
@@ -69,9 +80,14 @@ def folder_of(served: ServedIndex) -> Path:
 
 
 def document_at(docid: str, sent: DocumentRequest, manifest: Manifest) -> Document:
-    """Return the document that a request writes at ``docid``; raise BadInput, with the field, if it is invalid."""
+    """Return the document that a request writes at ``docid``; raise BadInput, with the field, if it
+    is invalid.
+    """
     if sent.docid not in ("", docid):
-        raise BadInput("docid", f"is {sent.docid[:80]!r}, but the address has {docid[:80]!r}; leave out the field")
+        raise BadInput(
+            "docid",
+            f"is {sent.docid[:80]!r}, but the address has {docid[:80]!r}; leave out the field",
+        )
     row = {**msgspec.structs.asdict(sent), "docid": docid}
     document = read_line(msgspec.json.encode(row).decode(), manifest.language)
     if isinstance(document, Refused):
@@ -82,26 +98,40 @@ def document_at(docid: str, sent: DocumentRequest, manifest: Manifest) -> Docume
 
 
 def put_change(document: Document, states: tuple[str, ...] = (), *, absent: bool = False) -> Change:
-    """Return the change that writes a document; ``states`` and ``absent`` are its conditions, as in :class:`Change`."""
+    """Return the change that writes a document; ``states`` and ``absent`` are its conditions, as in
+    :class:`Change`.
+    """
     return Change(
-        docid=document.docid, line=export_document(document), checksum=checksum(document), states=states, absent=absent
+        docid=document.docid,
+        line=export_document(document),
+        checksum=checksum(document),
+        states=states,
+        absent=absent,
     )
 
 
 def hand_over(served: ServedIndex, mode: Mode, items: Iterable[bytes]) -> Job:
-    """Submit documents, each in JSON, and return their job; raise NotWrittenError if it cannot be stored."""
+    """Submit documents, each in JSON, and return their job; raise NotWrittenError if it cannot be
+    stored.
+    """
     folder, most = folder_of(served), registry().config.server.max_queued
     with _queue(folder) as queue:
         if len(queue.bulks()) >= most:
-            raise NotWrittenError(f"{most} bulks are already waiting; nothing was accepted; try again")
+            raise NotWrittenError(
+                f"{most} bulks are already waiting; nothing was accepted; try again"
+            )
         # Line ends may occur between the parts of an object, but never inside a string.
-        job = queue.submit_bulk(mode, [item.replace(b"\r", b" ").replace(b"\n", b" ") for item in items])
+        job = queue.submit_bulk(
+            mode, [item.replace(b"\r", b" ").replace(b"\n", b" ") for item in items]
+        )
     _ensure_writer(folder)
     return job
 
 
 def perform(served: ServedIndex, change: Change) -> Result:
-    """Make a change and wait until it is served; raise ConditionError, NotFoundError or NotWrittenError."""
+    """Make a change and wait until it is served; raise ConditionError, NotFoundError or
+    NotWrittenError.
+    """
     folder, patience = folder_of(served), registry().config.server.write_seconds
     with _queue(folder) as queue:
         number = queue.submit(change)
@@ -112,7 +142,10 @@ def perform(served: ServedIndex, change: Change) -> Result:
             if now > began + patience:
                 seconds = f"within {patience:g} seconds"
                 if queue.withdraw(number):
-                    reason = f"the index could not be written {seconds}: another process may be writing it"
+                    reason = (
+                        f"the index could not be written {seconds}: another process may be "
+                        "writing it"
+                    )
                     raise NotWrittenError(f"{reason}; nothing was changed; try again")
                 reason = f"the change is running, but was not published {seconds}"
                 raise NotWrittenError(f"{reason}: check the document before you retry")
@@ -128,20 +161,26 @@ def perform(served: ServedIndex, change: Change) -> Result:
     if result == "absent":
         raise NotFoundError(f"there is no document {change.docid!r} in this index")
     if result == "unsure":
-        raise NotWrittenError("the change was interrupted and may have been made: check the document before you retry")
+        raise NotWrittenError(
+            "the change was interrupted and may have been made: check the document before you retry"
+        )
     registry().refresh(served.name)
     return result
 
 
 @contextmanager
 def _queue(folder: Path) -> Iterator[Queue]:
-    """Open the queue of an index; raise NotWrittenError, after logging the cause, if a change cannot be submitted."""
+    """Open the queue of an index; raise NotWrittenError, after logging the cause, if a change
+    cannot be submitted.
+    """
     try:
         with Queue(folder) as queue:
             yield queue
     except UserError as error:
         _log.error("%s", error.line)
-        raise NotWrittenError("the server cannot store the change; the server's log gives the reason") from None
+        raise NotWrittenError(
+            "the server cannot store the change; the server's log gives the reason"
+        ) from None
 
 
 def _ensure_writer(folder: Path) -> None:
@@ -153,7 +192,9 @@ def _ensure_writer(folder: Path) -> None:
 def _conditions() -> tuple[tuple[str, ...], bool]:
     match, none_match = request.if_match, request.if_none_match
     if "If-None-Match" in request.headers and not none_match.star_tag:
-        raise BadInput("If-None-Match", "must be *, which requires that the document does not exist")
+        raise BadInput(
+            "If-None-Match", "must be *, which requires that the document does not exist"
+        )
     states = ("*",) if match.star_tag else tuple(sorted(match.as_set(include_weak=True)))
     if "If-Match" in request.headers and not states:
         raise BadInput("If-Match", "contains no ETag; send the ETag of the document, or *")
@@ -166,18 +207,28 @@ def _items_of(request: Request, most: int) -> list[bytes]:
     body, place = body_of(request), "is not a JSON array of documents"
     try:
         body.decode("utf-8")
-        parts = map(bytes, _ARRAY.decode(body)) if request.is_json else map(bytes.strip, body.split(b"\n"))
+        parts = (
+            map(bytes, _ARRAY.decode(body))
+            if request.is_json
+            else map(bytes.strip, body.split(b"\n"))
+        )
         items = [item for item in parts if item]
         if not 1 <= len(items) <= most:
             remedy = " at once" if items else ""
-            raise BadInput("body", f"the bulk contains {len(items)} documents; send 1 to {most}{remedy}")
+            raise BadInput(
+                "body", f"the bulk contains {len(items)} documents; send 1 to {most}{remedy}"
+            )
         for number, item in enumerate(items, 1):
             place = f"item {number} is not a JSON object"
             _OBJECT.decode(item)
     except UnicodeDecodeError as error:
         raise BadInput("body", f"is not UTF-8 (byte {error.start + 1})") from None
     except (msgspec.DecodeError, RecursionError) as error:
-        reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error).replace("`", "")
+        reason = (
+            "it is nested too deeply"
+            if isinstance(error, RecursionError)
+            else str(error).replace("`", "")
+        )
         raise BadInput("body", f"{place}: {reason}") from None
     return items
 
@@ -186,8 +237,9 @@ def _items_of(request: Request, most: int) -> list[bytes]:
 def put_document(name: str, docid: str) -> Response:
     """Add a document, or replace the document that has this docid.
 
-    The answer comes after the change is published, so the next search finds the document. ``If-Match`` with an ETag
-    requires that the document is in that state. ``If-None-Match: *`` requires that no document has this docid.
+    The answer comes after the change is published, so the next search finds the document.
+    ``If-Match`` with an ETag requires that the document is in that state. ``If-None-Match: *``
+    requires that no document has this docid.
     """
     served = writable(name)
     document = document_at(docid, from_body(request, DocumentRequest), served.index.info.published)
@@ -214,8 +266,8 @@ def put_document(name: str, docid: str) -> Response:
 def delete_document(name: str, docid: str) -> Response:
     """Delete a document.
 
-    The answer comes after the deletion is published, so no search finds the document. ``If-Match`` with an ETag
-    requires that the document is in that state.
+    The answer comes after the deletion is published, so no search finds the document. ``If-Match``
+    with an ETag requires that the document is in that state.
     """
     served = writable(name)
     states, absent = _conditions()
@@ -227,8 +279,8 @@ def delete_document(name: str, docid: str) -> Response:
 def post_documents(name: str) -> Response:
     """Submit many documents, and return at once a job that reports on them.
 
-    Each document is checked separately. An invalid document is refused. A document is also refused if an earlier one
-    has the same docid and other content. The job gives the reasons.
+    Each document is checked separately. An invalid document is refused. A document is also refused
+    if an earlier one has the same docid and other content. The job gives the reasons.
     """
     served = writable(name)
     mode = from_query(request.args, schemas.BulkParameters).mode
@@ -268,8 +320,8 @@ def _job(name: str, job: Job) -> schemas.JobAnswer:
 def point_alias(name: str) -> Response:
     """Point an alias to another served index, in one step.
 
-    The answer comes after this worker serves the other index; other workers follow within a second. Requests that began
-    earlier continue with the previous index.
+    The answer comes after this worker serves the other index; other workers follow within a second.
+    Requests that began earlier continue with the previous index.
     """
     alias = writable(name).name
     body = from_body(request, schemas.AliasRequest)
@@ -282,5 +334,7 @@ def point_alias(name: str) -> Response:
     registry().refresh(alias)
     now = index_named(alias)
     return json_answer(
-        schemas.AliasAnswer(request_id=g.request_id, alias=alias, index=target, manifest_id=now.manifest_id)
+        schemas.AliasAnswer(
+            request_id=g.request_id, alias=alias, index=target, manifest_id=now.manifest_id
+        )
     )

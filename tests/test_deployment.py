@@ -1,4 +1,6 @@
-"""The Dockerfile, the compose file and the systemd unit: what they name exists, and the parts agree with each other."""
+"""The Dockerfile, the compose file and the systemd unit: what they name exists, and the parts agree
+with each other.
+"""
 
 import configparser
 import re
@@ -14,7 +16,19 @@ import yaml
 
 from factseek import commands
 
-KNOWN = {"ARG", "FROM", "ENV", "RUN", "WORKDIR", "COPY", "USER", "EXPOSE", "HEALTHCHECK", "ENTRYPOINT", "CMD"}
+KNOWN = {
+    "ARG",
+    "FROM",
+    "ENV",
+    "RUN",
+    "WORKDIR",
+    "COPY",
+    "USER",
+    "EXPOSE",
+    "HEALTHCHECK",
+    "ENTRYPOINT",
+    "CMD",
+}
 
 
 def instructions(root: Path) -> list[tuple[str, str]]:
@@ -35,7 +49,9 @@ def last(dockerfile: list[tuple[str, str]], name: str) -> str:
 
 @pytest.fixture
 def compose(root: Path) -> dict[str, Any]:
-    service: dict[str, Any] = yaml.safe_load((root / "compose.yaml").read_text("utf-8"))["services"]["factseek"]
+    service: dict[str, Any] = yaml.safe_load((root / "compose.yaml").read_text("utf-8"))[
+        "services"
+    ]["factseek"]
     return service
 
 
@@ -54,7 +70,10 @@ def test_the_dockerfile_is_careful(dockerfile: list[tuple[str, str]], root: Path
     assert version
     setup = configparser.ConfigParser()
     setup.read(root / "setup.cfg", "utf-8")
-    low, high = (tuple(map(int, one)) for one in re.findall(r"(\d+)\.(\d+)", setup["options"]["python_requires"]))
+    low, high = (
+        tuple(map(int, one))
+        for one in re.findall(r"(\d+)\.(\d+)", setup["options"]["python_requires"])
+    )
     assert low <= (int(version[1]), int(version[2])) < high
     assert [rest for name, rest in dockerfile if name == "FROM"] == ["${BASE} AS build", "${BASE}"]
     assert int(last(dockerfile, "USER").partition(":")[0]) > 0
@@ -70,7 +89,13 @@ def test_the_image_holds_what_is_installed_and_nothing_else(root: Path) -> None:
     setup = configparser.ConfigParser()
     setup.read(root / "setup.cfg", "utf-8")
     packages = {name.split(".")[1] for name in setup["options"]["packages"].split() if "." in name}
-    needed = packages | {"setup.cfg", "pyproject.toml", "constraints.txt", "config.yaml", "examples"}
+    needed = packages | {
+        "setup.cfg",
+        "pyproject.toml",
+        "constraints.txt",
+        "config.yaml",
+        "examples",
+    }
     needed |= {"packaging/serving.txt"}
     needed |= {path.name for path in root.glob("*.py")} | {"py.typed"}
     needed |= set(setup["metadata"]["license_files"].split()) | {"README.md"}
@@ -78,7 +103,9 @@ def test_the_image_holds_what_is_installed_and_nothing_else(root: Path) -> None:
     assert not any(fnmatch(name, ".*") or name in ("tests", "indexes", "bench") for name in kept)
 
 
-def test_compose_runs_the_image_with_little(compose: dict[str, Any], dockerfile: list[tuple[str, str]]) -> None:
+def test_compose_runs_the_image_with_little(
+    compose: dict[str, Any], dockerfile: list[tuple[str, str]]
+) -> None:
     host, outside, inside = compose["ports"][0].split(":")
     assert host == "127.0.0.1"
     assert outside == inside == last(dockerfile, "EXPOSE")
@@ -104,5 +131,7 @@ def test_systemd_finds_no_fault_in_the_unit(root: Path, tmp_path: Path) -> None:
     text = (root / "packaging" / "factseek.service").read_text("utf-8")
     unit = tmp_path / "factseek.service"
     unit.write_text(text.replace("/opt/factseek/bin/factseek", "/bin/true"), "utf-8")
-    done = subprocess.run([program, "verify", str(unit)], capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(
+        [program, "verify", str(unit)], capture_output=True, text=True, check=False, timeout=60
+    )
     assert (done.returncode, done.stderr) == (0, "")

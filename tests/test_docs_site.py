@@ -1,4 +1,6 @@
-"""The documentation site: built without a warning, whole by itself, and its reference says what is there."""
+"""The documentation site: built without a warning, whole by itself, and its reference says what is
+there.
+"""
 
 import importlib.util
 import re

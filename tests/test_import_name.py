@@ -1,4 +1,6 @@
-"""One name, ``factseek``, wherever the code lies: no file of a user is imported, whatever its name."""
+"""One name, ``factseek``, wherever the code lies: no file of a user is imported, whatever its
+name.
+"""
 
 import json
 import os
@@ -18,24 +20,33 @@ from tests.server.ending import end
 from tests.server.served import Served
 
 OURS = (
-    "api benchmarks claims cluster commands config eval examples indexer integrations retrieval server settings"
+    "api benchmarks claims cluster commands config eval examples indexer integrations retrieval "
+    "server settings"
 ).split()
 PYTHONS = (
-    "argparse array ast asyncio base64 bisect calendar collections concurrent contextlib copy csv ctypes dataclasses "
-    "datetime decimal difflib email enum fractions functools gzip hashlib heapq hmac html http importlib inspect "
-    "itertools json logging lzma math mimetypes multiprocessing numbers operator optparse pathlib pickle platform "
-    "pprint queue random re secrets select shlex shutil signal socket sqlite3 statistics string struct subprocess "
-    "tempfile textwrap threading timeit token tokenize traceback types typing unicodedata unittest urllib uuid "
+    "argparse array ast asyncio base64 bisect calendar collections concurrent contextlib copy csv "
+    "ctypes dataclasses "
+    "datetime decimal difflib email enum fractions functools gzip hashlib heapq hmac html http "
+    "importlib inspect "
+    "itertools json logging lzma math mimetypes multiprocessing numbers operator optparse pathlib "
+    "pickle platform "
+    "pprint queue random re secrets select shlex shutil signal socket sqlite3 statistics string "
+    "struct subprocess "
+    "tempfile textwrap threading timeit token tokenize traceback types typing unicodedata unittest "
+    "urllib uuid "
     "warnings weakref xml zipfile"
 ).split()
 LIBRARIES = (
-    "faiss flask gunicorn jinja2 jnius msgspec numpy onnxruntime orjson scipy tokenizers torch tqdm yaml"
+    "faiss flask gunicorn jinja2 jnius msgspec numpy onnxruntime orjson scipy tokenizers torch "
+    "tqdm yaml"
 ).split()
 KEY = "fs_a-key-of-the-tests"
 WALK = """
 import importlib, pkgutil, sys, factseek
 names = [module.name for module in pkgutil.walk_packages(factseek.__path__, "factseek.")]
-skipped = ("factseek.tests", "factseek.benchmarks", "factseek.docs", "factseek.examples", "factseek.build")
+skipped = (
+    "factseek.tests", "factseek.benchmarks", "factseek.docs", "factseek.examples", "factseek.build"
+)
 names = [name for name in names if not name.startswith(skipped) and not name.endswith("__main__")]
 for name in names:
     importlib.import_module(name)
@@ -49,14 +60,26 @@ def trap(tmp_path: Path) -> Path:
     folder = tmp_path / "trap"
     folder.mkdir()
     for name in (*OURS, *PYTHONS, *LIBRARIES):
-        (folder / f"{name}.py").write_text(f"raise SystemExit('{name}.py of the current folder was imported')\n")
+        (folder / f"{name}.py").write_text(
+            f"raise SystemExit('{name}.py of the current folder was imported')\n"
+        )
     return folder
 
 
 def ran(words: list[str], folder: Path, **environment: str) -> str:
-    without = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONSAFEPATH")}
+    without = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("PYTHONPATH", "PYTHONSAFEPATH")
+    }
     done = subprocess.run(
-        words, cwd=folder, env=without | environment, capture_output=True, text=True, check=False, timeout=600
+        words,
+        cwd=folder,
+        env=without | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
     )
     assert done.returncode == 0, f"{words}\n{done.stdout}\n{done.stderr}"
     return done.stdout
@@ -66,7 +89,9 @@ def python(*words: str) -> list[str]:
     return [sys.executable, *words]
 
 
-@pytest.mark.parametrize("module", ["factseek", "factseek.indexer", "factseek.server", "factseek.eval"])
+@pytest.mark.parametrize(
+    "module", ["factseek", "factseek.indexer", "factseek.server", "factseek.eval"]
+)
 def test_python_m_imports_nothing_from_the_current_folder(trap: Path, module: str) -> None:
     assert ran(python("-m", module, "--help"), trap).startswith("usage: ")
 
@@ -74,19 +99,48 @@ def test_python_m_imports_nothing_from_the_current_folder(trap: Path, module: st
 @pytest.mark.deep
 def test_children_import_nothing_from_the_current_folder(trap: Path, root: Path) -> None:
     (trap / "config.yaml").write_text(
-        f"encoder: {{cache: cache}}\nserver: {{keys: {{me: {digest(KEY)}}}, indexes: {{mine: index}}}}\n"
+        f"encoder: {{cache: cache}}\nserver: {{keys: {{me: {digest(KEY)}}}, indexes: {{mine: "
+        f"index}}}}\n"
     )
     factseek = python("-m", "factseek")
-    ran([*factseek, "index", "snippets", str(root / "examples/snippets-en.tsv"), "--index", "index"], trap)
+    ran(
+        [
+            *factseek,
+            "index",
+            "snippets",
+            str(root / "examples/snippets-en.tsv"),
+            "--index",
+            "index",
+        ],
+        trap,
+    )
     assert any((trap / "cache").rglob("model.onnx"))
-    files = ["--queries", str(root / "examples/queries-en.tsv"), "--qrels", str(root / "examples/qrels-en.txt")]
-    bench = ["bench", "--index", "index", *files, "--retrievers", "bm25", "--timed", "20", "--output", "bench"]
+    files = [
+        "--queries",
+        str(root / "examples/queries-en.tsv"),
+        "--qrels",
+        str(root / "examples/qrels-en.txt"),
+    ]
+    bench = [
+        "bench",
+        "--index",
+        "index",
+        *files,
+        "--retrievers",
+        "bm25",
+        "--timed",
+        "20",
+        "--output",
+        "bench",
+    ]
     ran([*factseek, *bench], trap)
     log = trap / "server.log"
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     words = [*factseek, "serve", "--port", "0", "--workers", "1", "--allow-writes"]
     with log.open("wb") as sink:
-        process = subprocess.Popen(words, cwd=trap, env=environment, stderr=sink, start_new_session=True)
+        process = subprocess.Popen(
+            words, cwd=trap, env=environment, stderr=sink, start_new_session=True
+        )
     try:
         address = f"http://127.0.0.1:{Served(process, log).port}/v1/mine/documents/emu"
         put = Request(address, json.dumps({"text": "Emus run."}).encode(), method="PUT")
@@ -102,10 +156,22 @@ def installer(environment: Path) -> list[str]:
     beside = Path(sys.executable).with_name("uv")
     for uv in (shutil.which("uv"), str(beside)):
         if uv and Path(uv).exists():
-            return [uv, "pip", "install", "--quiet", "--no-deps", "--python", str(environment / "bin/python")]
-    if subprocess.run(python("-m", "pip", "--version"), capture_output=True, check=False).returncode:
+            return [
+                uv,
+                "pip",
+                "install",
+                "--quiet",
+                "--no-deps",
+                "--python",
+                str(environment / "bin/python"),
+            ]
+    if subprocess.run(
+        python("-m", "pip", "--version"), capture_output=True, check=False
+    ).returncode:
         pytest.skip("there is neither uv nor pip")
-    return python("-m", "pip", "--python", str(environment / "bin/python"), "install", "--quiet", "--no-deps")
+    return python(
+        "-m", "pip", "--python", str(environment / "bin/python"), "install", "--quiet", "--no-deps"
+    )
 
 
 @pytest.fixture
@@ -114,9 +180,12 @@ def environment(tmp_path: Path) -> Path:
     folder = tmp_path / "environment"
     ran(python("-m", "venv", "--without-pip", "--symlinks", str(folder)), tmp_path)
     site = next(folder.glob("lib/python*/site-packages"))
-    # A folder that a .pth file names is not searched for further ones: this tree's own installation is not seen.
+    # A folder that a .pth file names is not searched for further ones: this tree's own installation
+    # is not seen.
     (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    missing = subprocess.run([str(folder / "bin/python"), "-c", "import factseek"], cwd=tmp_path, check=False)
+    missing = subprocess.run(
+        [str(folder / "bin/python"), "-c", "import factseek"], cwd=tmp_path, check=False
+    )
     assert missing.returncode != 0
     return folder
 
@@ -139,7 +208,9 @@ def assert_works(environment: Path, trap: Path, root: Path) -> str:
     factseek = str(environment / "bin/factseek")
     source = str(root / "examples/snippets-en.tsv")
     ran([factseek, "index", "snippets", source, "--index", "index", "--no-dense"], trap)
-    hits = json.loads(ran([factseek, "search", "smallpox was eradicated", "--index", "index", "--json"], trap))["hits"]
+    hits = json.loads(
+        ran([factseek, "search", "smallpox was eradicated", "--index", "index", "--json"], trap)
+    )["hits"]
     assert hits[0]["docid"] == "EX-EN-01-0007-001"
     return place
 
@@ -157,7 +228,9 @@ def distributions(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 @pytest.mark.real
 @pytest.mark.parametrize("kind", ["*.whl", pytest.param("*.tar.gz", marks=pytest.mark.deep)])
-def test_a_distribution_works(kind: str, distributions: Path, environment: Path, trap: Path, root: Path) -> None:
+def test_a_distribution_works(
+    kind: str, distributions: Path, environment: Path, trap: Path, root: Path
+) -> None:
     ran([*installer(environment), str(next(distributions.glob(kind)))], trap.parent)
     place = assert_works(environment, trap, root)
     assert Path(place).is_relative_to(environment)
@@ -175,16 +248,21 @@ def test_the_wheel_holds_the_package_alone(distributions: Path, root: Path) -> N
 
 
 @pytest.mark.deep
-def test_a_checkout_that_is_not_installed_is_found_by_its_parent(environment: Path, root: Path, tmp_path: Path) -> None:
+def test_a_checkout_that_is_not_installed_is_found_by_its_parent(
+    environment: Path, root: Path, tmp_path: Path
+) -> None:
     source = checkout(root, tmp_path / "factseek")
     interpreter = str(environment / "bin/python")
-    count, place = ran([interpreter, "-c", WALK], tmp_path / "environment", PYTHONPATH=str(tmp_path)).split()
+    count, place = ran(
+        [interpreter, "-c", WALK], tmp_path / "environment", PYTHONPATH=str(tmp_path)
+    ).split()
     assert int(count) > 200
     assert Path(place) == source / "__init__.py"
     outside, source_file = tmp_path / "outside", str(root / "examples/snippets-en.tsv")
     outside.mkdir()
     index = ["-m", "factseek", "index", "snippets", source_file, "--index", "index", "--no-dense"]
     assert "added 38 documents" in ran([interpreter, *index], outside, PYTHONPATH=str(tmp_path))
-    # From the folder that holds it, without PYTHONPATH: there it is found, and what lies beside it is not imported.
+    # From the folder that holds it, without PYTHONPATH: there it is found, and what lies beside it
+    # is not imported.
     (tmp_path / "json.py").write_text("raise SystemExit('imported')\n")
     assert ran([interpreter, "-m", "factseek", "--version"], tmp_path).startswith("factseek ")

@@ -1,4 +1,6 @@
-"""The installation by ``make setup``: pip's configuration is handed on to uv, and both install the same."""
+"""The installation by ``make setup``: pip's configuration is handed on to uv, and both install the
+same.
+"""
 
 import importlib.util
 import os
@@ -29,7 +31,9 @@ def installer(root: Path) -> ModuleType:
     return module
 
 
-def test_what_pip_is_configured_to_do_is_told_to_uv(installer: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_pip_is_configured_to_do_is_told_to_uv(
+    installer: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in installer.HANDED_ON.values():
         monkeypatch.delenv(name, raising=False)
     assert installer._settings(CONFIGURED) == {
@@ -41,10 +45,15 @@ def test_what_pip_is_configured_to_do_is_told_to_uv(installer: ModuleType, monke
 
 @pytest.mark.deep
 def test_where_uv_fails_pip_installs(
-    installer: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    installer: ModuleType,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     uv = tmp_path / "uv"
-    uv.write_text('#!/bin/sh\n[ "$1" = --version ] || { echo "no such index" >&2; exit 2; }\n', "utf-8")
+    uv.write_text(
+        '#!/bin/sh\n[ "$1" = --version ] || { echo "no such index" >&2; exit 2; }\n', "utf-8"
+    )
     uv.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     assert installer.main(["--with", "uv", "pip"]) == 2
@@ -56,7 +65,9 @@ def test_where_uv_fails_pip_installs(
 
 
 @pytest.mark.parametrize("arguments", [[], ["--serving"]])
-def test_uv_and_pip_install_alike(installer: ModuleType, monkeypatch: pytest.MonkeyPatch, arguments: list[str]) -> None:
+def test_uv_and_pip_install_alike(
+    installer: ModuleType, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
+) -> None:
     asked: list[list[str]] = []
     monkeypatch.setattr(installer, "_uv", lambda: "/somewhere/uv")
     monkeypatch.setattr(installer, "_run", lambda command, settings: asked.append(command) or 0)
@@ -71,7 +82,11 @@ def test_uv_and_pip_install_alike(installer: ModuleType, monkeypatch: pytest.Mon
 @pytest.mark.skipif(not shutil.which("make"), reason="there is no make on this machine")
 def test_setup_installs_and_links_the_checkout(root: Path) -> None:
     done = subprocess.run(
-        ["make", "--dry-run", "--always-make", "setup"], cwd=root, capture_output=True, text=True, check=False
+        ["make", "--dry-run", "--always-make", "setup"],
+        cwd=root,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     assert ".venv/bin/python .ci/install.py" in done.stdout

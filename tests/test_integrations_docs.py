@@ -15,7 +15,9 @@ LIBRARIES = ("haystack", "ir_datasets", "langchain_core", "llama_index.core", "p
 
 @pytest.mark.real
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:pyterrier")
-def test_the_page_prints_what_it_shows(example_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_prints_what_it_shows(
+    example_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"
     for library in LIBRARIES:
         pytest.importorskip(library, reason="factseek[integrations] is not installed")

@@ -1,7 +1,7 @@
 """What the product is for, one end-to-end command line each, over the bundled example.
 
-Search and batches over HTTP are in ``test_frozen.py``, each adapter and integration with its real client in
-``tests/server/adapters`` and ``tests/integrations``, shards on Ray in ``tests/cluster``.
+Search and batches over HTTP are in ``test_frozen.py``, each adapter and integration with its real
+client in ``tests/server/adapters`` and ``tests/integrations``, shards on Ray in ``tests/cluster``.
 """
 
 import shutil
@@ -37,12 +37,16 @@ MISSION = {
         "search measles --index ix",
     ],
     "ct2020-evidence": [
-        "run ct2020-evidence --queries examples/claims-en.tsv --index indexes/example-en --output out",
+        (
+            "run ct2020-evidence --queries examples/claims-en.tsv --index indexes/example-en "
+            "--output out"
+        ),
         "check ct2020-evidence out --input examples/claims-en.tsv",
         "score ct2020-evidence --gold examples/evidence-gold-en.tsv --run out",
     ],
     "ct2020-verification": [
-        "verdict ct2020-verification --train examples/verification-ar.tsv --input examples/claims-ar.tsv "
+        "verdict ct2020-verification --train examples/verification-ar.tsv --input "
+        "examples/claims-ar.tsv "
         "--index indexes/example-ar --output out",
         "check ct2020-verification out --input examples/claims-ar.tsv",
         "score ct2020-verification --gold examples/verification-gold-ar.tsv --run out",
@@ -50,18 +54,25 @@ MISSION = {
     **{f"ct2021-1a {name}": ranking("ct2021-1a", name, LEARNED_TWEETS, TWEETS) for name in RANKERS},
     **{f"ct2021-1b {name}": ranking("ct2021-1b", name, LEARNED_DEBATE, DEBATE) for name in RANKERS},
     "ct2025-4b": [
-        "run ct2025-4b --queries examples/papers-en.tsv --index indexes/example-en --filter kind=cord19 --output out",
+        (
+            "run ct2025-4b --queries examples/papers-en.tsv --index indexes/example-en "
+            "--filter kind=cord19 --output out"
+        ),
         "check ct2025-4b out --input examples/papers-en.tsv",
         "score ct2025-4b --gold examples/papers-en.tsv --run out",
     ],
     "fever": [
         "index fever examples/fever-pages.jsonl --index pages",
-        "verdict fever --train examples/fever-train.jsonl --input examples/fever-dev.jsonl --index pages --output out",
+        (
+            "verdict fever --train examples/fever-train.jsonl --input examples/fever-dev.jsonl "
+            "--index pages --output out"
+        ),
         "check fever out --input examples/fever-dev.jsonl",
         "score fever --gold examples/fever-dev.jsonl --run out",
     ],
     "bench": [
-        "bench --index indexes/example-en --queries examples/queries-en.tsv --qrels examples/qrels-en.txt "
+        "bench --index indexes/example-en --queries examples/queries-en.tsv --qrels "
+        "examples/qrels-en.txt "
         "--retrievers bm25,dense,hybrid --measures nDCG@10 --timed 10 --output out",
     ],
 }

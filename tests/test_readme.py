@@ -1,4 +1,6 @@
-"""README and pages show what is printed: every word, every number as near as another processor computes it."""
+"""README and pages show what is printed: every word, every number as near as another processor
+computes it.
+"""
 
 import doctest
 import math
@@ -62,7 +64,9 @@ def ran(command: Callable[..., tuple[int, str, str]], monkeypatch: pytest.Monkey
         environment = {**os.environ, "LC_ALL": "C.UTF-8"}
         environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         bash = ["bash", "-c", line]
-        done = subprocess.run(bash, env=environment, capture_output=True, text=True, check=False, timeout=300)
+        done = subprocess.run(
+            bash, env=environment, capture_output=True, text=True, check=False, timeout=300
+        )
         return done.stdout + (done.stderr if done.returncode else "")
 
     return run
@@ -102,7 +106,9 @@ def folder(example_folder: Path, tmp_path: Path) -> Path:
 
 
 def typed(text: str) -> list[Shown]:
-    """Return the commands of a page that run by themselves: not those of make, nor those that ask a server."""
+    """Return the commands of a page that run by themselves: not those of make, nor those that ask a
+    server.
+    """
     return [one for one in shown(text) if one.command.split()[0] not in ("make", "curl", ".")]
 
 
@@ -118,9 +124,13 @@ def test_a_page_shows_what_is_printed(folder: Path, name: str, ran: Ran) -> None
 
 @pytest.mark.real
 def test_the_python_of_the_readme_runs(folder: Path, ran: Ran) -> None:
-    (block,) = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    (block,) = re.findall(
+        r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE | re.DOTALL
+    )
     (folder / "readme.py").write_text(block)
-    assert ran("python readme.py", folder).startswith("The World Health Assembly declared in May 1980")
+    assert ran("python readme.py", folder).startswith(
+        "The World Health Assembly declared in May 1980"
+    )
 
 
 @pytest.mark.real
@@ -128,7 +138,9 @@ def test_the_tutorial_prints_what_it_shows(folder: Path, monkeypatch: pytest.Mon
     monkeypatch.chdir(folder)
     text = (ROOT / "docs" / "tutorial.md").read_text("utf-8")
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-    test = doctest.DocTestParser().get_doctest(without_fences(text), {}, "tutorial", "docs/tutorial.md", 0)
+    test = doctest.DocTestParser().get_doctest(
+        without_fences(text), {}, "tutorial", "docs/tutorial.md", 0
+    )
     told: list[str] = []
     outcome = doctest.DocTestRunner(NearChecker(), optionflags=flags).run(test, out=told.append)
     assert outcome.attempted > 10
@@ -139,7 +151,9 @@ def without_fences(text: str) -> str:
     return re.sub(r"^```\w*$", "", text, flags=re.MULTILINE)
 
 
-@pytest.mark.parametrize("path", sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]), ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path", sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]), ids=lambda path: path.name
+)
 def test_every_link_leads_somewhere(path: Path) -> None:
     for target in re.findall(r'(?:\]\(|src=")([^)"\s]+)', path.read_text("utf-8")):
         place, _, anchor = target.partition("#")
@@ -151,7 +165,9 @@ def test_every_link_leads_somewhere(path: Path) -> None:
         assert file.exists(), f"{path.name}: {target}"
         if anchor:
             headings = re.findall(r"^#+ (.*)$", file.read_text("utf-8"), re.MULTILINE)
-            slugs = {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+            slugs = {
+                re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings
+            }
             assert anchor in slugs, f"{path.name}: {target}"
 
 
@@ -160,5 +176,7 @@ def rewrite(folder: Path, name: str) -> None:
     text = path.read_text("utf-8")
     for one in typed(text):
         now = ran(one.command, folder).rstrip("\n")
-        text = text.replace(f"$ {one.command}\n{one.output}", f"$ {one.command}\n" + (f"{now}\n" if now else ""), 1)
+        text = text.replace(
+            f"$ {one.command}\n{one.output}", f"$ {one.command}\n" + (f"{now}\n" if now else ""), 1
+        )
     path.write_text(text, "utf-8")

@@ -31,7 +31,9 @@ ROOT = Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SHOWN = "http://127.0.0.1:8000"
 CHANGING = "http://127.0.0.1:8001"
-"""The server of the documentation that takes changes; its index ``mine`` is a copy of the English example."""
+"""The server of the documentation that takes changes; its index ``mine`` is a copy of the English
+example.
+"""
 SPEAKING = "http://127.0.0.1:8002"
 """The server of the documentation that speaks other protocols, of the same indexes."""
 CHECKED = "http://127.0.0.1:8003"
@@ -71,7 +73,9 @@ def shown(text: str) -> list[Shown]:
 def plain(output: str) -> str:
     for pattern, instead in VARIES:
         output = re.sub(pattern, instead, output)
-    return re.sub(r'"took_ms": ?{[^}]*}', lambda found: re.sub(r"\d+\.\d+", "…", found[0]), output).strip()
+    return re.sub(
+        r'"took_ms": ?{[^}]*}', lambda found: re.sub(r"\d+\.\d+", "…", found[0]), output
+    ).strip()
 
 
 def near(now: str, then: str) -> bool:
@@ -87,13 +91,20 @@ Addresses = dict[str, str]
 
 
 def answers(commands: list[Shown], addresses: Addresses) -> Iterator[tuple[Shown, str]]:
-    """Yield each command with what it answers now; a job is the one that was made last, and has ended."""
+    """Yield each command with what it answers now; a job is the one that was made last, and has
+    ended.
+    """
     job = ""
     for one in commands:
         command = JOB.sub(job, one.command)
         now = ask(command, addresses)
         deadline = time.monotonic() + PATIENCE
-        while job and job in command and re.search(r'"(queued|running)"', now) and time.monotonic() < deadline:
+        while (
+            job
+            and job in command
+            and re.search(r'"(queued|running)"', now)
+            and time.monotonic() < deadline
+        ):
             time.sleep(0.1)
             now = ask(command, addresses)
         made = JOB.search(now)
@@ -138,7 +149,10 @@ def speaking(example_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     OnnxCrossEncoder(RerankSettings(**settings["rerank"]))  # exported now: no request waits for it
     config = example_folder / "speaking.yaml"
     config.write_text(yaml.safe_dump(settings, sort_keys=False), "utf-8")
-    options = [word for name in ADAPTERS.names() for word in ("--adapter", name)] + ["--config", str(config)]
+    options = [word for name in ADAPTERS.names() for word in ("--adapter", name)] + [
+        "--config",
+        str(config),
+    ]
     with served(example_folder, tmp_path_factory.mktemp("speaking") / "log", *options) as address:
         yield {SPEAKING: address}
 
@@ -148,7 +162,9 @@ def checked(example_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> I
     folder = tmp_path_factory.mktemp("checked")
     reviews = example_folder / "examples" / "reviews-en.json"
     build(BuildRequest(kind="claimreview", sources=(reviews,), folder=folder / "index"), Config())
-    with served(folder, folder / "log", "--index", f"checked={folder / 'index'}", "--adapter", "google") as address:
+    with served(
+        folder, folder / "log", "--index", f"checked={folder / 'index'}", "--adapter", "google"
+    ) as address:
         yield {CHECKED: address}
 
 
@@ -162,10 +178,22 @@ def address(example_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> I
 def served(folder: Path, log: Path, *options: str) -> Iterator[str]:
     if not shutil.which("curl"):
         pytest.skip("there is no curl on this machine")
-    command = [sys.executable, "-m", "factseek.server", "serve", "--port", "0", "--workers", "1", *options]
+    command = [
+        sys.executable,
+        "-m",
+        "factseek.server",
+        "serve",
+        "--port",
+        "0",
+        "--workers",
+        "1",
+        *options,
+    ]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with log.open("wb") as sink:
-        process = subprocess.Popen(command, cwd=folder, stderr=sink, env=environment, start_new_session=True)
+        process = subprocess.Popen(
+            command, cwd=folder, stderr=sink, env=environment, start_new_session=True
+        )
     try:
         yield _address(process, log)
     finally:
@@ -184,7 +212,9 @@ def _address(process: subprocess.Popen[bytes], log: Path) -> str:
 
 @pytest.mark.real
 @pytest.mark.parametrize("name", ["docs/guides/serve.md", "README.md"])
-def test_the_documentation_shows_what_is_answered(address: str, changing: Addresses, name: str) -> None:
+def test_the_documentation_shows_what_is_answered(
+    address: str, changing: Addresses, name: str
+) -> None:
     commands = shown((ROOT / name).read_text("utf-8"))
     assert commands
     for one, answered in answers(commands, {SHOWN: address, **changing}):
@@ -193,7 +223,9 @@ def test_the_documentation_shows_what_is_answered(address: str, changing: Addres
 
 
 @pytest.mark.real
-def test_the_protocols_answer_as_shown(speaking: Addresses, example_folder: Path, tmp_path: Path) -> None:
+def test_the_protocols_answer_as_shown(
+    speaking: Addresses, example_folder: Path, tmp_path: Path
+) -> None:
     text = (ROOT / "docs/guides/protocols.md").read_text("utf-8")
     assert all(f"`{name}`" in text for name in ADAPTERS.names())
     with served_to_be_changed(example_folder, tmp_path) as changing:
@@ -212,13 +244,23 @@ def test_what_was_checked_before_is_answered_as_shown(checked: Addresses) -> Non
 
 @pytest.mark.real
 @pytest.mark.parametrize(("index", "claim"), EXAMPLES)
-def test_an_example_of_the_page_finds_its_evidence_first(address: str, index: str, claim: str) -> None:
+def test_an_example_of_the_page_finds_its_evidence_first(
+    address: str, index: str, claim: str
+) -> None:
     language = index.removeprefix("example-")
-    queries = [line.split("\t") for line in (ROOT / f"examples/queries-{language}.tsv").read_text("utf-8").splitlines()]
+    queries = [
+        line.split("\t")
+        for line in (ROOT / f"examples/queries-{language}.tsv").read_text("utf-8").splitlines()
+    ]
     qid = next(qid for qid, text, *_ in queries if text == claim)
-    judged = [line.split() for line in (ROOT / f"examples/qrels-{language}.txt").read_text("utf-8").splitlines()]
+    judged = [
+        line.split()
+        for line in (ROOT / f"examples/qrels-{language}.txt").read_text("utf-8").splitlines()
+    ]
     relevant = {docid for query, _, docid, grade in judged if query == qid and int(grade) > 0}
-    with urlopen(f"{address}/?index={index}&query={quote(claim)}&view=side", timeout=PATIENCE) as response:
+    with urlopen(
+        f"{address}/?index={index}&query={quote(claim)}&view=side", timeout=PATIENCE
+    ) as response:
         page = response.read().decode()
     firsts = re.findall(r'id="(\w+)-1"[^>]*>.*?href="/documents/[\w-]+/([^?"]+)', page, re.DOTALL)
     assert [column for column, _ in firsts] == ["bm25", "hybrid", "dense"]
@@ -230,7 +272,9 @@ def rewrite(addresses: Addresses, name: str) -> None:
     text, job = path.read_text("utf-8"), ""
     for one, answered in answers(shown(text), addresses):
         command, now = JOB.sub(job, one.command), answered.rstrip("\n")
-        text = text.replace(f"$ {one.command}\n{one.output}", f"$ {command}\n" + (f"{now}\n" if now else ""))
+        text = text.replace(
+            f"$ {one.command}\n{one.output}", f"$ {command}\n" + (f"{now}\n" if now else "")
+        )
         made = JOB.search(now)
         job = made[0] if made else job
     path.write_text(text, "utf-8")

@@ -48,7 +48,9 @@ _TEXT = 90  # the number of characters of a statement that a row shows
 
 
 def language_of_task(format_: StatementTask) -> str:
-    """Return the only language of a task; ``""`` if it has not exactly one, so that it is detected from the texts."""
+    """Return the only language of a task; ``""`` if it has not exactly one, so that it is detected
+    from the texts.
+    """
     return format_.LANGUAGES[0] if len(format_.LANGUAGES) == 1 else ""
 
 
@@ -64,8 +66,12 @@ def register(commands: Subparsers, formats: StatementTasks) -> None:
     parser.add_argument("--input", nargs="+", default=[], metavar="FILE", help=ranked)
     output = "the submission file; for several inputs, a folder with one file each"
     parser.add_argument("--output", type=Path, metavar="FILE|DIR", help=output)
-    parser.add_argument("--run-id", default="", metavar="ID", help="the run id (default: factseek-MODEL)")
-    stream = "rank each line of standard input or of the --input files as it arrives, as a JSON line"
+    parser.add_argument(
+        "--run-id", default="", metavar="ID", help="the run id (default: factseek-MODEL)"
+    )
+    stream = (
+        "rank each line of standard input or of the --input files as it arrives, as a JSON line"
+    )
     parser.add_argument("--stream", action="store_true", help=stream)
     words = "print each statement's N words with the largest weight"
     parser.add_argument("--words", type=int, default=0, metavar="N", help=words)
@@ -77,12 +83,19 @@ def register(commands: Subparsers, formats: StatementTasks) -> None:
     parser = commands.add_parser(
         "tune-encoder",
         help="train a sentence encoder for check-worthiness",
-        description="Train the encoder that claims.multilingual.encoder names, with a claim head and a language"
+        description="Train the encoder that claims.multilingual.encoder names, with a claim head "
+        "and a language"
         " head, and write it to a folder for rank --model multilingual.",
     )
-    parser.add_argument("task", choices=formats.names(), metavar="TASK", help=f"one of {', '.join(formats.names())}")
-    parser.add_argument("--train", nargs="+", type=Path, required=True, metavar="FILE", help="labelled files")
-    parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="the new folder of the encoder")
+    parser.add_argument(
+        "task", choices=formats.names(), metavar="TASK", help=f"one of {', '.join(formats.names())}"
+    )
+    parser.add_argument(
+        "--train", nargs="+", type=Path, required=True, metavar="FILE", help="labelled files"
+    )
+    parser.add_argument(
+        "--output", type=Path, required=True, metavar="DIR", help="the new folder of the encoder"
+    )
     _add_language(parser)
     add_config(parser)
     add_json(parser)
@@ -90,14 +103,19 @@ def register(commands: Subparsers, formats: StatementTasks) -> None:
 
 
 def _add_language(parser: argparse.ArgumentParser) -> None:
-    language = "the language of all files, ISO 639-1 (default: the task's only language, else detected)"
+    language = (
+        "the language of all files, ISO 639-1 (default: the task's only language, else detected)"
+    )
     parser.add_argument("--language", type=read_language, default="", metavar="CODE", help=language)
 
 
 def run(args: argparse.Namespace, formats: StatementTasks) -> int:
     """Train or load a ranker; rank the inputs; write submissions, or print the ranking."""
     args.train = files_in(args.train)
-    inputs_of = ([name] if name == STANDARD_INPUT else map(str, files_in([Path(name)])) for name in args.input)
+    inputs_of = (
+        [name] if name == STANDARD_INPUT else map(str, files_in([Path(name)]))
+        for name in args.input
+    )
     args.input = list(chain.from_iterable(inputs_of))
     outputs = outputs_of(args)
     format_ = formats.load(args.task)
@@ -109,7 +127,9 @@ def run(args: argparse.Namespace, formats: StatementTasks) -> int:
             write_now(json_line(entry))
         return DONE
     for name, statements in zip(args.input, inputs, strict=True):
-        check_languages(statements, learned.manifest.languages, _PIPED if name == STANDARD_INPUT else name)
+        check_languages(
+            statements, learned.manifest.languages, _PIPED if name == STANDARD_INPUT else name
+        )
     every = list(chain.from_iterable(inputs))
     if outputs:
         model, scores = learned.manifest.model, iter(learned.ranker.score(every).tolist())
@@ -131,7 +151,10 @@ def tune_encoder(args: argparse.Namespace, formats: StatementTasks) -> int:
     from .rankers.multilingual import tune
 
     format_ = formats.load(args.task)
-    parts = [_in_language(args, format_, format_.read_statements(path, labelled=True)) for path in files_in(args.train)]
+    parts = [
+        _in_language(args, format_, format_.read_statements(path, labelled=True))
+        for path in files_in(args.train)
+    ]
     statements = list(chain.from_iterable(parts))
     tune(statements, config_of(args, Config), args.output)
     facts = {"output": str(args.output), "statements": len(statements)}
@@ -147,14 +170,22 @@ def _load_or_train(args: argparse.Namespace, format_: StatementTask) -> TrainedR
         return learned
     model = args.model or config.claims.model
     if not args.train and kind(model).LEARNS:
-        raise QueryError("give --train with labelled files to learn from, or --load with a saved model")
-    sources = [(path, _in_language(args, format_, format_.read_statements(path, labelled=True))) for path in args.train]
+        raise QueryError(
+            "give --train with labelled files to learn from, or --load with a saved model"
+        )
+    sources = [
+        (path, _in_language(args, format_, format_.read_statements(path, labelled=True)))
+        for path in args.train
+    ]
     learned = ranking.train(args.task, model, sources, config, bar)
     if args.save:
         model_file.save(args.save, learned.manifest, learned.ranker.state())
         labels = [statement.label for _, labelled in sources for statement in labelled]
         positives = sum(map(bool, labels))
-        say(f"{args.save}: {model}, learned from {len(labels):,} statements, {positives:,} of them worth checking")
+        say(
+            f"{args.save}: {model}, learned from {len(labels):,} statements, {positives:,} of them "
+            "worth checking"
+        )
     return learned
 
 
@@ -166,12 +197,18 @@ def _read(args: argparse.Namespace, format_: StatementTask, name: str) -> list[S
     raise SourceError("contains nothing to rank", place=_PIPED)
 
 
-def _in_language(args: argparse.Namespace, format_: StatementTask, statements: Sequence[Statement]) -> list[Statement]:
-    """Return a file's statements with their language: ``--language``, else the task's only language, else detected."""
+def _in_language(
+    args: argparse.Namespace, format_: StatementTask, statements: Sequence[Statement]
+) -> list[Statement]:
+    """Return a file's statements with their language: ``--language``, else the task's only
+    language, else detected.
+    """
     return with_language(statements, args.language or language_of_task(format_))
 
 
-def _coming(args: argparse.Namespace, format_: StatementTask, learned: TrainedRanker) -> Iterator[Statement]:
+def _coming(
+    args: argparse.Namespace, format_: StatementTask, learned: TrainedRanker
+) -> Iterator[Statement]:
     languages = learned.manifest.languages
     for name in args.input or [STANDARD_INPUT]:
         piped = name == STANDARD_INPUT
@@ -179,18 +216,29 @@ def _coming(args: argparse.Namespace, format_: StatementTask, learned: TrainedRa
             for statement in format_.stream_statements(file, _PIPED if piped else name):
                 foreign = "" if args.language else unknown_language(statement.text, languages)
                 if foreign:
-                    say(f"note: {statement.place}: is in {foreign}, but the model learned from {', '.join(languages)}")
-                yield statement._replace(language=args.language or language_of([statement.text], languages))
+                    say(
+                        f"note: {statement.place}: is in {foreign}, but the model learned from "
+                        f"{', '.join(languages)}"
+                    )
+                yield statement._replace(
+                    language=args.language or language_of([statement.text], languages)
+                )
 
 
 def outputs_of(args: argparse.Namespace) -> list[Path]:
-    """Return the path of each input's submission: ``--output``, or a file in the folder ``--output``; none without it.
+    """Return the path of each input's submission: ``--output``, or a file in the folder
+    ``--output``; none without it.
 
-    Raises QueryError, before any work, if options contradict each other or a file cannot be written.
+    Raises QueryError, before any work, if options contradict each other or a file cannot be
+    written.
     """
     _refuse_contradictions(args)
     named = [Path(name) for name in args.input if name != STANDARD_INPUT]
-    read, saved, folder = [*args.train, *named, *filter(None, [args.load])], [*filter(None, [args.save])], args.output
+    read, saved, folder = (
+        [*args.train, *named, *filter(None, [args.load])],
+        [*filter(None, [args.save])],
+        args.output,
+    )
     for path in saved:
         writable(path, read)
     if folder is None:
@@ -200,10 +248,17 @@ def outputs_of(args: argparse.Namespace) -> list[Path]:
         check_distinct([folder, *saved])
         return [folder]
     if folder.exists() and not folder.is_dir():
-        raise QueryError("is a file", place=folder, remedy="give a folder, which gets one submission per input")
+        raise QueryError(
+            "is a file", place=folder, remedy="give a folder, which gets one submission per input"
+        )
     if not folder.parent.is_dir():
-        raise QueryError(f"there is no folder {folder.parent}", place=folder, remedy="create it first")
-    stems = ["standard-input" if name == STANDARD_INPUT else Path(name.removesuffix(".gz")).stem for name in args.input]
+        raise QueryError(
+            f"there is no folder {folder.parent}", place=folder, remedy="create it first"
+        )
+    stems = [
+        "standard-input" if name == STANDARD_INPUT else Path(name.removesuffix(".gz")).stem
+        for name in args.input
+    ]
     twice = next((stem for stem in stems if stems.count(stem) > 1), "")
     if twice:
         remedy = "rename one: their submissions would have the same name"
@@ -221,13 +276,19 @@ def _refuse_contradictions(args: argparse.Namespace) -> None:
     if args.load and args.save:
         raise QueryError("--load and --save exclude each other: copy the file instead")
     if args.stream and (args.output or args.json):
-        raise QueryError("--stream writes JSON lines to standard output", remedy="leave out --output and --json")
+        raise QueryError(
+            "--stream writes JSON lines to standard output", remedy="leave out --output and --json"
+        )
     if args.words < 0 or args.top < 0:
         raise QueryError("give 0 or more for --words and --top")
     if args.output and not args.input:
-        raise QueryError("there is nothing to rank", place="--output", remedy="give a file with --input")
+        raise QueryError(
+            "there is nothing to rank", place="--output", remedy="give a file with --input"
+        )
     if not (args.input or args.stream or args.save):
-        raise QueryError("there is nothing to do: give --input to rank, --stream for standard input, or --save")
+        raise QueryError(
+            "there is nothing to do: give --input to rank, --stream for standard input, or --save"
+        )
     try:
         column(args.run_id or "default")
     except QueryError as error:
@@ -239,7 +300,11 @@ def _refuse_contradictions(args: argparse.Namespace) -> None:
 def json_line(ranked: Ranked) -> str:
     """Return a ranked statement as one line of JSON."""
     statement = ranked.statement
-    record: dict[str, Any] = {"rank": ranked.rank, "score": ranked.score, "probability": ranked.probability}
+    record: dict[str, Any] = {
+        "rank": ranked.rank,
+        "score": ranked.score,
+        "probability": ranked.probability,
+    }
     record |= {"id": statement.qid, "topic": statement.topic, "text": statement.text}
     if ranked.words:
         record["words"] = [weight._asdict() for weight in ranked.words]
@@ -247,11 +312,19 @@ def json_line(ranked: Ranked) -> str:
 
 
 def row(ranked: Ranked) -> str:
-    """Return rank, probability (or score), id and text, and, on a line below, the words with the largest weight."""
-    sure = f"{ranked.probability:7.0%}" if ranked.probability is not None else f"{ranked.score:7.3f}"
+    """Return rank, probability (or score), id and text, and, on a line below, the words with the
+    largest weight.
+    """
+    sure = (
+        f"{ranked.probability:7.0%}" if ranked.probability is not None else f"{ranked.score:7.3f}"
+    )
     text = " ".join(ranked.statement.text.split())
     cut = text if len(text) <= _TEXT else text[: _TEXT - 2] + " …"
     words = ", ".join(f"{weight.word} {weight.weight:+.2f}" for weight in ranked.words)
     statement = ranked.statement
-    name = f"{statement.topic}:{statement.qid} {statement.speaker}" if statement.speaker else statement.qid
+    name = (
+        f"{statement.topic}:{statement.qid} {statement.speaker}"
+        if statement.speaker
+        else statement.qid
+    )
     return f"{ranked.rank:4} {sure}  {name}  {cut}\n" + (f"{'':14}{words}\n" if words else "")

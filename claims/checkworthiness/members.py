@@ -1,7 +1,9 @@
-"""The members of the ``best`` ranker: each reads a statement in its own way, and is trained and scored on its own.
+"""The members of the ``best`` ranker: each reads a statement in its own way, and is trained and
+scored on its own.
 
-A member turns statements into rows of features once, so that cross-validation can fit many models to them.
-The member ``joint_NAME`` is the member ``NAME`` that learns from the statements of all languages together.
+A member turns statements into rows of features once, so that cross-validation can fit many models
+to them. The member ``joint_NAME`` is the member ``NAME`` that learns from the statements of all
+languages together.
 """
 
 from __future__ import annotations
@@ -17,7 +19,14 @@ from ...core.errors import MachineError
 from ...core.records.model_file import State, array, number, restore_trees
 from ...retrieval.config import AUTO, EncoderSettings
 from ...retrieval.encoders.runtime import OnnxEncoder, open_encoder
-from ...retrieval.encoders.sources import ENGLISH, MULTILINGUAL, MissingModelError, choose_model, find_model, languages
+from ...retrieval.encoders.sources import (
+    ENGLISH,
+    MULTILINGUAL,
+    MissingModelError,
+    choose_model,
+    find_model,
+    languages,
+)
 from ..learning import models
 from ..learning.models import Floats, Labels
 from ..settings import JOINT, Config
@@ -38,9 +47,11 @@ class Model(Protocol):
 
 
 class Member(Protocol):
-    """One way to read statements; ``strengths`` are the values of its hyperparameter that cross-validation tries.
+    """One way to read statements; ``strengths`` are the values of its hyperparameter that
+    cross-validation tries.
 
-    A ``forwards`` member is tested on statements later than those it learned from, because what it learns gets stale.
+    A ``forwards`` member is tested on statements later than those it learned from, because what it
+    learns gets stale.
     """
 
     strengths: tuple[float, ...]
@@ -52,7 +63,9 @@ class Member(Protocol):
 
     @classmethod
     def restore(cls, member: State, model: State, config: Config) -> MemberReader:
-        """Return the member and its model; raise ValueError, KeyError or TypeError if their states do not fit."""
+        """Return the member and its model; raise ValueError, KeyError or TypeError if their states
+        do not fit.
+        """
 
     @staticmethod
     def reads(statements: Sequence[Statement], config: Config) -> bool:
@@ -62,8 +75,12 @@ class Member(Protocol):
     def features(self, statements: Sequence[Statement]) -> Any:
         """Return a row for each statement: an array or a sparse matrix."""
 
-    def fit(self, features: Any, labels: Labels, weights: Floats, strength: float, seed: int) -> Model:
-        """Return the model trained on rows and their labels; ``weights`` says how much each row counts."""
+    def fit(
+        self, features: Any, labels: Labels, weights: Floats, strength: float, seed: int
+    ) -> Model:
+        """Return the model trained on rows and their labels; ``weights`` says how much each row
+        counts.
+        """
 
     def state(self) -> State:
         """Return the state from which the same member can be restored, without its model."""
@@ -83,25 +100,41 @@ def kind(name: str) -> type[Member]:
 
 
 def applies(name: str, statements: Sequence[Statement], config: Config) -> bool:
-    """Return whether a member can read statements: joint members read several languages, the others one."""
+    """Return whether a member can read statements: joint members read several languages, the others
+    one.
+    """
     several = len({statement.language for statement in statements}) > 1
     return several == name.startswith(JOINT) and kind(name).reads(statements, config)
 
 
 def _name_speakers(statements: Sequence[Statement]) -> list[str]:
-    """Return the text of each statement; if it has a speaker, a word that names the speaker comes first."""
-    names = ("".join(char if char.isalnum() else "_" for char in one.speaker.lower()) for one in statements)
-    return [f"speaker_{name} {one.text}" if name else one.text for one, name in zip(statements, names, strict=True)]
+    """Return the text of each statement; if it has a speaker, a word that names the speaker comes
+    first.
+    """
+    names = (
+        "".join(char if char.isalnum() else "_" for char in one.speaker.lower())
+        for one in statements
+    )
+    return [
+        f"speaker_{name} {one.text}" if name else one.text
+        for one, name in zip(statements, names, strict=True)
+    ]
 
 
 _TERMS: Mapping[str, tuple[Tokenizer, int]] = {"words": (words, 1), "characters": (characters, 2)}
-"""For each vocabulary: how to find the terms of a text, and the minimum number of statements that hold a term."""
+"""For each vocabulary: how to find the terms of a text, and the minimum number of statements that
+hold a term.
+"""
 
 
 class _Lexical(Member):
-    """Reads TF-IDF of words and word pairs, and of character n-grams, both of length 1; a linear model scores them."""
+    """Reads TF-IDF of words and word pairs, and of character n-grams, both of length 1; a linear
+    model scores them.
+    """
 
-    def __init__(self, vocabularies: dict[str, NgramVocabulary], strengths: tuple[float, ...] = ()) -> None:
+    def __init__(
+        self, vocabularies: dict[str, NgramVocabulary], strengths: tuple[float, ...] = ()
+    ) -> None:
         self.strengths = strengths
         self._vocabularies = vocabularies
 
@@ -117,7 +150,9 @@ class _Lexical(Member):
     @classmethod
     def restore(cls, member: State, model: State, config: Config) -> MemberReader:
         vocabularies = {
-            name: models.restore_vocabulary(member, member.settings["terms"][name], name, tokenize, sublinear=True)
+            name: models.restore_vocabulary(
+                member, member.settings["terms"][name], name, tokenize, sublinear=True
+            )
             for name, (tokenize, _) in _TERMS.items()
         }
         width = sum(len(vocabulary.terms) for vocabulary in vocabularies.values())
@@ -129,19 +164,26 @@ class _Lexical(Member):
         texts = _name_speakers(statements)
         return hstack([self._vocabularies[name].vectors(texts) for name in _TERMS], format="csr")
 
-    def fit(self, features: Any, labels: Labels, weights: Floats, strength: float, seed: int) -> Model:
+    def fit(
+        self, features: Any, labels: Labels, weights: Floats, strength: float, seed: int
+    ) -> Model:
         return models.fit_linear(features, labels, weights, strength, seed)
 
     def state(self) -> State:
         terms = {name: list(vocabulary.terms) for name, vocabulary in self._vocabularies.items()}
-        return State({"terms": terms}, {name: vocabulary.weights for name, vocabulary in self._vocabularies.items()})
+        return State(
+            {"terms": terms},
+            {name: vocabulary.weights for name, vocabulary in self._vocabularies.items()},
+        )
 
 
-_SLIGHT = 1e-6  # the weight of the mean label; a statement similar to no labelled one gets this mean
+# The weight of the mean label; a statement similar to no labelled one gets this mean.
+_SLIGHT = 1e-6
 
 
 class _Votes:
-    """Scores a statement by its total similarity to statements worth checking, divided by that to all labelled ones.
+    """Scores a statement by its total similarity to statements worth checking, divided by that to
+    all labelled ones.
 
     The similarity is the cosine to the power of ``sharpness``.
     """
@@ -154,16 +196,22 @@ class _Votes:
         for start in range(0, features.shape[0], _AT_ONCE):
             near = (features[start : start + _AT_ONCE] @ self._rows.T).toarray() ** self._sharpness
             prior = _SLIGHT * self._labels.mean()
-            shares.append(((near * self._labels).sum(axis=1) + prior) / (near.sum(axis=1) + _SLIGHT))
+            shares.append(
+                ((near * self._labels).sum(axis=1) + prior) / (near.sum(axis=1) + _SLIGHT)
+            )
         return np.concatenate(shares)
 
     def state(self) -> State:
         settings = {"sharpness": self._sharpness, "width": self._rows.shape[1]}
-        return State(settings, {**models.row_tensors(self._rows), "labels": self._labels.astype(np.int8)})
+        return State(
+            settings, {**models.row_tensors(self._rows), "labels": self._labels.astype(np.int8)}
+        )
 
 
 class _Neighbours(Member):
-    """Reads TF-IDF of words and word pairs; scores a statement by the labels of similar statements."""
+    """Reads TF-IDF of words and word pairs; scores a statement by the labels of similar
+    statements.
+    """
 
     def __init__(self, vocabulary: NgramVocabulary, strengths: tuple[float, ...] = ()) -> None:
         self.strengths = strengths
@@ -171,11 +219,16 @@ class _Neighbours(Member):
 
     @classmethod
     def make(cls, statements: Sequence[Statement], config: Config) -> Self:
-        return cls(learn_ngrams(_name_speakers(statements), words, sublinear=True), config.claims.best.sharpnesses)
+        return cls(
+            learn_ngrams(_name_speakers(statements), words, sublinear=True),
+            config.claims.best.sharpnesses,
+        )
 
     @classmethod
     def restore(cls, member: State, model: State, config: Config) -> MemberReader:
-        vocabulary = models.restore_vocabulary(member, member.settings["terms"], "idf", words, sublinear=True)
+        vocabulary = models.restore_vocabulary(
+            member, member.settings["terms"], "idf", words, sublinear=True
+        )
         rows = models.restore_rows(model, "", len(vocabulary.terms))
         labels = models.restore_labels(model, "labels", rows.shape[0])
         votes = _Votes(rows, labels, number(model, "sharpness", lambda value: value > 0))
@@ -184,7 +237,9 @@ class _Neighbours(Member):
     def features(self, statements: Sequence[Statement]) -> Any:
         return self._vocabulary.vectors(_name_speakers(statements))
 
-    def fit(self, features: Any, labels: Labels, weights: Floats, strength: float, seed: int) -> Model:
+    def fit(
+        self, features: Any, labels: Labels, weights: Floats, strength: float, seed: int
+    ) -> Model:
         return _Votes(features, labels, strength)
 
     def state(self) -> State:
@@ -192,7 +247,9 @@ class _Neighbours(Member):
 
 
 class _Signs(Member):
-    """Reads numbers, names, addresses, punctuation and length, in any language; a forest of trees scores them."""
+    """Reads numbers, names, addresses, punctuation and length, in any language; a forest of trees
+    scores them.
+    """
 
     def __init__(self, trees: int = 0, leaf: int = 1) -> None:
         self.strengths = (1.0,)
@@ -209,18 +266,25 @@ class _Signs(Member):
     def features(self, statements: Sequence[Statement]) -> Floats:
         return surface_features(statements)
 
-    def fit(self, features: Floats, labels: Labels, weights: Floats, strength: float, seed: int) -> Model:
-        return models.grow_forest(features, labels, weights, trees=self._trees, leaf=self._leaf, seed=seed)
+    def fit(
+        self, features: Floats, labels: Labels, weights: Floats, strength: float, seed: int
+    ) -> Model:
+        return models.grow_forest(
+            features, labels, weights, trees=self._trees, leaf=self._leaf, seed=seed
+        )
 
 
-# The maximum number of statements for a kernel machine: its time grows with the square of their number.
+# The maximum number of statements for a kernel machine: its time grows with the square of their
+# number.
 _MOST = 5_000
 
 
 class _Vectors(Member):
-    """Reads the vectors of an encoder; a kernel machine or, for many statements, a linear model scores them.
+    """Reads the vectors of an encoder; a kernel machine or, for many statements, a linear model
+    scores them.
 
-    A vector is the mean of the encoder's last layers: the last represents the topic, earlier ones more of the wording.
+    A vector is the mean of the encoder's last layers: the last represents the topic, earlier ones
+    more of the wording.
     """
 
     def __init__(self, encoder: OnnxEncoder, strengths: tuple[float, ...] = ()) -> None:
@@ -229,11 +293,15 @@ class _Vectors(Member):
 
     @classmethod
     def make(cls, statements: Sequence[Statement], config: Config) -> Self:
-        return cls(open_encoder(_encoder_settings(config), layered=True), config.claims.best.strengths)
+        return cls(
+            open_encoder(_encoder_settings(config), layered=True), config.claims.best.strengths
+        )
 
     @classmethod
     def restore(cls, member: State, model: State, config: Config) -> MemberReader:
-        """Raise MachineError if the model was trained with another encoder than the one on this machine."""
+        """Raise MachineError if the model was trained with another encoder than the one on this
+        machine.
+        """
         name, revision = member.settings["encoder"], member.settings["revision"]
         encoder = open_encoder(_encoder_settings(config, str(name)), layered=True)
         if (name, revision) != (encoder.name, encoder.revision):
@@ -249,9 +317,13 @@ class _Vectors(Member):
         return not known or {statement.language for statement in statements} <= set(known)
 
     def features(self, statements: Sequence[Statement]) -> Floats:
-        return self._encoder.encode_document([statement.text for statement in statements]).astype(np.float64)
+        return self._encoder.encode_document([statement.text for statement in statements]).astype(
+            np.float64
+        )
 
-    def fit(self, features: Floats, labels: Labels, weights: Floats, strength: float, seed: int) -> Model:
+    def fit(
+        self, features: Floats, labels: Labels, weights: Floats, strength: float, seed: int
+    ) -> Model:
         if len(labels) <= _MOST:
             return models.fit_kernel(features, labels, weights, strength)
         return models.fit_linear(features, labels, weights, strength, seed)
@@ -263,8 +335,8 @@ class _Vectors(Member):
 def _encoder_settings(config: Config, trained: str = "") -> EncoderSettings:
     """Return the settings of the configured encoder.
 
-    ``auto`` means the encoder that the model was ``trained`` with. Before a training, it means the multilingual encoder
-    or, if that is not installed, the English encoder.
+    ``auto`` means the encoder that the model was ``trained`` with. Before a training, it means the
+    multilingual encoder or, if that is not installed, the English encoder.
     """
     if config.encoder.model != AUTO:
         return config.encoder
@@ -278,17 +350,23 @@ def _encoder_settings(config: Config, trained: str = "") -> EncoderSettings:
 
 
 _DOUBT = 0.5
-"""The overall mean has the weight of this number of near tweets: several outweigh it, and a distant tweet does not."""
+"""The overall mean has the weight of this number of near tweets: several outweigh it, and a distant
+tweet does not.
+"""
 
 
 class Moments:
-    """Scores a tweet by the mean label of tweets, as log-odds; a tweet ``span`` days away has half the weight."""
+    """Scores a tweet by the mean label of tweets, as log-odds; a tweet ``span`` days away has half
+    the weight.
+    """
 
     def __init__(self, moments: Floats, labels: Labels, span: float) -> None:
         self._moments, self._labels, self._span = moments, labels, span
 
     def score(self, features: Floats) -> Floats:
-        """Return the log-odds for each row; a tweet without a known time gets those of the mean label."""
+        """Return the log-odds for each row; a tweet without a known time gets those of the mean
+        label.
+        """
         mean = self._labels.mean()
         scores = np.full(len(features), np.log(mean / (1 - mean)))
         known, dated = np.flatnonzero(~np.isnan(features)), ~np.isnan(self._moments)
@@ -303,11 +381,15 @@ class Moments:
 
     def state(self) -> State:
         """Return the times of the labelled tweets, and their labels."""
-        return State({"span": self._span}, {"moments": self._moments, "labels": self._labels.astype(np.int8)})
+        return State(
+            {"span": self._span}, {"moments": self._moments, "labels": self._labels.astype(np.int8)}
+        )
 
 
 class _Days(Member):
-    """Reads the time of a tweet, in days (NaN if unknown), because tweets worth checking cluster in time."""
+    """Reads the time of a tweet, in days (NaN if unknown), because tweets worth checking cluster in
+    time.
+    """
 
     forwards = True
 
@@ -322,7 +404,9 @@ class _Days(Member):
     def restore(cls, member: State, model: State, config: Config) -> MemberReader:
         moments = array(model, "moments", np.float64, None, allow_nan=True)
         labels = models.restore_labels(model, "labels", len(moments))
-        return MemberReader(cls(), Moments(moments, labels, number(model, "span", lambda value: value > 0)))
+        return MemberReader(
+            cls(), Moments(moments, labels, number(model, "span", lambda value: value > 0))
+        )
 
     @staticmethod
     def reads(statements: Sequence[Statement], config: Config) -> bool:
@@ -331,7 +415,9 @@ class _Days(Member):
     def features(self, statements: Sequence[Statement]) -> Floats:
         return np.array([decode_time(statement) for statement in statements])
 
-    def fit(self, features: Floats, labels: Labels, weights: Floats, strength: float, seed: int) -> Model:
+    def fit(
+        self, features: Floats, labels: Labels, weights: Floats, strength: float, seed: int
+    ) -> Model:
         return Moments(features, labels, strength)
 
 

@@ -1,4 +1,6 @@
-"""Rankers of check-worthiness, trained or loaded, the statements that they rank, and the words that explain a score."""
+"""Rankers of check-worthiness, trained or loaded, the statements that they rank, and the words that
+explain a score.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ _VERSIONED = ("numpy", "scipy", "scikit-learn")
 
 
 class TrainingFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A training file: its name, its checksum, its number of statements, and how many of them are worth checking."""
+    """A training file: its name, its checksum, its number of statements, and how many of them are
+    worth checking.
+    """
 
     name: str
     sha256: str
@@ -35,7 +39,9 @@ class TrainingFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RankerManifest(ModelManifest, frozen=True, kw_only=True):
-    """The description of a ranker; ``languages`` are those of its training, or empty for any language."""
+    """The description of a ranker; ``languages`` are those of its training, or empty for any
+    language.
+    """
 
     languages: tuple[str, ...]
     sources: tuple[TrainingFile, ...]
@@ -49,7 +55,11 @@ class TrainedRanker(NamedTuple):
 
 
 def train(
-    task: str, model: str, sources: Sequence[tuple[Path, list[Statement]]], config: Config, progress: Progress
+    task: str,
+    model: str,
+    sources: Sequence[tuple[Path, list[Statement]]],
+    config: Config,
+    progress: Progress,
 ) -> TrainedRanker:
     """Train a ranker on labelled files. Raises SourceError if they do not hold both classes."""
     statements = [statement for _, labelled in sources for statement in labelled]
@@ -73,19 +83,27 @@ def train(
 
 def _describe_file(path: Path, statements: Sequence[Statement]) -> TrainingFile:
     positives = sum(bool(statement.label) for statement in statements)
-    return TrainingFile(name=storable(path.name), sha256=sha256(path), statements=len(statements), positives=positives)
+    return TrainingFile(
+        name=storable(path.name),
+        sha256=sha256(path),
+        statements=len(statements),
+        positives=positives,
+    )
 
 
 def load(path: Path, task: str | None, config: Config) -> TrainedRanker:
     """Load a saved ranker of ``task``, or of any task if that is None.
 
-    Raises SourceError if the file is not a ranker or of another version, QueryError if it was trained for another task.
+    Raises SourceError if the file is not a ranker or of another version, QueryError if it was
+    trained for another task.
     """
     manifest, state = load_for(path, RankerManifest, task, names())
     with restored_from(path):
         ranker = kind(manifest.model).restore(state, config)
         if state.tensors:  # the random ranker has no tensors; a trial would advance its sequence
-            trials = [Statement("1", "Trying: 2 words.", language=of) for of in manifest.languages or [""]]
+            trials = [
+                Statement("1", "Trying: 2 words.", language=of) for of in manifest.languages or [""]
+            ]
             scores = ranker.score(trials)
             probabilities = ranker.probability(scores)
             for numbers in (scores, scores if probabilities is None else probabilities):
@@ -108,8 +126,8 @@ class Weight(NamedTuple):
 class Ranked(NamedTuple):
     """A statement with its rank: rank 1 is the most worth checking of the statements so far.
 
-    ``probability`` of being worth checking is ``None`` if the ranker is not calibrated. ``words`` are empty unless the
-    caller asks for them.
+    ``probability`` of being worth checking is ``None`` if the ranker is not calibrated. ``words``
+    are empty unless the caller asks for them.
     """
 
     rank: int
@@ -125,11 +143,17 @@ def rank(ranker: Ranker, statements: Sequence[Statement]) -> list[Ranked]:
     probabilities = ranker.probability(scores)
     order = sorted(range(len(statements)), key=lambda row: -float(scores[row]))
     likely = [None] * len(order) if probabilities is None else probabilities.tolist()
-    return [Ranked(at, float(scores[row]), likely[row], statements[row]) for at, row in enumerate(order, 1)]
+    return [
+        Ranked(at, float(scores[row]), likely[row], statements[row])
+        for at, row in enumerate(order, 1)
+    ]
 
 
-def rank_stream(ranker: Ranker, statements: Iterable[Statement], words: int = 0) -> Iterator[Ranked]:
-    """Rank each statement, as it arrives, among the earlier ones; earlier statements of equal score come first.
+def rank_stream(
+    ranker: Ranker, statements: Iterable[Statement], words: int = 0
+) -> Iterator[Ranked]:
+    """Rank each statement, as it arrives, among the earlier ones; earlier statements of equal score
+    come first.
 
     Explain each by at most ``words`` words.
     """
@@ -147,7 +171,8 @@ def without(text: str, word: str) -> str:
 
 
 def explain(ranker: Ranker, statement: Statement, most: int) -> list[Weight]:
-    """Return at most ``most`` words whose absence changes the score, the largest absolute weight first.
+    """Return at most ``most`` words whose absence changes the score, the largest absolute weight
+    first.
 
     Equal weights are in text order. There are no words if the ranker's ``explains`` is false.
     """
@@ -157,4 +182,6 @@ def explain(ranker: Ranker, statement: Statement, most: int) -> list[Weight]:
     variants = [statement._replace(text=without(statement.text, word)) for word in tried]
     whole, *parts = ranker.score([statement, *variants])
     weights = [Weight(word, float(whole - part)) for word, part in zip(tried, parts, strict=True)]
-    return sorted((weight for weight in weights if weight.weight), key=lambda weight: -abs(weight.weight))[:most]
+    return sorted(
+        (weight for weight in weights if weight.weight), key=lambda weight: -abs(weight.weight)
+    )[:most]

@@ -1,11 +1,14 @@
-"""Features of a claim and its evidence for a classifier: named numbers, the same for every language.
+"""Features of a claim and its evidence for a classifier: named numbers, the same for every
+language.
 
-The features of a sentence are its similarity to the claim, the claim's words that it holds, and whether quantities,
-negation and direction (more or less) agree. Of each feature, a row has the value of the first sentence, the highest
-value and the mean. The features of the claim itself and of the search follow.
+The features of a sentence are its similarity to the claim, the claim's words that it holds, and
+whether quantities, negation and direction (more or less) agree. Of each feature, a row has the
+value of the first sentence, the highest value and the mean. The features of the claim itself and of
+the search follow.
 
-Models can add features. An encoder's contrast says how much nearer a sentence is to the claim than to the nearest of
-the claim's opposites. Entailment gives the log-odds that a sentence entails the claim and that it contradicts it.
+Models can add features. An encoder's contrast says how much nearer a sentence is to the claim than
+to the nearest of the claim's opposites. Entailment gives the log-odds that a sentence entails the
+claim and that it contradicts it.
 """
 
 from __future__ import annotations
@@ -27,7 +30,13 @@ from ...core.errors import MachineError, SourceError
 from ...retrieval.config import AUTO, EncoderSettings
 from ...retrieval.encoders.cross_encoder import EntailmentInfo, OnnxEntailment, revision_of
 from ...retrieval.encoders.runtime import OnnxEncoder, open_encoder
-from ...retrieval.encoders.sources import MULTILINGUAL, MissingModelError, choose_model, find_model, of_index
+from ...retrieval.encoders.sources import (
+    MULTILINGUAL,
+    MissingModelError,
+    choose_model,
+    find_model,
+    of_index,
+)
 from ...retrieval.store.manifest import EncoderInfo
 from ..settings import Config
 from ..text.polarity import OPPOSING, Lexicon, Polarity, opposites, polarity
@@ -36,16 +45,31 @@ from ..text.words import Analyzer, coverage, terms
 from .sentences import ClaimEvidence, EvidenceSentence
 
 PAIR = (
-    "similarity", "coverage", "precision", "word pairs", "missing words", "length", "numbers repeated",
-    "numbers contradicted", "negated", "negation differs", "both negated", "direction agrees", "direction differs",
-    "direction agrees, likely", "direction differs, likely",
-)  # fmt: skip
+    "similarity",
+    "coverage",
+    "precision",
+    "word pairs",
+    "missing words",
+    "length",
+    "numbers repeated",
+    "numbers contradicted",
+    "negated",
+    "negation differs",
+    "both negated",
+    "direction agrees",
+    "direction differs",
+    "direction agrees, likely",
+    "direction differs, likely",
+)
 """Features of a claim and one sentence; the last two are weighted by the similarity."""
-NEGATION = ("negated", "negation differs", "both negated")  # the features of :data:`PAIR` that say which text negates
+# The features of :data:`PAIR` that say which text negates.
+NEGATION = ("negated", "negation differs", "both negated")
 CLAIM = ("claim negated", "claim length", "claim numbers", "claim says more", "claim says less")
 SEARCH = ("bm25", "dense", "spread", "covered by all", "pages", "sentences")
 OF = ("first", "highest", "mean")
-"""How features of sentences are combined: the first sentence's value, the highest value, the mean."""
+"""How features of sentences are combined: the first sentence's value, the highest value, the
+mean.
+"""
 NAMES = (*(f"{name}, {which}" for which in OF for name in PAIR), *CLAIM, *SEARCH)
 """The names of the columns of a matrix of features."""
 
@@ -67,16 +91,26 @@ def matrix(
 ) -> NDArray[np.float64]:
     """Return the features, shape (len(claims), len(NAMES))."""
     pairs = zip(claims, evidence, strict=True)
-    rows = [_row(_read(claim, analyzer, lists), of_claim, analyzer, lists) for claim, of_claim in pairs]
+    rows = [
+        _row(_read(claim, analyzer, lists), of_claim, analyzer, lists) for claim, of_claim in pairs
+    ]
     return np.array(rows, dtype=np.float64).reshape(-1, len(NAMES))
 
 
-def _row(claim: Reading, evidence: ClaimEvidence, analyzer: Analyzer, lists: Lexicon) -> list[float]:
+def _row(
+    claim: Reading, evidence: ClaimEvidence, analyzer: Analyzer, lists: Lexicon
+) -> list[float]:
     read = [_read(sentence.text, analyzer, lists) for sentence in evidence.sentences]
-    lacking = find_unstated(claim.quantities, [number for text in read for number in text.quantities])
+    lacking = find_unstated(
+        claim.quantities, [number for text in read for number in text.quantities]
+    )
     both = zip(evidence.sentences, read, strict=True)
     pairs = np.array([_pair(claim, sentence, text, lacking) for sentence, text in both])
-    parts = (pairs[0], pairs.max(axis=0), pairs.mean(axis=0)) if len(pairs) else [[0.0] * len(PAIR)] * len(OF)
+    parts = (
+        (pairs[0], pairs.max(axis=0), pairs.mean(axis=0))
+        if len(pairs)
+        else [[0.0] * len(PAIR)] * len(OF)
+    )
     direction, distinct = claim.polarity.direction, frozenset(claim.terms)
     return [
         *(float(value) for part in parts for value in part),
@@ -94,7 +128,9 @@ def _row(claim: Reading, evidence: ClaimEvidence, analyzer: Analyzer, lists: Lex
     ]
 
 
-def _pair(claim: Reading, sentence: EvidenceSentence, text: Reading, lacking: Sequence[Quantity]) -> list[float]:
+def _pair(
+    claim: Reading, sentence: EvidenceSentence, text: Reading, lacking: Sequence[Quantity]
+) -> list[float]:
     likely = max(sentence.similarity, 0.0)
     stated, missing = len(claim.quantities), len(find_unstated(claim.quantities, text.quantities))
     units = {written.unit for written in text.quantities} - {""}
@@ -109,7 +145,8 @@ def _pair(claim: Reading, sentence: EvidenceSentence, text: Reading, lacking: Se
         math.log1p(len(wanted.difference(text.terms))),
         math.log1p(len(text.terms)),
         (stated - missing) / stated if stated else 0.0,
-        # Another value of the same unit contradicts a quantity, unless a sentence of the evidence repeats it.
+        # Another value of the same unit contradicts a quantity, unless a sentence of the evidence
+        # repeats it.
         float(any(unrepeated.unit in units for unrepeated in lacking)),
         float(negated),
         float(negated != claimed),
@@ -126,7 +163,10 @@ ENTAILED = tuple(f"{name}, {which}" for which in OF for name in ("entails", "con
 """The columns that each extractor adds to a matrix of features."""
 _MOST = 8.0  # the limit of log-odds; above it a probability carries no more information
 _KEPT = 4096
-"""The number of cached results. A sentence that is judged with others and then alone is computed only once."""
+"""The number of cached results.
+
+A sentence that is judged with others and then alone is computed only once.
+"""
 
 
 class ContrastExtractor:
@@ -138,20 +178,27 @@ class ContrastExtractor:
         self._language = language
         self._vector = cache_method(_KEPT, self._encode)
 
-    def matrix(self, claims: Sequence[str], evidence: Sequence[ClaimEvidence]) -> NDArray[np.float64]:
-        """Return the features, shape (len(claims), len(CONTRASTED)); zeros without a sentence or an opposite."""
+    def matrix(
+        self, claims: Sequence[str], evidence: Sequence[ClaimEvidence]
+    ) -> NDArray[np.float64]:
+        """Return the features, shape (len(claims), len(CONTRASTED)); zeros without a sentence or an
+        opposite.
+        """
         features = np.zeros((len(claims), len(CONTRASTED)))
         for row, claim, of_claim in zip(features, claims, evidence, strict=True):
             turned = opposites(claim, self._language)
             if turned and of_claim.sentences:
-                sentences = np.array([self._vector(sentence.text) for sentence in of_claim.sentences])
+                sentences = np.array(
+                    [self._vector(sentence.text) for sentence in of_claim.sentences]
+                )
                 apart = self._vector(claim) - np.array([self._vector(text) for text in turned])
                 nearer = (sentences @ apart.T).min(axis=1)
                 row[:] = nearer[0], nearer.max(), nearer.mean()
         return features
 
     def _encode(self, text: str) -> NDArray[np.float64]:
-        # Encode every text as a query: claim and sentence have the same role, and neither is searched for in the other.
+        # Encode every text as a query: claim and sentence have the same role, and neither is
+        # searched for in the other.
         return np.asarray(self._encoder.encode_query([text])[0], dtype=np.float64)
 
 
@@ -163,12 +210,16 @@ class EntailmentExtractor:
         self._model = model
         self._log_odds = cache_method(_KEPT, self._judge)
 
-    def matrix(self, claims: Sequence[str], evidence: Sequence[ClaimEvidence]) -> NDArray[np.float64]:
+    def matrix(
+        self, claims: Sequence[str], evidence: Sequence[ClaimEvidence]
+    ) -> NDArray[np.float64]:
         """Return the features, shape (len(claims), len(ENTAILED)); zeros without a sentence."""
         features = np.zeros((len(claims), len(ENTAILED)))
         for row, claim, of_claim in zip(features, claims, evidence, strict=True):
             if of_claim.sentences:
-                pairs = np.array([self._log_odds(sentence.text, claim) for sentence in of_claim.sentences])
+                pairs = np.array(
+                    [self._log_odds(sentence.text, claim) for sentence in of_claim.sentences]
+                )
                 row[:] = np.concatenate([pairs[0], pairs.max(axis=0), pairs.mean(axis=0)])
         return features
 
@@ -189,8 +240,12 @@ class FeatureExtractors(NamedTuple):
     contrast: ContrastExtractor | None = None
     entailment: EntailmentExtractor | None = None
 
-    def matrix(self, claims: Sequence[str], evidence: Sequence[ClaimEvidence]) -> NDArray[np.float64]:
-        """Return the features of all extractors, shape (len(claims), columns); an unused extractor has no columns."""
+    def matrix(
+        self, claims: Sequence[str], evidence: Sequence[ClaimEvidence]
+    ) -> NDArray[np.float64]:
+        """Return the features of all extractors, shape (len(claims), columns); an unused extractor
+        has no columns.
+        """
         parts = [extractor.matrix(claims, evidence) for extractor in self if extractor]
         return np.hstack([np.empty((len(claims), 0)), *parts])
 
@@ -199,10 +254,11 @@ NO_EXTRACTORS = FeatureExtractors()
 
 
 def open_contrast(config: Config, language: str) -> ContrastExtractor | None:
-    """Open the extractor of ``verdict.contrast``; None if it is not set, or the language has no lists of opposites.
+    """Open the extractor of ``verdict.contrast``; None if it is not set, or the language has no
+    lists of opposites.
 
-    ``auto`` is the multilingual encoder, which was trained on entailment, if it is on this machine. Raises MachineError
-    if a named encoder is not.
+    ``auto`` is the multilingual encoder, which was trained on entailment, if it is on this machine.
+    Raises MachineError if a named encoder is not.
     """
     name = config.verdict.contrast
     if not name or language not in OPPOSING:
@@ -217,16 +273,24 @@ def open_contrast(config: Config, language: str) -> ContrastExtractor | None:
 
 
 def reopen(
-    contrast: EncoderInfo | None, entailment: EntailmentInfo | None, config: Config, language: str, place: Path
+    contrast: EncoderInfo | None,
+    entailment: EntailmentInfo | None,
+    config: Config,
+    language: str,
+    place: Path,
 ) -> FeatureExtractors:
-    """Open the extractors of the model of verdicts at ``place``; ``config`` names the folders of exported models.
+    """Open the extractors of the model of verdicts at ``place``; ``config`` names the folders of
+    exported models.
 
-    Raises MachineError if one is not on this machine, SourceError if the one on this machine differs.
+    Raises MachineError if one is not on this machine, SourceError if the one on this machine
+    differs.
     """
 
     def differs(info: object, there: str) -> SourceError:
         reason = f"the model was trained with {info}, but the model of this name here {there}"
-        return SourceError(reason, place=place, remedy="restore the earlier one, or train the model again")
+        return SourceError(
+            reason, place=place, remedy="restore the earlier one, or train the model again"
+        )
 
     contrasts = entailments = None
     if contrast:
@@ -237,7 +301,9 @@ def reopen(
             raise differs(contrast, f"is {there}")
         contrasts = ContrastExtractor(encoder, language)
     if entailment:
-        settings = msgspec.structs.replace(entailment.settings, cache=config.verdict.entailment.cache)
+        settings = msgspec.structs.replace(
+            entailment.settings, cache=config.verdict.entailment.cache
+        )
         with _learned_with(entailment, place):
             revision = revision_of(settings)
             model = OnnxEntailment(settings) if revision == entailment.revision else None
@@ -249,7 +315,9 @@ def reopen(
 
 @contextmanager
 def _learned_with(info: object, place: Path) -> Iterator[None]:
-    """If a model cannot be opened, say in the error that the model of verdicts at ``place`` was trained with it."""
+    """If a model cannot be opened, say in the error that the model of verdicts at ``place`` was
+    trained with it.
+    """
     try:
         yield
     except MachineError as error:
@@ -260,5 +328,7 @@ def _learned_with(info: object, place: Path) -> Iterator[None]:
 
 @lru_cache(maxsize=2)
 def _encoder(settings: EncoderSettings) -> OnnxEncoder:
-    """Open an encoder once for all models of verdicts of a process, to save memory; it loads at its first use."""
+    """Open an encoder once for all models of verdicts of a process, to save memory; it loads at its
+    first use.
+    """
     return open_encoder(settings)

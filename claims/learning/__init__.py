@@ -1,1 +1,3 @@
-"""Learning code that the models share: folds, figures, stacking, and models that are saved without code."""
+"""Learning code that the models share: folds, figures, stacking, and models that are saved without
+code.
+"""

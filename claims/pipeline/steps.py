@@ -1,7 +1,8 @@
-"""The command ``pipeline``: rank statements by check-worthiness, find evidence for the top, judge them, make a page.
+"""The command ``pipeline``: rank statements by check-worthiness, find evidence for the top, judge
+them, make a page.
 
-The page is one file that loads nothing else. The contents of tweets and documents appear in it as text, never as
-markup, and links lead only to web addresses.
+The page is one file that loads nothing else. The contents of tweets and documents appear in it as
+text, never as markup, and links lead only to web addresses.
 """
 
 from __future__ import annotations
@@ -56,22 +57,36 @@ def register(commands: Subparsers, formats: StatementTasks) -> None:
         "pipeline",
         help="rank tweets, find evidence and write a page of verdicts with sources",
         description=(
-            "Rank tweets or sentences by check-worthiness, find evidence for the first of them, and judge these. The"
+            "Rank tweets or sentences by check-worthiness, find evidence for the first of them, "
+            "and judge these. The"
             " output is JSON lines for programs and an HTML page for editors."
         ),
     )
-    parser.add_argument("--input", type=Path, required=True, metavar="FILE", help="tweets, or a debate")
-    parser.add_argument("--task", choices=formats.names(), default=formats.default(), help="the format of FILE")
+    parser.add_argument(
+        "--input", type=Path, required=True, metavar="FILE", help="tweets, or a debate"
+    )
+    parser.add_argument(
+        "--task", choices=formats.names(), default=formats.default(), help="the format of FILE"
+    )
     language = "the language of FILE, ISO 639-1 (default: the task's only language, else detected)"
     parser.add_argument("--language", type=read_language, default="", metavar="CODE", help=language)
-    ranker, model = "a ranker that factseek rank --save wrote", "a model that factseek verdict --save wrote"
+    ranker, model = (
+        "a ranker that factseek rank --save wrote",
+        "a model that factseek verdict --save wrote",
+    )
     parser.add_argument("--ranker", type=Path, required=True, metavar="MODEL", help=ranker)
     parser.add_argument("--verdicts", type=Path, required=True, metavar="MODEL", help=model)
-    parser.add_argument("--top", type=int, default=10, metavar="N", help="how many claims to check (default: 10)")
+    parser.add_argument(
+        "--top", type=int, default=10, metavar="N", help="how many claims to check (default: 10)"
+    )
     parser.add_argument("--output", type=Path, required=True, metavar="FILE", help="the JSON lines")
     html = "the HTML page (default: the output's name plus .html)"
     parser.add_argument("--html", type=Path, metavar="FILE", help=html)
-    parser.add_argument("--title", default="Claims to check", help="the title of the page (default: Claims to check)")
+    parser.add_argument(
+        "--title",
+        default="Claims to check",
+        help="the title of the page (default: Claims to check)",
+    )
     add_index(parser)
     add_where(parser)
     add_json(parser)
@@ -106,11 +121,19 @@ def run(args: argparse.Namespace, formats: StatementTasks) -> int:
     write_text(args.output, map(json_line, checked))
     write_atomically(html, content.encode())
     abstained = sum(bool(checked_claim.verdict.abstained) for checked_claim in checked)
-    text = f"{args.output}: the {len(checked):,} of {len(statements):,} statements most worth checking, with evidence\n"
+    text = (
+        f"{args.output}: the {len(checked):,} of {len(statements):,} statements most worth "
+        "checking, with evidence\n"
+    )
     counts = {"statements": len(statements), "checked": len(checked), "abstained": abstained}
-    report(args, {"output": str(args.output), "page": str(html), **counts}, f"{text}{html}: the page\n")
+    report(
+        args, {"output": str(args.output), "page": str(html), **counts}, f"{text}{html}: the page\n"
+    )
     if abstained:
-        say(f"note: the evidence allows no verdict on {abstained:,} of {len(checked):,} claims; the page shows why")
+        say(
+            f"note: the evidence allows no verdict on {abstained:,} of {len(checked):,} claims; "
+            "the page shows why"
+        )
     return DONE
 
 
@@ -121,7 +144,8 @@ def _worth(learned: TrainedVerdicts) -> str:
     own, alone = figures[learned.manifest.model], figures["hypothesis"]
     return (
         f"In a cross-validation, the most probable label was right for {own['accuracy']:.0%} of "
-        f"{figures['claims']:,} claims that the model had not learned from (macro-F1 {own['macro_f1']:.2f}; "
+        f"{figures['claims']:,} claims that the model had not learned from (macro-F1 "
+        f"{own['macro_f1']:.2f}; "
         f"{alone['macro_f1']:.2f} without any evidence)."
     )
 
@@ -132,7 +156,9 @@ def _refuse(args: argparse.Namespace, html: Path) -> None:
     for path in (args.output, html):
         writable(path, [args.input, args.ranker, args.verdicts])
     if html.absolute() == args.output.absolute():
-        raise QueryError(f"--html {html}: is also the file of the JSON lines", remedy="give another file")
+        raise QueryError(
+            f"--html {html}: is also the file of the JSON lines", remedy="give another file"
+        )
 
 
 class Checked(NamedTuple):
@@ -143,14 +169,21 @@ class Checked(NamedTuple):
 
 
 def check(
-    ranker: Ranker, verifier: Verifier, statements: Sequence[Statement], top: int, progress: Progress
+    ranker: Ranker,
+    verifier: Verifier,
+    statements: Sequence[Statement],
+    top: int,
+    progress: Progress,
 ) -> list[Checked]:
     """Return the ``top`` statements most worth checking, in that order, each with its verdict.
 
     The claim to verify is the statement without links, mentions and RT.
     """
     first = rank(ranker, statements)[:top]
-    claims = [Claim(own.qid, tweet(own.text), topic=own.topic, place=own.place) for _, _, _, own, _ in first]
+    claims = [
+        Claim(own.qid, tweet(own.text), topic=own.topic, place=own.place)
+        for _, _, _, own, _ in first
+    ]
     with closing(progress("finding evidence", "claim", len(claims))) as meter:
         verdicts = list(verifier.verify(claims, meter))
     return [
@@ -179,7 +212,9 @@ def json_line(checked: Checked) -> str:
 
 
 def page(checked: Sequence[Checked], heading: Mapping[str, object], vocabulary: TermCache) -> str:
-    """Return the page with the facts of ``heading``; ``vocabulary`` is the index's, and decides which words to mark."""
+    """Return the page with the facts of ``heading``; ``vocabulary`` is the index's, and decides
+    which words to mark.
+    """
     from jinja2 import Environment
 
     environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)
@@ -187,7 +222,9 @@ def page(checked: Sequence[Checked], heading: Mapping[str, object], vocabulary: 
     environment.globals["pieces"] = lambda claim, sentence: pieces_of(
         sentence.text, highlights(claim, sentence.text, vocabulary), 0, len(sentence.text)
     )
-    template = resources.files(__package__).joinpath("templates", "pipeline.html").read_text("utf-8")
+    template = (
+        resources.files(__package__).joinpath("templates", "pipeline.html").read_text("utf-8")
+    )
     return environment.from_string(template).render(checked=checked, heading=heading)
 
 

@@ -1,1 +1,3 @@
-"""Analysis of claims, tweets and sentences: words, n-grams, numbers, polarity, surface features, languages."""
+"""Analysis of claims, tweets and sentences: words, n-grams, numbers, polarity, surface features,
+languages.
+"""

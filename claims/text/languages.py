@@ -1,4 +1,6 @@
-"""The languages of tweets: a ranker that learned from English and Spanish, for example, cannot score Turkish."""
+"""The languages of tweets: a ranker that learned from English and Spanish, for example, cannot
+score Turkish.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +16,22 @@ _NO_WORDS = re.compile(r"(?:https?://|www\.)\S+|[@#]\w+|\d+")
 
 
 def read_language(written: str) -> str:
-    """Return the ISO 639-1 code in the value of ``--language``, ``""`` for none; raise UsageError if it is unknown."""
+    """Return the ISO 639-1 code in the value of ``--language``, ``""`` for none; raise UsageError
+    if it is unknown.
+    """
     code = language_code(written)
     if written and not code:
-        raise UsageError(f"--language: {written!r} is not a code of ISO 639", remedy="use a code such as en or ar")
+        raise UsageError(
+            f"--language: {written!r} is not a code of ISO 639",
+            remedy="use a code such as en or ar",
+        )
     return code
 
 
 def with_language(statements: Sequence[Statement], language: str = "") -> list[Statement]:
-    """Return a file's statements with their language: ``language`` or, if it is empty, detected from them all."""
+    """Return a file's statements with their language: ``language`` or, if it is empty, detected
+    from them all.
+    """
     code = language or language_of([statement.text for statement in statements])
     return [statement._replace(language=code) for statement in statements]
 
@@ -44,7 +53,9 @@ def language_of(texts: Sequence[str], among: Sequence[str] = ()) -> str:
 
 
 def check_languages(statements: Sequence[Statement], languages: Sequence[str], source: str) -> None:
-    """Raise SourceError if a statement is in none of a ranker's languages; a ranker without languages accepts any."""
+    """Raise SourceError if a statement is in none of a ranker's languages; a ranker without
+    languages accepts any.
+    """
     codes = (statement.language for statement in statements)
     foreign = next((code for code in codes if languages and code not in languages), "")
     if foreign:

@@ -1,4 +1,6 @@
-"""Features that work in any language: numbers, names, addresses, punctuation, length, and the time of a tweet."""
+"""Features that work in any language: numbers, names, addresses, punctuation, length, and the time
+of a tweet.
+"""
 
 from __future__ import annotations
 
@@ -30,10 +32,30 @@ _WORD = re.compile(r"\w+")
 _UPPER = re.compile(r"\b[^\W\d_]{2,}\b")
 
 NAMES = (
-    "numbers", "digits", "years", "percentages", "money", "addresses", "mentions", "hashtags", "quotes", "names",
-    "capitals", "exclamations", "questions", "colons", "ellipses", "emoji", "reply", "retweet", "words", "characters",
-    "word length", "lines", "truncated",
-)  # fmt: skip
+    "numbers",
+    "digits",
+    "years",
+    "percentages",
+    "money",
+    "addresses",
+    "mentions",
+    "hashtags",
+    "quotes",
+    "names",
+    "capitals",
+    "exclamations",
+    "questions",
+    "colons",
+    "ellipses",
+    "emoji",
+    "reply",
+    "retweet",
+    "words",
+    "characters",
+    "word length",
+    "lines",
+    "truncated",
+)
 """The names of the columns, which say what they count."""
 
 
@@ -66,11 +88,18 @@ def _features_of(text: str) -> list[float]:
     ]
     begins = [float(text.lstrip().startswith(sign)) for sign in ("@", "RT ")]  # a reply, a retweet
     lengths = [len(words), len(bare), sum(map(len, words)) / max(1, len(words)), text.count("  ")]
-    return [*map(math.log1p, counts), *begins, *map(math.log1p, lengths), float(text.rstrip().endswith("…"))]
+    return [
+        *map(math.log1p, counts),
+        *begins,
+        *map(math.log1p, lengths),
+        float(text.rstrip().endswith("…")),
+    ]
 
 
 def decode_time(statement: Statement) -> float:
-    """Return the time of a tweet from its id, in days since 1970 (UTC); NaN if the id is not a tweet's."""
+    """Return the time of a tweet from its id, in days since 1970 (UTC); NaN if the id is not a
+    tweet's.
+    """
     if not _TWEET_NUMBER.fullmatch(statement.qid):
         return float("nan")
     return ((int(statement.qid) >> _BEFORE) + _START) / _DAY

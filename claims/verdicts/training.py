@@ -20,7 +20,14 @@ from ...core.files import sha256, storable
 from ...core.progress import Progress
 from ...core.records.claim_review import groups
 from ...core.records.model_file import restored_from
-from ..evidence.features import CONTRASTED, ENTAILED, NAMES, NO_EXTRACTORS, FeatureExtractors, reopen
+from ..evidence.features import (
+    CONTRASTED,
+    ENTAILED,
+    NAMES,
+    NO_EXTRACTORS,
+    FeatureExtractors,
+    reopen,
+)
 from ..evidence.sentences import Finder
 from ..learning.figures import figures, risk_curve
 from ..learning.models import load_for
@@ -64,14 +71,18 @@ def train(
 ) -> TrainedVerdicts:
     """Train the model ``name`` on evidence that is retrieved for the claims, as in its later use.
 
-    Raises SourceError if there are fewer than two labels, QueryError if a claim is longer than a query may be.
+    Raises SourceError if there are fewer than two labels, QueryError if a claim is longer than a
+    query may be.
     """
     claims = [claim for _, labelled in lesson.sources for claim in labelled]
     counts = Counter(claim.label for claim in claims)
     if len(counts) < 2:
         named = ", ".join(str(path) for path, _ in lesson.sources)
         only = f"every label is {next(iter(counts))}" if counts else "there are no claims"
-        raise SourceError(f"{named}: {only}", remedy=f"a model learns from at least two of {', '.join(lesson.labels)}")
+        raise SourceError(
+            f"{named}: {only}",
+            remedy=f"a model learns from at least two of {', '.join(lesson.labels)}",
+        )
     labels = tuple(label for label in lesson.labels if label in counts)
     refuse_long(claims, finder)
     classes = np.array([labels.index(claim.label) for claim in claims], dtype=np.int64)
@@ -91,7 +102,9 @@ def train(
         model=name,
         labels=labels,
         # A task without a label for undecided claims gets the most frequent label.
-        undecided=UNDECIDED if UNDECIDED in lesson.labels else max(labels, key=lambda label: counts[label]),
+        undecided=UNDECIDED
+        if UNDECIDED in lesson.labels
+        else max(labels, key=lambda label: counts[label]),
         **setting_of(finder),
         index=finder.index.info.id,
         sources=tuple(_describe_file(path, labelled) for path, labelled in lesson.sources),
@@ -106,30 +119,42 @@ def train(
 
 def _describe_file(path: Path, claims: Sequence[Claim]) -> ClaimsFile:
     labels = Counter(claim.label for claim in claims)
-    return ClaimsFile(name=storable(path.name), sha256=sha256(path), labels=dict(sorted(labels.items())))
+    return ClaimsFile(
+        name=storable(path.name), sha256=sha256(path), labels=dict(sorted(labels.items()))
+    )
 
 
 def load(path: Path, config: Config, task: str = "") -> TrainedVerdicts:
     """Load a saved model, for one task or, without ``task``, for any.
 
-    Also opens the models whose features it was trained on; ``config`` names the folders of exported models. Raises
-    SourceError if the file is not such a model, or one of those models has changed. Raises QueryError if it was trained
-    for another task, MachineError if one of those models is not on this machine.
+    Also opens the models whose features it was trained on; ``config`` names the folders of exported
+    models. Raises SourceError if the file is not such a model, or one of those models has changed.
+    Raises QueryError if it was trained for another task, MachineError if one of those models is not
+    on this machine.
     """
     manifest, state = load_for(path, VerdictManifest, task, models.names())
     with restored_from(path):
         model = models.kind(manifest.model).restore(state)
         risk_of(manifest.figures)
-        added = (*(CONTRASTED if manifest.contrast else ()), *(ENTAILED if manifest.entailment else ()))
-        trial = model.probabilities(Cases(["Trying: 2 words."], np.zeros((1, len(NAMES) + len(added)))))
+        added = (
+            *(CONTRASTED if manifest.contrast else ()),
+            *(ENTAILED if manifest.entailment else ()),
+        )
+        trial = model.probabilities(
+            Cases(["Trying: 2 words."], np.zeros((1, len(NAMES) + len(added))))
+        )
         if trial.shape != (1, len(manifest.labels)) or not np.isfinite(trial).all():
             raise ValueError("a probability is missing or not a finite number")
     extractors = reopen(manifest.contrast, manifest.entailment, config, manifest.language, path)
     return TrainedVerdicts(model, manifest, extractors)
 
 
-def _figures(name: str, cases: Cases, parted: Split, settings: VerdictSettings, *, entailed: bool) -> dict[str, Any]:
-    """Return cross-validated figures of every model, and the risk curve of ``name``; nothing for too few claims."""
+def _figures(
+    name: str, cases: Cases, parted: Split, settings: VerdictSettings, *, entailed: bool
+) -> dict[str, Any]:
+    """Return cross-validated figures of every model, and the risk curve of ``name``; nothing for
+    too few claims.
+    """
     if not parted.parts:
         return {}
     classes = parted.classes
@@ -137,23 +162,39 @@ def _figures(name: str, cases: Cases, parted: Split, settings: VerdictSettings, 
     if entailed:
         plain = cases._replace(features=cases.features[:, : -len(ENTAILED)])
         judged[WITHOUT_ENTAILMENT] = out_of_fold("evidence", parted, settings, plain)
-    figures_of = {name: figures(classes, probabilities, parted.labels) for name, probabilities in judged.items()}
-    measured = {"folds": len(parted.parts), "claims": len(classes), RISK: risk_curve(classes, judged[name])}
+    figures_of = {
+        name: figures(classes, probabilities, parted.labels)
+        for name, probabilities in judged.items()
+    }
+    measured = {
+        "folds": len(parted.parts),
+        "claims": len(classes),
+        RISK: risk_curve(classes, judged[name]),
+    }
     return msgspec.to_builtins(measured | figures_of)  # type: ignore[no-any-return]
 
 
 class Split(NamedTuple):
-    """The class of each claim, a position in ``labels``, and the rows of each fold; no folds if claims are too few."""
+    """The class of each claim, a position in ``labels``, and the rows of each fold; no folds if
+    claims are too few.
+    """
 
     labels: tuple[str, ...]
     classes: NDArray[np.int64]
     parts: list[NDArray[np.int64]]
 
 
-def split(labels: Sequence[str], classes: NDArray[np.int64], groups: Sequence[int], settings: VerdictSettings) -> Split:
-    """Divide claims into folds that do not divide groups and have about the same share of each class.
+def split(
+    labels: Sequence[str],
+    classes: NDArray[np.int64],
+    groups: Sequence[int],
+    settings: VerdictSettings,
+) -> Split:
+    """Divide claims into folds that do not divide groups and have about the same share of each
+    class.
 
-    The settings give the number of folds. It is smaller if a class has fewer groups, and 0 if a class has only one.
+    The settings give the number of folds. It is smaller if a class has fewer groups, and 0 if a
+    class has only one.
     """
     from sklearn.model_selection import StratifiedGroupKFold
 
@@ -169,11 +210,17 @@ def split(labels: Sequence[str], classes: NDArray[np.int64], groups: Sequence[in
     return Split(tuple(labels), classes, parts if learnable else [])
 
 
-def out_of_fold(name: str, split: Split, settings: VerdictSettings, cases: Cases) -> NDArray[np.float64]:
-    """Return each claim's probabilities from a model trained on the other folds, shape (claims, classes)."""
+def out_of_fold(
+    name: str, split: Split, settings: VerdictSettings, cases: Cases
+) -> NDArray[np.float64]:
+    """Return each claim's probabilities from a model trained on the other folds, shape (claims,
+    classes).
+    """
     probabilities = np.empty((len(split.classes), len(split.labels)))
     for rows in split.parts:
         others = np.setdiff1d(np.arange(len(split.classes)), rows)
-        model = models.kind(name).fit(cases.subset(others), split.classes[others], split.labels, settings)
+        model = models.kind(name).fit(
+            cases.subset(others), split.classes[others], split.labels, settings
+        )
         probabilities[rows] = model.probabilities(cases.subset(rows))
     return probabilities

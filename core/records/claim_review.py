@@ -1,7 +1,8 @@
 """schema.org's ClaimReview of a document that is a review, for exports and listings of hits.
 
-A review needs a claim, an address and a rating: schema.org's validator and Google's documentation of fact checks
-require them. This module also puts related claims into groups, which a split of the data keeps together.
+A review needs a claim, an address and a rating: schema.org's validator and Google's documentation
+of fact checks require them. This module also puts related claims into groups, which a split of the
+data keeps together.
 """
 
 from __future__ import annotations
@@ -17,14 +18,19 @@ import msgspec
 
 from ..domain import Claim, Document
 
-URN = "urn:x-factseek:"  # the prefix of a percent-escaped docid, for the id of a review without a web address
+# The prefix of a percent-escaped docid, for the id of a review without a web address.
+URN = "urn:x-factseek:"
 
 
 def review_of(document: Document) -> dict[str, Any] | None:
     """Return a document as a ClaimReview, or None if the document lacks a required part."""
     known = document.metadata
     rating = next(filter(None, (_text(known, name) for name in ("rating", "label", "verdict"))), "")
-    if not document.text.strip() or not rating or not document.url.startswith(("https://", "http://")):
+    if (
+        not document.text.strip()
+        or not rating
+        or not document.url.startswith(("https://", "http://"))
+    ):
         return None
     return drop_empty(
         {
@@ -40,7 +46,13 @@ def review_of(document: Document) -> dict[str, Any] | None:
                 {
                     "@type": "Rating",
                     "alternateName": rating,
-                    **dict(zip(("ratingValue", "bestRating", "worstRating"), _scale(known), strict=False)),
+                    **dict(
+                        zip(
+                            ("ratingValue", "bestRating", "worstRating"),
+                            _scale(known),
+                            strict=False,
+                        )
+                    ),
                     "ratingExplanation": _text(known, "explanation"),
                 }
             ),
@@ -50,7 +62,9 @@ def review_of(document: Document) -> dict[str, Any] | None:
 
 
 def name_of(docid: str) -> str:
-    """Return a document's name in linked data: its docid if that is a web address, else a URN made from it."""
+    """Return a document's name in linked data: its docid if that is a web address, else a URN made
+    from it.
+    """
     return docid if docid.startswith(("https://", "http://")) else URN + quote(docid, safe="")
 
 
@@ -82,9 +96,15 @@ def _names(document: Document) -> dict[str, Any]:
 
 
 def _scale(known: Mapping[str, Any]) -> Sequence[float]:
-    """Return a rating's value and the best and worst value of its scale; nothing if they are not finite numbers."""
+    """Return a rating's value and the best and worst value of its scale; nothing if they are not
+    finite numbers.
+    """
     scale = known.get("scale")
-    if not isinstance(scale, list | tuple) or len(scale) != 3 or {type(value) for value in scale} - {int, float}:
+    if (
+        not isinstance(scale, list | tuple)
+        or len(scale) != 3
+        or {type(value) for value in scale} - {int, float}
+    ):
         return ()
     worst, value, best = scale
     return (value, best, worst) if all(map(math.isfinite, scale)) else ()
@@ -106,7 +126,11 @@ def _claim(known: Mapping[str, Any]) -> dict[str, Any]:
 
 def _texts(known: Mapping[str, Any], name: str) -> list[str]:
     values = known.get(name)
-    return [value for value in values if isinstance(value, str)] if isinstance(values, list | tuple) else []
+    return (
+        [value for value in values if isinstance(value, str)]
+        if isinstance(values, list | tuple)
+        else []
+    )
 
 
 def _text(known: Mapping[str, Any], name: str) -> str:
@@ -115,11 +139,14 @@ def _text(known: Mapping[str, Any], name: str) -> str:
 
 
 _WORD = re.compile(r"[^\W_]+(?:['’.,][^\W_]+)*")
-_NEAR = 0.5  # two claims are near-duplicates if they have at least this share of all their words in common
+# Two claims are near-duplicates if they have at least this share of all their words in common.
+_NEAR = 0.5
 
 
 def groups(claims: Sequence[Claim]) -> list[int]:
-    """Return the number of each claim's group: claims with common evidence and near-duplicates are in one group."""
+    """Return the number of each claim's group: claims with common evidence and near-duplicates are
+    in one group.
+    """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 

@@ -1,4 +1,6 @@
-"""Convert dates as people and programs write them to ISO 8601: one function for files, pages and requests."""
+"""Convert dates as people and programs write them to ISO 8601: one function for files, pages and
+requests.
+"""
 
 from __future__ import annotations
 
@@ -11,24 +13,35 @@ from functools import cache
 from typing import Literal
 
 Order = Literal["", "day-first", "month-first", "either"]
-"""Which of the two numbers before the year is the day: ``either`` if unclear, ``""`` if it does not matter."""
+"""Which of the two numbers before the year is the day: ``either`` if unclear, ``""`` if it does not
+matter.
+"""
 ORDERS: tuple[Order, ...] = ("day-first", "month-first")
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _NAME = rf"(?P<month>{'|'.join(_MONTHS)})[a-z]*\.?"
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 _CLOCK = re.compile(
-    r"(?:,|T| at)? ?\d{1,2}:\d\d(?::\d\d(?:\.\d+)?)?(?: ?[ap]\.?m\.?)?(?: (?:[A-Z]{1,4}|[+-]\d\d:?\d\d))?$", re.I
+    r"(?:,|T| at)? ?\d{1,2}:\d\d(?::\d\d(?:\.\d+)?)?(?: ?[ap]\.?m\.?)?(?: "
+    r"(?:[A-Z]{1,4}|[+-]\d\d:?\d\d))?$",
+    re.I,
 )
-_ISO = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:?\d\d(?::?\d\d(?:[.,]\d+)?)?(?: ?(?:Z|[+-]\d\d(?::?\d\d)?))?", re.I | re.A)
+_ISO = re.compile(
+    r"\d{4}-\d\d-\d\d[T ]\d\d:?\d\d(?::?\d\d(?:[.,]\d+)?)?(?: ?(?:Z|[+-]\d\d(?::?\d\d)?))?",
+    re.I | re.A,
+)
 _BASIC = re.compile(r"(\d{8})(?:T(\d{4}(?:\d\d)?)|(\d{6}))(Z|[+-]\d\d:?\d\d)?", re.I | re.A)
 _MAIL = re.compile(
-    r"(?:[a-z]{3,9}, )?(\d{1,2} [a-z]{3} \d{4} \d\d:\d\d(?::\d\d)? (?:[+-]\d{4}|[a-z]{1,5}))(?: \([a-z]+\))?",
+    r"(?:[a-z]{3,9}, )?(\d{1,2} [a-z]{3} \d{4} \d\d:\d\d(?::\d\d)? (?:[+-]\d{4}|[a-z]{1,5}))(?: "
+    r"\([a-z]+\))?",
     re.I | re.A,
 )
 _TWITTER = re.compile(
-    r"[a-z]{3} ([a-z]{3}) (\d{1,2}) (\d\d:\d\d:\d\d) (?:([+-]\d{4}|[a-z]{3,4}) )?(\d{4})", re.I | re.A
+    r"[a-z]{3} ([a-z]{3}) (\d{1,2}) (\d\d:\d\d:\d\d) (?:([+-]\d{4}|[a-z]{3,4}) )?(\d{4})",
+    re.I | re.A,
 )
-_PARTED = re.compile(r"(?P<first>\d{1,2})(?P<mark>[/-])(?P<second>\d{1,2})(?P=mark)(?P<year>\d{4}|\d\d)", re.A)
+_PARTED = re.compile(
+    r"(?P<first>\d{1,2})(?P<mark>[/-])(?P<second>\d{1,2})(?P=mark)(?P<year>\d{4}|\d\d)", re.A
+)
 _PATTERNS = tuple(
     re.compile(pattern, re.I | re.A)
     for pattern in (
@@ -44,14 +57,33 @@ _PATTERNS = tuple(
         r"(?P<day>\d{1,2})\. ?(?P<number>\d{1,2})\. ?(?P<year>\d{4}|\d\d)",
     )
 )
-_LANGUAGES = ("ar", "ar_SY", "bg", "de", "el", "es", "fr", "it", "nl", "pl", "pt", "ru", "sv", "tr", "uk")
+_LANGUAGES = (
+    "ar",
+    "ar_SY",
+    "bg",
+    "de",
+    "el",
+    "es",
+    "fr",
+    "it",
+    "nl",
+    "pl",
+    "pt",
+    "ru",
+    "sv",
+    "tr",
+    "uk",
+)
 """The languages whose names of months are read in addition to English ones."""
 _OF = r"(?: de| del)?"
 _WORD = r"(?P<month>[^\W\d_]{2,}(?: [^\W\d_]+)??)"
 _IN_WORDS = tuple(
     re.compile(pattern)
     for pattern in (
-        rf"(?:[^\W\d_]+,? )?(?P<day>\d{{1,2}})(?:er|º|ο|\.)?{_OF} {_WORD}\.?,?{_OF} (?P<year>\d{{4}})(?: ?г\.?| р\.?)?",
+        (
+            rf"(?:[^\W\d_]+,? )?(?P<day>\d{{1,2}})(?:er|º|ο|\.)?{_OF} {_WORD}\.?,?{_OF} "
+            rf"(?P<year>\d{{4}})(?: ?г\.?| р\.?)?"
+        ),
         rf"{_WORD}\.?,?{_OF} (?P<year>\d{{4}})(?: ?г\.?| р\.?)?",
     )
 )
@@ -59,7 +91,9 @@ _IN_WORDS = tuple(
 
 @cache
 def _month_names() -> dict[str, int]:
-    """Return the number of each month's name in :data:`_LANGUAGES`, without names that mean two months."""
+    """Return the number of each month's name in :data:`_LANGUAGES`, without names that mean two
+    months.
+    """
     from babel.dates import get_month_names
 
     numbers = defaultdict[str, set[int]](set)
@@ -76,22 +110,31 @@ def _plain(name: str) -> str:
 
 
 def _month_number(word: str) -> int:
-    """Return the number of the month ``word``; three or more unambiguous letters suffice. Return 0 if there is none."""
+    """Return the number of the month ``word``; three or more unambiguous letters suffice.
+
+    Return 0 if there is none.
+    """
     names = _month_names()
     if word in names:
         return names[word]
-    numbers = {number for name, number in names.items() if name.startswith(word)} if len(word) > 2 else set()
+    numbers = (
+        {number for name, number in names.items() if name.startswith(word)}
+        if len(word) > 2
+        else set()
+    )
     return numbers.pop() if len(numbers) == 1 else 0
 
 
 def clean_date(value: object, order: str = "") -> str:
-    """Return a date as ``YYYY``, ``YYYY-MM`` or ``YYYY-MM-DD``, or ``""`` if ``value`` is not a date of the calendar.
+    """Return a date as ``YYYY``, ``YYYY-MM`` or ``YYYY-MM-DD``, or ``""`` if ``value`` is not a
+    date of the calendar.
 
-    It reads ISO 8601 (partial, basic or with a time), RFC 2822 and Twitter dates; the day is that in UTC. It also reads
-    PubMed's ``2020 Mar 5`` and ``2020 Mar-Apr`` (the later month), and ``5.3.2020``, whose day is first. Months may be
-    named in English and fourteen other languages, and digits may be of any script. In ``3/5/2020`` and ``3-5-2020``,
-    ``order`` decides unless one number is above 12 or both are equal. ``20-03-05`` always needs ``order``. A two-digit
-    year is in 1969 to 2068, as in POSIX.
+    It reads ISO 8601 (partial, basic or with a time), RFC 2822 and Twitter dates; the day is that
+    in UTC. It also reads PubMed's ``2020 Mar 5`` and ``2020 Mar-Apr`` (the later month), and
+    ``5.3.2020``, whose day is first. Months may be named in English and fourteen other languages,
+    and digits may be of any script. In ``3/5/2020`` and ``3-5-2020``, ``order`` decides unless one
+    number is above 12 or both are equal. ``20-03-05`` always needs ``order``. A two-digit year is
+    in 1969 to 2068, as in POSIX.
     """
     if not value or isinstance(value, bool) or not isinstance(value, str | int):
         return ""
@@ -111,18 +154,26 @@ def clean_date(value: object, order: str = "") -> str:
         days = {"day-first": ("first", "second"), "month-first": ("second", "first")}.get(
             order if known == "either" else known
         )
-        return _from_parts({"year": match["year"], "number": match[days[1]], "day": match[days[0]]}) if days else ""
+        return (
+            _from_parts({"year": match["year"], "number": match[days[1]], "day": match[days[0]]})
+            if days
+            else ""
+        )
     if match := next(filter(None, (pattern.fullmatch(text) for pattern in _PATTERNS)), None):
         return _from_parts(match.groupdict())
     text = text.casefold()
     for match in filter(None, (pattern.fullmatch(text) for pattern in _IN_WORDS)):
         if number := _month_number(_plain(match["month"])):
-            return _from_parts({"day": None, **match.groupdict(), "month": None, "number": str(number)})
+            return _from_parts(
+                {"day": None, **match.groupdict(), "month": None, "number": str(number)}
+            )
     return ""
 
 
 def order_of(text: str) -> Order:
-    """Return which number of a date such as ``3/25/2020`` is the day: ``either`` if unclear, ``""`` if irrelevant."""
+    """Return which number of a date such as ``3/25/2020`` is the day: ``either`` if unclear, ``""``
+    if irrelevant.
+    """
     text = _with_ascii_digits(text)
     match = _PARTED.fullmatch(_CLOCK.sub("", " ".join(text.split())))
     if match is None:
@@ -132,7 +183,9 @@ def order_of(text: str) -> Order:
     if int(match["first"]) == int(match["second"]):
         return ""
     days = int(match["first"]) > 12, int(match["second"]) > 12
-    return {(True, False): "day-first", (False, True): "month-first", (False, False): "either"}.get(days, "")  # type: ignore[return-value]
+    return {(True, False): "day-first", (False, True): "month-first", (False, False): "either"}.get(
+        days, ""
+    )  # type: ignore[return-value]
 
 
 def _with_ascii_digits(text: str) -> str:
@@ -154,7 +207,12 @@ def _utc_day(written: str) -> str:
 
 
 def _from_parts(parts: dict[str, str | None]) -> str:
-    name, number, day, year = parts.get("month"), parts.get("number"), parts.get("day"), parts["year"] or ""
+    name, number, day, year = (
+        parts.get("month"),
+        parts.get("number"),
+        parts.get("day"),
+        parts["year"] or "",
+    )
     month = str(_MONTHS.index(name.lower()) + 1) if name else number
     if len(year) == 2:
         year = f"{'19' if int(year) >= 69 else '20'}{year}"

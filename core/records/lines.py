@@ -21,7 +21,8 @@ _BLOCK = 1 << 18  # the number of bytes per read
 
 
 class Faults(Protocol):
-    """Receives the faults that a reader finds in a file: an error makes a score undefined or wrong, a warning does not.
+    """Receives the faults that a reader finds in a file: an error makes a score undefined or wrong,
+    a warning does not.
 
     Line 0 means the file as a whole.
     """
@@ -59,12 +60,13 @@ def quote_value(value: bytes | str) -> str:
 
 
 def lines(path: Path, faults: Faults) -> Iterator[tuple[int, bytes]]:
-    """Yield the number, from 1, and the bytes of each line without its line end; blank lines are ``b""``.
+    """Yield the number, from 1, and the bytes of each line without its line end; blank lines are
+    ``b""``.
 
-    A line that is too long or contains a NUL byte is an error and is left out. Only the beginning of a line that is too
-    long is kept in memory. A byte-order mark, Windows or old Macintosh line ends, and an unterminated last line are
-    warnings. UTF-16 text with a byte-order mark is returned as UTF-8. Gzip files are unpacked. Raises SourceError if
-    the file cannot be opened or unpacked.
+    A line that is too long or contains a NUL byte is an error and is left out. Only the beginning
+    of a line that is too long is kept in memory. A byte-order mark, Windows or old Macintosh line
+    ends, and an unterminated last line are warnings. UTF-16 text with a byte-order mark is returned
+    as UTF-8. Gzip files are unpacked. Raises SourceError if the file cannot be opened or unpacked.
     """
     number = windows = 0
     with read_errors_reported(path):
@@ -76,7 +78,11 @@ def lines(path: Path, faults: Faults) -> Iterator[tuple[int, bytes]]:
             return
         pieces: Iterator[bytes] = iter(partial(file.read, _BLOCK), b"")
         if start.startswith(codecs.BOM_UTF8):
-            faults.warning(0, "starts with a byte-order mark, which is left out; save the file as UTF-8 without one")
+            faults.warning(
+                0,
+                "starts with a byte-order mark, which is left out; save the file as UTF-8 without "
+                "one",
+            )
             file.read(len(codecs.BOM_UTF8))
         elif start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             try:
@@ -97,7 +103,9 @@ def lines(path: Path, faults: Faults) -> Iterator[tuple[int, bytes]]:
             # Nearly every block is plain, so its lines need no check.
             is_plain = b"\r" not in block and b"\0" not in block and len(block) <= MAX_LINE
             windows += 0 if is_plain else block.count(b"\r\n")
-            yield from enumerate(whole, number + 1) if is_plain else _valid_lines(whole, number, faults)
+            yield from (
+                enumerate(whole, number + 1) if is_plain else _valid_lines(whole, number, faults)
+            )
             number += len(whole)
     if windows:
         faults.warning(0, f"has Windows line ends on {windows:,} of {number:,} lines")
@@ -106,7 +114,9 @@ def lines(path: Path, faults: Faults) -> Iterator[tuple[int, bytes]]:
 
 
 def _blocks(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield a file in blocks of complete lines; of a line that is too long, yield only the beginning."""
+    """Yield a file in blocks of complete lines; of a line that is too long, yield only the
+    beginning.
+    """
     rest = b""
     for piece in pieces:
         end = piece.rfind(b"\n") + 1

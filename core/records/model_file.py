@@ -1,7 +1,8 @@
-"""A trained model in one file: arrays as safetensors, all else as JSON in its header, without pickle.
+"""A trained model in one file: arrays as safetensors, all else as JSON in its header, without
+pickle.
 
-The header contains a manifest, which describes the model and its training data, and a checksum of everything. The same
-model gives the same bytes.
+The header contains a manifest, which describes the model and its training data, and a checksum of
+everything. The same model gives the same bytes.
 """
 
 from __future__ import annotations
@@ -45,7 +46,10 @@ class _Layout(msgspec.Struct, frozen=True):
 
 
 def save(path: Path, manifest: msgspec.Struct, state: State) -> None:
-    """Write a model with its manifest. Raises MachineError if there is no space or no permission to write."""
+    """Write a model with its manifest.
+
+    Raises MachineError if there is no space or no permission to write.
+    """
     from safetensors.numpy import save as packed
 
     tensors = {name: np.ascontiguousarray(array) for name, array in state.tensors.items()}
@@ -57,7 +61,10 @@ def save(path: Path, manifest: msgspec.Struct, state: State) -> None:
 
 
 def load(path: Path, kind: type[M]) -> tuple[M, State]:
-    """Read a model whose manifest has the type ``kind``. Raises SourceError if the file is not such a model."""
+    """Read a model whose manifest has the type ``kind``.
+
+    Raises SourceError if the file is not such a model.
+    """
     raw, tensors = _read(path)
     try:
         layout = msgspec.json.decode(raw, type=_Layout).layout
@@ -81,19 +88,30 @@ def _read(path: Path) -> tuple[str, dict[str, NDArray[Any]]]:
     from safetensors import SafetensorError, safe_open
 
     if not path.is_file():
-        raise SourceError("there is no such model file", place=path, remedy="correct the path, or train a model first")
+        raise SourceError(
+            "there is no such model file",
+            place=path,
+            remedy="correct the path, or train a model first",
+        )
     try:
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in sorted(file.keys())}
-    except (AttributeError, SafetensorError, TypeError, ValueError):  # ValueError: numpy lacks an array's type
-        raise SourceError("is not a complete model of factseek", place=path, remedy=_AGAIN) from None
+    # ValueError: numpy lacks an array's type.
+    except (AttributeError, SafetensorError, TypeError, ValueError):
+        raise SourceError(
+            "is not a complete model of factseek", place=path, remedy=_AGAIN
+        ) from None
     if _KEY not in metadata:
-        raise SourceError("is not a model of factseek", place=path, remedy="give the file of a trained model")
+        raise SourceError(
+            "is not a model of factseek", place=path, remedy="give the file of a trained model"
+        )
     return metadata[_KEY], tensors
 
 
-def _checksum(manifest: Mapping[str, Any], settings: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]]) -> str:
+def _checksum(
+    manifest: Mapping[str, Any], settings: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]]
+) -> str:
     digest = hashlib.sha256(msgspec.json.encode((manifest, settings), order="deterministic"))
     for name in sorted(tensors):
         array = tensors[name]
@@ -102,27 +120,44 @@ def _checksum(manifest: Mapping[str, Any], settings: Mapping[str, Any], tensors:
     return digest.hexdigest()
 
 
-_BROKEN = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
+_BROKEN = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
 
 
 @contextmanager
 def restored_from(path: Path) -> Iterator[None]:
-    """Turn an error of the block, which restores a model from the file ``path``, into SourceError."""
+    """Turn an error of the block, which restores a model from the file ``path``, into
+    SourceError.
+    """
     try:
         with np.errstate(divide="raise", invalid="raise", over="raise"):
             yield
     except _BROKEN:
-        raise SourceError("is a model of another version of factseek", place=path, remedy=_AGAIN) from None
+        raise SourceError(
+            "is a model of another version of factseek", place=path, remedy=_AGAIN
+        ) from None
 
 
-def array(state: State, name: str, dtype: Any, *shape: int | None, allow_nan: bool = False) -> NDArray[Any]:
+def array(
+    state: State, name: str, dtype: Any, *shape: int | None, allow_nan: bool = False
+) -> NDArray[Any]:
     """Return the array ``name``, of this type and shape; None means any length.
 
-    Raises KeyError if it is missing. Raises ValueError if it has another type or shape, or if a number in it is not
-    finite; ``allow_nan`` permits NaN.
+    Raises KeyError if it is missing. Raises ValueError if it has another type or shape, or if a
+    number in it is not finite; ``allow_nan`` permits NaN.
     """
     values = state.tensors[name]
-    wanted = tuple(there if length is None else length for length, there in zip(shape, values.shape, strict=False))
+    wanted = tuple(
+        there if length is None else length
+        for length, there in zip(shape, values.shape, strict=False)
+    )
     if values.dtype != np.dtype(dtype) or values.ndim != len(shape) or values.shape != wanted:
         raise ValueError(f"{name} is {values.dtype} {values.shape}, not {np.dtype(dtype)} {shape}")
     odd = np.isinf(values) if allow_nan else ~np.isfinite(values)
@@ -134,7 +169,8 @@ def array(state: State, name: str, dtype: Any, *shape: int | None, allow_nan: bo
 def number(state: State, name: str, allowed: Callable[[float], bool] = np.isfinite) -> float:
     """Return the setting ``name``, a number that ``allowed`` accepts.
 
-    Raises ValueError if it is not accepted, TypeError if it is not a number, KeyError if it is missing.
+    Raises ValueError if it is not accepted, TypeError if it is not a number, KeyError if it is
+    missing.
     """
     value = state.settings[name]
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -147,9 +183,9 @@ def number(state: State, name: str, allowed: Callable[[float], bool] = np.isfini
 class Trees(NamedTuple):
     """Many trees, with all their nodes in one list.
 
-    Each node has a feature, or -1 for a leaf. A row goes to the first of the node's ``children`` if the row's value
-    of the feature is at most the threshold, else to the second. ``values`` has the value of each leaf. ``roots`` has
-    the root node of each tree.
+    Each node has a feature, or -1 for a leaf. A row goes to the first of the node's ``children`` if
+    the row's value of the feature is at most the threshold, else to the second. ``values`` has the
+    value of each leaf. ``roots`` has the root node of each tree.
     """
 
     features: NDArray[np.int16]
@@ -176,7 +212,10 @@ class Trees(NamedTuple):
 
 
 def restore_trees(state: State, width: int) -> Trees:
-    """Return the trees of a state. Raises ValueError if its arrays do not fit, or if a path might not end."""
+    """Return the trees of a state.
+
+    Raises ValueError if its arrays do not fit, or if a path might not end.
+    """
     features = array(state, "features", np.int16, None)
     nodes = len(features)
     children = array(state, "children", np.int32, nodes, 2)
@@ -189,5 +228,8 @@ def restore_trees(state: State, width: int) -> Trees:
         raise ValueError("a node does not precede its children")
     if roots.min() < 0 or roots.max() >= nodes:
         raise ValueError("the root of a tree is not a node")
-    thresholds, values = array(state, "thresholds", np.float64, nodes), array(state, "values", np.float64, nodes)
+    thresholds, values = (
+        array(state, "thresholds", np.float64, nodes),
+        array(state, "values", np.float64, nodes),
+    )
     return Trees(features, thresholds, children, values, roots)

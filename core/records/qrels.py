@@ -1,4 +1,6 @@
-"""Read judgements in TREC and other formats, with the place of every fault; remember the judged queries."""
+"""Read judgements in TREC and other formats, with the place of every fault; remember the judged
+queries.
+"""
 
 from __future__ import annotations
 
@@ -20,18 +22,62 @@ from .model_file import State, array
 from .table_shape import column_at, column_name, is_separator_line, unlike_columns
 
 LARGEST_GRADE = 1_000
-"""The largest relevance; the smallest is its negative. trec_eval allocates one cell per grade up to the largest."""
+"""The largest relevance; the smallest is its negative. trec_eval allocates one cell per grade up to
+the largest.
+"""
 GRADES = f"between -{LARGEST_GRADE:,} and {LARGEST_GRADE:,}"
-_GRADES = {b"%d" % grade: grade for grade in range(4)}  # the usual grades in their written form, for a fast path
-RELEVANCE_NAMES = ("relevance", "rel", "score", "label", "grade", "judgement", "judgment", "relevancy")
+# The usual grades in their written form, for a fast path.
+_GRADES = {b"%d" % grade: grade for grade in range(4)}
+RELEVANCE_NAMES = (
+    "relevance",
+    "rel",
+    "score",
+    "label",
+    "grade",
+    "judgement",
+    "judgment",
+    "relevancy",
+)
 _COLUMNS = {
     "qids": (
-        *("qid", "query_id", "queryid", "topic_id", "topicid", "topic", "claim_id", "claimid", "query", "claim"),
+        *(
+            "qid",
+            "query_id",
+            "queryid",
+            "topic_id",
+            "topicid",
+            "topic",
+            "claim_id",
+            "claimid",
+            "query",
+            "claim",
+        ),
         *("post_id", "tweet_id", "tweetid", "question_id", "q"),
     ),
     "docids": (
-        *("docid", "doc_id", "docno", "corpus_id", "document_id", "document", "doc", "did", "passage_id", "pid"),
-        *("snippet_id", "pageid", "page_id", "paper_id", "cord_uid", "article_id", "pmid", "vclaim_id", "d"),
+        *(
+            "docid",
+            "doc_id",
+            "docno",
+            "corpus_id",
+            "document_id",
+            "document",
+            "doc",
+            "did",
+            "passage_id",
+            "pid",
+        ),
+        *(
+            "snippet_id",
+            "pageid",
+            "page_id",
+            "paper_id",
+            "cord_uid",
+            "article_id",
+            "pmid",
+            "vclaim_id",
+            "d",
+        ),
     ),
     "relevance": RELEVANCE_NAMES,
 }
@@ -40,10 +86,11 @@ _WHOLE = re.compile(rb"[+-]?[0-9]{1,20}(?:\.0{1,20})?")
 
 
 def read_qrels(path: Path, note: Callable[[str], None] | None = None) -> Qrels:
-    """Read judgements: TREC's ``qid 0 docid relevance``, or BEIR's three columns; commas and a header are allowed.
+    """Read judgements: TREC's ``qid 0 docid relevance``, or BEIR's three columns; commas and a
+    header are allowed.
 
-    A repeated judgement counts once, and ``note`` receives a message. Raises SourceError at the first line that is not
-    a judgement, or contradicts an earlier one.
+    A repeated judgement counts once, and ``note`` receives a message. Raises SourceError at the
+    first line that is not a judgement, or contradicts an earlier one.
     """
     reader = _QrelsReader(path)
     for number, line in lines(path, reader.faults):
@@ -57,7 +104,9 @@ def read_qrels(path: Path, note: Callable[[str], None] | None = None) -> Qrels:
 
 def repeats_note(count: int) -> str:
     """Return a sentence on the number of lines that repeat a judgement."""
-    return f"repeats a judgement; it counts once ({count:,} such {'line' if count == 1 else 'lines'})"
+    return (
+        f"repeats a judgement; it counts once ({count:,} such {'line' if count == 1 else 'lines'})"
+    )
 
 
 class _QrelsReader:
@@ -75,14 +124,19 @@ class _QrelsReader:
         self._judged: dict[str, int] = {}
 
     def take(self, number: int, line: bytes) -> None:
-        """Read one line. Raises SourceError if it is not a judgement, or contradicts an earlier line."""
+        """Read one line.
+
+        Raises SourceError if it is not a judgement, or contradicts an earlier line.
+        """
         if number == 1 and is_separator_line(line.decode("utf-8", "replace").rstrip("\r\n")):
             return
         fields = self._fields(number, line)
         if not fields:
             return
         if line.startswith(b"#") and (  # a qid may start with # too
-            len(fields) not in (3, 4) or fields[0] == b"#" or not _WHOLE.fullmatch(fields[self._grade_at])
+            len(fields) not in (3, 4)
+            or fields[0] == b"#"
+            or not _WHOLE.fullmatch(fields[self._grade_at])
         ):
             return
         is_usual = len(fields) == 4 and self._grade_at == -1 and fields[3] in _GRADES
@@ -101,14 +155,19 @@ class _QrelsReader:
         if docid in self._judged:
             if self._judged[docid] != grade:
                 where = self._first_judged((name, document))
-                what = f"docid {quote_value(docid)} of query {quote_value(qid)} was judged differently {where}"
+                what = (
+                    f"docid {quote_value(docid)} of query {quote_value(qid)} was judged "
+                    f"differently {where}"
+                )
                 self.faults.error(number, what)
             self.repeats += 1
             self.first_repeat = self.first_repeat or number
         self._judged[docid] = grade
 
     def _fields(self, number: int, line: bytes) -> list[bytes]:
-        """Split a line at spaces or, if the first line is a table row, at commas, semicolons or tabs."""
+        """Split a line at spaces or, if the first line is a table row, at commas, semicolons or
+        tabs.
+        """
         if not self._any and not self._delimiter:
             self._delimiter = _delimiter(line)
         if not self._delimiter:
@@ -116,14 +175,19 @@ class _QrelsReader:
         try:
             text = line.decode("utf-8", "surrogateescape")
             row = next(csv.reader([text], delimiter=self._delimiter, skipinitialspace=True), [])
-        except csv.Error:  # a carriage return outside quotes, or a cell of more than 131,072 characters
-            self.faults.error(number, f"is not a row of a table with {self._delimiter!r} between its columns")
+        # A carriage return outside quotes, or a cell of more than 131,072 characters.
+        except csv.Error:
+            self.faults.error(
+                number, f"is not a row of a table with {self._delimiter!r} between its columns"
+            )
         return [cell.strip().encode("utf-8", "surrogateescape") for cell in row] if any(row) else []
 
     def _grade(self, number: int, fields: list[bytes], line: bytes) -> int | None:
         """Return the grade of a line; None for a header."""
         if self._width not in (0, len(fields)):
-            self.faults.error(number, f"has {len(fields)} columns, but the header has {self._width}")
+            self.faults.error(
+                number, f"has {len(fields)} columns, but the header has {self._width}"
+            )
         if len(fields) not in (3, 4):
             is_run = len(fields) == 6 and not _is_json(line)
             hint = "; six columns are a run, not judgements" if is_run else ""
@@ -133,16 +197,22 @@ class _QrelsReader:
         text = fields[self._grade_at]
         if not _WHOLE.fullmatch(text):
             if not self._any and _is_name(fields[-1]):
-                self._take_header(number, [column_name(field.decode("utf-8", "replace")) for field in fields])
+                self._take_header(
+                    number, [column_name(field.decode("utf-8", "replace")) for field in fields]
+                )
                 return None
             hint = unlike_columns(self._path) if not self._any and _is_json(line) else ""
             self.faults.error(number, f"relevance {quote_value(text)} is not a whole number{hint}")
         grade = int(text.partition(b".")[0])
         if abs(grade) > LARGEST_GRADE:
-            self.faults.error(number, f"relevance {quote_value(text)} is not {GRADES}; scale the grades down")
+            self.faults.error(
+                number, f"relevance {quote_value(text)} is not {GRADES}; scale the grades down"
+            )
         for kind, at in (("qid", self._qid_at), ("docid", self._docid_at)):
             if len(fields[at].split()) != 1:
-                self.faults.error(number, f"{kind} {quote_value(fields[at])} is empty or contains white space")
+                self.faults.error(
+                    number, f"{kind} {quote_value(fields[at])} is empty or contains white space"
+                )
         return grade
 
     def _take_header(self, number: int, names: list[str]) -> None:
@@ -151,7 +221,10 @@ class _QrelsReader:
         for kind, place in at.items():
             if place is None:
                 there, known = ", ".join(map(quote_value, names)), ", ".join(_COLUMNS[kind])
-                what = f"is a header without a column for {kind}: it has {there}; known names are {known}"
+                what = (
+                    f"is a header without a column for {kind}: it has {there}; known names are "
+                    f"{known}"
+                )
                 self.faults.error(number, what)
         self._qid_at, self._docid_at, self._grade_at = (at[kind] or 0 for kind in _COLUMNS)
 
@@ -181,26 +254,36 @@ def _delimiter(line: bytes) -> str:
             any(word.startswith(mark) or word.endswith(mark) for word in words)
             and all(len(cell.split()) == 1 for cell in cells)
         )
-        named = cells if cells[0].strip() else cells[1:]  # pandas leaves the name of its index empty
+        # Pandas leaves the name of its index empty.
+        named = cells if cells[0].strip() else cells[1:]
         if all(map(_is_name, named)) or (separates and mark != b"\t"):
             return mark.decode()
     return ""
 
 
 def _is_name(cell: bytes) -> bool:
-    return not set(cell.strip().translate(None, b"_- \"'")).intersection(b"0123456789") and bool(cell.strip())
+    return not set(cell.strip().translate(None, b"_- \"'")).intersection(b"0123456789") and bool(
+        cell.strip()
+    )
 
 
 NAMES = (
-    "nearest judged query", "judged queries alike", "judged queries alike, of many", "terms covered by judged queries",
-)  # fmt: skip
+    "nearest judged query",
+    "judged queries alike",
+    "judged queries alike, of many",
+    "terms covered by judged queries",
+)
 
 
 class JudgedQueries:
     """The terms of judged queries, and the queries that each document answers."""
 
-    def __init__(self, queries: Sequence[frozenset[str]], answered: Mapping[str, Sequence[int]]) -> None:
-        """Remember queries by their terms; ``answered`` maps a docid to the numbers of the queries that it answers."""
+    def __init__(
+        self, queries: Sequence[frozenset[str]], answered: Mapping[str, Sequence[int]]
+    ) -> None:
+        """Remember queries by their terms; ``answered`` maps a docid to the numbers of the queries
+        that it answers.
+        """
         self._queries = tuple(queries)
         self._answered = {docid: tuple(numbers) for docid, numbers in answered.items()}
         self._holding: dict[str, list[int]] = defaultdict(list)
@@ -219,8 +302,12 @@ class JudgedQueries:
                     answered[docid].append(number)
         return cls(list(terms.values()), answered)
 
-    def features(self, terms: frozenset[str], docids: Sequence[str], without: int | None = None) -> NDArray[np.float64]:
-        """Return the features of documents, shape (docids, NAMES); ``without`` is the number of a query to ignore."""
+    def features(
+        self, terms: frozenset[str], docids: Sequence[str], without: int | None = None
+    ) -> NDArray[np.float64]:
+        """Return the features of documents, shape (docids, NAMES); ``without`` is the number of a
+        query to ignore.
+        """
         alike = self._alike(terms, without)
         total = math.fsum(self._weight(term) for term in sorted(terms)) or 1.0
         rows = np.zeros((len(docids), len(NAMES)))
@@ -230,7 +317,9 @@ class JudgedQueries:
                 continue
             near = [alike[number] for number in numbers]
             squares = math.fsum(value * value for value in near)
-            covered = terms.intersection(term for number in numbers for term in self._queries[number])
+            covered = terms.intersection(
+                term for number in numbers for term in self._queries[number]
+            )
             rows[row] = (
                 max(near),
                 squares,
@@ -257,7 +346,9 @@ class JudgedQueries:
                 shared[number] += square
         shared.pop(-1 if without is None else without, None)
         length = self._length(terms)
-        return {number: value / (length * self._lengths[number]) for number, value in shared.items()}
+        return {
+            number: value / (length * self._lengths[number]) for number, value in shared.items()
+        }
 
     def _length(self, terms: frozenset[str]) -> float:
         return math.sqrt(math.fsum(self._weight(term) ** 2 for term in sorted(terms))) or 1.0
@@ -279,11 +370,17 @@ def restore_judged(state: State) -> JudgedQueries:
 
 def _lists(name: str, lists: Sequence[Sequence[int]]) -> dict[str, NDArray[np.int32]]:
     joined, sizes = list(chain.from_iterable(lists)), list(map(len, lists))
-    return {name: np.array(joined, dtype=np.int32), f"{name} sizes": np.array(sizes, dtype=np.int32)}
+    return {
+        name: np.array(joined, dtype=np.int32),
+        f"{name} sizes": np.array(sizes, dtype=np.int32),
+    }
 
 
 def _divide(state: State, name: str, limit: int) -> Iterator[list[int]]:
-    joined, sizes = array(state, name, np.int32, None), array(state, f"{name} sizes", np.int32, None)
+    joined, sizes = (
+        array(state, name, np.int32, None),
+        array(state, f"{name} sizes", np.int32, None),
+    )
     if (sizes < 0).any() or sizes.sum() != len(joined) or ((joined < 0) | (joined >= limit)).any():
         raise ValueError(f"{name} do not fit")
     yield from (part.tolist() for part in np.split(joined, np.cumsum(sizes)[:-1])[: len(sizes)])

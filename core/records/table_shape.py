@@ -1,4 +1,6 @@
-"""The shape of a file of records: its type by its first bytes, its encoding, its delimiter and its columns."""
+"""The shape of a file of records: its type by its first bytes, its encoding, its delimiter and its
+columns.
+"""
 
 from __future__ import annotations
 
@@ -47,24 +49,33 @@ _INSIDE = {
 }
 """The kinds of office files, by names near the beginning of their archive or older container."""
 _ZIP, _CONTAINER = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
-_OFFICE_ENTRY = re.compile(rb"mimetype|\[Content_Types\]\.xml|(?:_rels|docProps|customXml|word|xl|ppt)/")
+_OFFICE_ENTRY = re.compile(
+    rb"mimetype|\[Content_Types\]\.xml|(?:_rels|docProps|customXml|word|xl|ppt)/"
+)
 _ENTRY_NAME = 30  # the offset of the first entry's name in a zip archive
 _PAIRED = 400  # the number of bytes to check for the NUL bytes of UTF-16 and UTF-32
 
 
 def known_binary(start: bytes) -> str:
-    """Return the type of a file that starts with ``start``, or ``""`` if the file is text or of an unknown type.
+    """Return the type of a file that starts with ``start``, or ``""`` if the file is text or of an
+    unknown type.
 
-    A text may start with the same letters as an archive, so a binary file must contain a control character too.
+    A text may start with the same letters as an archive, so a binary file must contain a control
+    character too.
     """
     if start.startswith(rb"{\rtf"):
         return "an RTF document"
     kind = next((kind for magic, kind in _KINDS.items() if start.startswith(magic)), "")
     if not kind or not _CONTROL.search(start):
-        is_utf32 = any(_is_text(start[: len(start[:_PAIRED]) // 4 * 4], f"utf-32-{end}") for end in ("le", "be"))
+        is_utf32 = any(
+            _is_text(start[: len(start[:_PAIRED]) // 4 * 4], f"utf-32-{end}")
+            for end in ("le", "be")
+        )
         return UTF32 if is_utf32 else "a pickle" if _is_old_pickle(start) else ""
     # An archive with office files in a folder is not itself an office file.
-    if start.startswith(_CONTAINER) or (start.startswith(_ZIP) and _OFFICE_ENTRY.match(start, _ENTRY_NAME)):
+    if start.startswith(_CONTAINER) or (
+        start.startswith(_ZIP) and _OFFICE_ENTRY.match(start, _ENTRY_NAME)
+    ):
         return next((name for sign, name in _INSIDE.items() if sign in start), kind)
     return kind
 
@@ -80,8 +91,8 @@ def _is_text(content: bytes, encoding: str) -> bool:
 def _is_old_pickle(start: bytes) -> bool:
     """Return whether a file is a pickle of protocol 0 or 1, which have no magic number.
 
-    Such a pickle stores its first object under a number, and these protocols define all steps before that. Nothing in
-    the file is executed.
+    Such a pickle stores its first object under a number, and these protocols define all steps
+    before that. Nothing in the file is executed.
     """
     if not start or start[0] not in b"(c]})":  # a pickle that contains more than a word or a number
         return False
@@ -108,8 +119,15 @@ def wrapper_advice(row: Mapping[str, object]) -> str:
     if len(names) != 1 or len(names[0]) > 40 or not names[0].isprintable():
         return ""
     (name,) = names
-    path = f".{name}[]" if name.isidentifier() and name.isascii() else f".[{json.dumps(name, ensure_ascii=False)}][]"
-    return f"; its {name!r} is a list of objects: write these one per line, as jq -c {shlex.quote(path)} does"
+    path = (
+        f".{name}[]"
+        if name.isidentifier() and name.isascii()
+        else f".[{json.dumps(name, ensure_ascii=False)}][]"
+    )
+    return (
+        f"; its {name!r} is a list of objects: write these one per line, as jq -c "
+        f"{shlex.quote(path)} does"
+    )
 
 
 def find_unended_json(line: str) -> str:
@@ -122,26 +140,48 @@ def find_unended_json(line: str) -> str:
 
 
 def _is_records(value: object) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(entry, dict) for entry in value)
+    return (
+        isinstance(value, list) and bool(value) and all(isinstance(entry, dict) for entry in value)
+    )
 
 
 Form = Literal[
-    "empty", "binary", "JSON", "JSON lines", "XML", "HTML", "tabs", "commas", "semicolons", "pipes", "blanks", "text"
+    "empty",
+    "binary",
+    "JSON",
+    "JSON lines",
+    "XML",
+    "HTML",
+    "tabs",
+    "commas",
+    "semicolons",
+    "pipes",
+    "blanks",
+    "text",
 ]
 """The form of a file's records; ``text`` has no columns, ``binary`` is not text."""
 LOOKED_AT = 1 << 16  # the number of bytes to read from the beginning of a file
 SAVE_AS_UTF8 = (
-    'save it as UTF-8 (in Excel: "CSV UTF-8"; elsewhere: iconv -f ENCODING -t UTF-8, where ENCODING is often '
+    'save it as UTF-8 (in Excel: "CSV UTF-8"; elsewhere: iconv -f ENCODING -t UTF-8, where '
+    "ENCODING is often "
     "WINDOWS-1252, for Cyrillic WINDOWS-1251, for Turkish WINDOWS-1254, for Arabic WINDOWS-1256)"
 )
 """The remedy for text in an unknown encoding."""
-NO_MARK = "is UTF-16 without a byte-order mark; save it as UTF-8 (iconv -f UTF-16LE -t UTF-8, or -f UTF-16BE)"
-SAVE_TEXT = "save its text as plain text, in UTF-8"  # the remedy for a document of an office program
+NO_MARK = (
+    "is UTF-16 without a byte-order mark; save it as UTF-8 (iconv -f UTF-16LE -t UTF-8, or -f "
+    "UTF-16BE)"
+)
+# The remedy for a document of an office program.
+SAVE_TEXT = "save its text as plain text, in UTF-8"
 _ROWS = 20
 _NULS = 4  # the minimum number of NUL bytes in a line that may be UTF-16
 _DELIMITERS: dict[Form, str] = {"tabs": "\t", "commas": ",", "semicolons": ";", "pipes": "|"}
 TABLES: tuple[Form, ...] = tuple(_DELIMITERS)  # the forms whose rows have a character between cells
-_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+_MARKS = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
 _REMEDIES = {
     ("Excel",): 'in Excel, save the sheet as "CSV UTF-8 (Comma delimited)"',
     ("spreadsheet",): "save the sheet as CSV, in UTF-8",
@@ -171,9 +211,11 @@ _SENTENCES: dict[Form, str] = {
 
 
 class TableShape(NamedTuple):
-    """The shape of a file: its form, and the cells of its first row or the keys of its first JSON object.
+    """The shape of a file: its form, and the cells of its first row or the keys of its first JSON
+    object.
 
-    ``encoding`` is Python's name, ``""`` if it is unknown. ``content`` describes a binary file in words.
+    ``encoding`` is Python's name, ``""`` if it is unknown. ``content`` describes a binary file in
+    words.
     """
 
     form: Form
@@ -193,17 +235,24 @@ class TableShape(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """The file's form in the words of a message: ``is comma-separated``, ``is an Excel workbook (.xlsx)``."""
+        """The file's form in the words of a message: ``is comma-separated``, ``is an Excel workbook
+        (.xlsx)``.
+        """
         return f"is {self.content or _SENTENCES.get(self.form, self.form)}"
 
     @property
     def remedy(self) -> str:
         """The remedy for a file that cannot be read, ``""`` if it needs none."""
-        return binary_remedy(self.content) or ("" if self.form == "binary" or self.encoding else SAVE_AS_UTF8)
+        return binary_remedy(self.content) or (
+            "" if self.form == "binary" or self.encoding else SAVE_AS_UTF8
+        )
 
 
 def shape_of(path: Path) -> TableShape:
-    """Return the shape of a file, from its first 64 kB. A pipe is not read; its form is ``text``."""
+    """Return the shape of a file, from its first 64 kB.
+
+    A pipe is not read; its form is ``text``.
+    """
     with read_errors_reported(path):
         if path.exists() and not path.is_file() and not path.is_dir():
             return TableShape("text")
@@ -228,18 +277,27 @@ def shape_of_start(start: bytes) -> TableShape:
 
 
 def binary_content(start: bytes) -> str:
-    """Return the type and remedy of a file that starts with ``start``, if it is known to be binary; else ``""``."""
+    """Return the type and remedy of a file that starts with ``start``, if it is known to be binary;
+    else ``""``.
+    """
     content = known_binary(start)
     return "; ".join(filter(None, [content and f"is {content}", binary_remedy(content)]))
 
 
 def binary_remedy(content: str) -> str:
-    """Return the remedy for a binary file from the description of its type; ``""`` if none is known."""
-    return next((remedy for kinds, remedy in _REMEDIES.items() if any(kind in content for kind in kinds)), "")
+    """Return the remedy for a binary file from the description of its type; ``""`` if none is
+    known.
+    """
+    return next(
+        (remedy for kinds, remedy in _REMEDIES.items() if any(kind in content for kind in kinds)),
+        "",
+    )
 
 
 def unlike_columns(path: Path) -> str:
-    """Return the end of a message about a file's first line: what the file is, or ``""`` if that explains no fault."""
+    """Return the end of a message about a file's first line: what the file is, or ``""`` if that
+    explains no fault.
+    """
     shape = shape_of(path)
     if shape.form in ("empty", "tabs", "blanks", "text") and not shape.remedy:
         return ""
@@ -265,17 +323,22 @@ def column_name(cell: str) -> str:
 
 
 def column_at(names: Sequence[str], wanted: Sequence[str]) -> int | None:
-    """Return the position of the first of the ``wanted`` names that a header contains, or None if it contains none."""
+    """Return the position of the first of the ``wanted`` names that a header contains, or None if
+    it contains none.
+    """
     return next((names.index(name) for name in wanted if name in names), None)
 
 
 def _encoding(start: bytes) -> str:
     if marked := next((name for mark, name in _MARKS.items() if start.startswith(mark)), ""):
         return marked
-    # UTF-16 text of any script contains ASCII, at least line ends and digits. Each ASCII character has one NUL byte,
-    # always on the same side.
+    # UTF-16 text of any script contains ASCII, at least line ends and digits. Each ASCII character
+    # has one NUL byte, always on the same side.
     pairs = start[: len(start[:_PAIRED]) // 2 * 2]
-    for name, high, low in (("utf-16-le", pairs[1::2], pairs[::2]), ("utf-16-be", pairs[::2], pairs[1::2])):
+    for name, high, low in (
+        ("utf-16-le", pairs[1::2], pairs[::2]),
+        ("utf-16-be", pairs[::2], pairs[1::2]),
+    ):
         if high.count(0) > len(high) // 5 and 0 not in low:
             return name
     try:
@@ -295,7 +358,8 @@ def _form(text: str) -> tuple[Form, tuple[str, ...]]:
     if first[0] == "<":
         return ("HTML" if first.lower().startswith(("<!doctype html", "<html")) else "XML"), ()
     if "\t" in lines[0]:
-        rows = _rows(lines[:1], "\t") or [lines[0].split("\t")]  # a cell that is too long has no closing quote
+        # A cell that is too long has no closing quote.
+        rows = _rows(lines[:1], "\t") or [lines[0].split("\t")]
         return "tabs", tuple(rows[0])
     for form in TABLES[1:]:
         rows = _rows(lines[: _ROWS + 1], _DELIMITERS[form])
@@ -311,7 +375,8 @@ def _json(first: str) -> tuple[Form, tuple[str, ...]]:
     try:
         value = json.loads(first)
     except (ValueError, RecursionError):
-        # The first line starts a value: the whole file is JSON, unless it is text such as "[1] a list of sources".
+        # The first line starts a value: the whole file is JSON, unless it is text such as "[1] a
+        # list of sources".
         return ("JSON" if first[1:].strip()[:1] in ("", "{", '"', "[", "}", "]") else "text"), ()
     if isinstance(value, dict):
         return "JSON lines", tuple(value)
@@ -328,7 +393,8 @@ def _rows(lines: Sequence[str], delimiter: str) -> list[list[str]]:
 
 
 def _is_table(rows: Sequence[Sequence[str]], *, whole: bool) -> bool:
-    """Return whether the first row has several cells, and two thirds of the rows have as many as the first.
+    """Return whether the first row has several cells, and two thirds of the rows have as many as
+    the first.
 
     Unless the rows are the ``whole`` file, the last row may be cut off, so it is not compared.
     """

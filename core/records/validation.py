@@ -1,4 +1,6 @@
-"""The parts of a msgspec validation error: the error has only a message, and only this module parses that message."""
+"""The parts of a msgspec validation error: the error has only a message, and only this module
+parses that message.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +17,11 @@ _ANY_KEY = "[...]"
 
 
 class Mismatch(NamedTuple):
-    """The fault and its place: ``path`` is dotted, such as ``server.indexes[0]``, and empty for the whole object.
+    """The fault and its place: ``path`` is dotted, such as ``server.indexes[0]``, and empty for the
+    whole object.
 
-    ``unknown`` and ``missing`` name a field below the path. ``of_a_key`` means that a key of the mapping is invalid,
-    ``no_choice`` that a value is not one of the choices.
+    ``unknown`` and ``missing`` name a field below the path. ``of_a_key`` means that a key of the
+    mapping is invalid, ``no_choice`` that a value is not one of the choices.
     """
 
     reason: str
@@ -49,16 +52,21 @@ def mismatch(error: msgspec.ValidationError) -> Mismatch:
     )
 
 
-def mismatch_in(raw: Any, error: msgspec.ValidationError, check: Callable[[Any], object]) -> Mismatch:
+def mismatch_in(
+    raw: Any, error: msgspec.ValidationError, check: Callable[[Any], object]
+) -> Mismatch:
     """Return the parts of the error that ``check`` raised for ``raw``.
 
-    msgspec writes ``[...]`` for any key of a mapping. In the path, the first key that causes the error replaces it.
+    msgspec writes ``[...]`` for any key of a mapping. In the path, the first key that causes the
+    error replaces it.
     """
     wrong = mismatch(error)
     while _ANY_KEY in wrong.path:
         mapping = wrong.path.partition(_ANY_KEY)[0].split(".")
         alone = islice(_each_alone(raw, mapping), 50)
-        key = next((key for key, narrowed in alone if _message(check, narrowed) == str(error)), None)
+        key = next(
+            (key for key, narrowed in alone if _message(check, narrowed) == str(error)), None
+        )
         if key is None:
             break
         wrong = wrong._replace(path=wrong.path.replace(_ANY_KEY, f".{key}", 1))
@@ -74,10 +82,15 @@ def _message(check: Callable[[Any], object], raw: Any) -> str:
 
 
 def _each_alone(raw: Any, path: list[str]) -> Iterator[tuple[str, Any]]:
-    """Yield each key of the mapping at a path of ``raw``, with a ``raw`` in which that mapping has only this key."""
+    """Yield each key of the mapping at a path of ``raw``, with a ``raw`` in which that mapping has
+    only this key.
+    """
     if not isinstance(raw, Mapping):
         return
     if not path:
         yield from ((str(key), {key: value}) for key, value in raw.items())
     elif path[0] in raw:
-        yield from ((key, {**raw, path[0]: narrowed}) for key, narrowed in _each_alone(raw[path[0]], path[1:]))
+        yield from (
+            (key, {**raw, path[0]: narrowed})
+            for key, narrowed in _each_alone(raw[path[0]], path[1:])
+        )

@@ -1,7 +1,8 @@
-"""The command ``bench``: it compares retrievers on one collection by quality, speed, memory and size.
+"""The command ``bench``: it compares retrievers on one collection by quality, speed, memory and
+size.
 
-A measured configuration is named after its retriever (``hybrid``), or after its retriever and stages
-(``hybrid+rerank``).
+A measured configuration is named after its retriever (``hybrid``), or after its retriever and
+stages (``hybrid+rerank``).
 """
 
 from __future__ import annotations
@@ -49,13 +50,37 @@ from .load import Load, Timings, measure, retriever_of, search_of
 
 _MEASURES = "nDCG@10,R@100,AP,RR@10"
 _SUFFIXES = (".json", ".md", ".png", ".html")
-"""The suffixes of the reports; ``--output`` names a folder, so a name with one of them is an error."""
+"""The suffixes of the reports; ``--output`` names a folder, so a name with one of them is an
+error.
+"""
 CALLERS = (1, 8)
 _SPEED = (
-    "retriever", "p50 ms", "p95", "p99", "queries/s", "8 callers: p50 ms", "p95", "p99", "queries/s", "encoding",
-    "first answer s", "peak MB", "index MB", "build s",
-)  # fmt: skip
-_PAIRS = ("measure", "first", "second", "difference", "95 % interval", "p (Holm)", "wins", "ties", "losses")
+    "retriever",
+    "p50 ms",
+    "p95",
+    "p99",
+    "queries/s",
+    "8 callers: p50 ms",
+    "p95",
+    "p99",
+    "queries/s",
+    "encoding",
+    "first answer s",
+    "peak MB",
+    "index MB",
+    "build s",
+)
+_PAIRS = (
+    "measure",
+    "first",
+    "second",
+    "difference",
+    "95 % interval",
+    "p (Holm)",
+    "wins",
+    "ties",
+    "losses",
+)
 _MARKS = ("o", "s", "^", "D", "v", "P")
 
 
@@ -64,18 +89,25 @@ def register(commands: Subparsers) -> None:
     parser = commands.add_parser(
         "bench",
         help="measure quality against speed: sparse, dense, hybrid",
-        description="Measure quality, latency, memory and size of the retrievers on one index; the first measure is "
+        description="Measure quality, latency, memory and size of the retrievers on one index; the "
+        "first measure is "
         "plotted. The folder of --output gets bench.json, bench.md, bench.png and bench.html.",
     )
     add_index(parser)
     add_judged(parser)
-    parser.add_argument("--output", type=Path, required=True, metavar="DIR", help="the folder that gets the reports")
+    parser.add_argument(
+        "--output", type=Path, required=True, metavar="DIR", help="the folder that gets the reports"
+    )
     retrievers = "retrievers, each with its stages: bm25,hybrid+rerank (default: all of the index)"
     parser.add_argument("--retrievers", metavar="LIST", help=retrievers)
     measures = f"measures by their names in ir-measures or trec_eval (default: {_MEASURES})"
     parser.add_argument("--measures", default=_MEASURES, metavar="LIST", help=measures)
-    add_option(parser, "timed", int, 500, "the number of searches to time, with one caller and with eight")
-    parser.add_argument("--name", metavar="NAME", help="the name of the collection (default: the index's folder)")
+    add_option(
+        parser, "timed", int, 500, "the number of searches to time, with one caller and with eight"
+    )
+    parser.add_argument(
+        "--name", metavar="NAME", help="the name of the collection (default: the index's folder)"
+    )
     add_option(parser, "seed", int, 0, "the seed of the bootstrap intervals")
     add_json(parser)
     parser.set_defaults(command=bench_command)
@@ -88,7 +120,11 @@ def bench_command(args: argparse.Namespace) -> int:
     if args.seed < 0:
         raise QueryError(f"--seed {args.seed}: give 0 or more")
     if not args.output.is_dir() and (args.output.is_file() or args.output.suffix in _SUFFIXES):
-        raise QueryError("is not a folder", place=args.output, remedy="--output names the folder that gets the reports")
+        raise QueryError(
+            "is not a folder",
+            place=args.output,
+            remedy="--output names the folder that gets the reports",
+        )
     with os_errors_reported(args.output):
         args.output.mkdir(parents=True, exist_ok=True)
     config = config_of(args, Config)
@@ -117,7 +153,9 @@ def bench_command(args: argparse.Namespace) -> int:
 
 
 class Measured(NamedTuple):
-    """One retriever: its timings, the MB of its part of the index, and the seconds to build that part (0: unknown)."""
+    """One retriever: its timings, the MB of its part of the index, and the seconds to build that
+    part (0: unknown).
+    """
 
     retriever: str
     timings: Timings
@@ -131,7 +169,9 @@ ShownTable = tuple[Sequence[str], list[Sequence[str]], int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bench:
-    """The result of a benchmark; ``quality`` compares runs of ``depth`` hits, and timed searches ask for ``k`` hits."""
+    """The result of a benchmark; ``quality`` compares runs of ``depth`` hits, and timed searches
+    ask for ``k`` hits.
+    """
 
     name: str
     manifest: str
@@ -150,7 +190,11 @@ class Bench:
         """Return the benchmark in the form of ``bench.json``."""
         return {
             "name": self.name,
-            "index": {"manifest": self.manifest, "documents": self.documents, "passages": self.passages},
+            "index": {
+                "manifest": self.manifest,
+                "documents": self.documents,
+                "passages": self.passages,
+            },
             "encoder": self.encoder,
             "machine": asdict(self.machine),
             "versions": msgspec.to_builtins(manifests.versions()),
@@ -159,7 +203,11 @@ class Bench:
             "timed_queries": self.timed,
             "quality": self.quality.as_json(),
             "retrievers": {
-                name: {**msgspec.to_builtins(timings), "megabytes": megabytes, "build_seconds": seconds}
+                name: {
+                    **msgspec.to_builtins(timings),
+                    "megabytes": megabytes,
+                    "build_seconds": seconds,
+                }
                 for name, timings, megabytes, seconds in self.measured
             },
             "notes": list(self.notes),
@@ -177,7 +225,8 @@ def bench(
     seed: int = 0,
     progress: Progress = silent,
 ) -> Bench:
-    """Measure the quality of each retriever on all judged queries, and its latency on ``timed`` searches.
+    """Measure the quality of each retriever on all judged queries, and its latency on ``timed``
+    searches.
 
     Raises QueryError if the index lacks what a retriever needs.
     """
@@ -190,7 +239,9 @@ def bench(
     runs: dict[str, ScoreTable] = {retriever: {} for retriever in retrievers}
     for retriever, run in runs.items():
         staged = search_of(retriever)
-        search = judged.search._replace(retriever=staged.retriever, stages=staged.stages, k=depth, group=True)
+        search = judged.search._replace(
+            retriever=staged.retriever, stages=staged.stages, k=depth, group=True
+        )
         with closing(progress(retriever, "query", len(judged.queries))) as meter:
             for chunk in chunks(judged.queries):
                 found = search_docids(index, chunk, search)
@@ -199,7 +250,9 @@ def bench(
     own = dict.fromkeys(qid for table in runs.values() for qid in own_first(table, judged.qrels))
     quality = compare(judged.qrels, runs, measures, seed=seed)
     resolved = index.resolve(judged.search)
-    wordy = tuple(islice((query for query in judged.queries if resolved.has_words(query.text)), timed))
+    wordy = tuple(
+        islice((query for query in judged.queries if resolved.has_words(query.text)), timed)
+    )
     if not wordy:
         raise QueryError("no judged query contains words to search for")
     measured = []
@@ -236,13 +289,17 @@ def bench(
 
 
 def choose_retrievers(text: str | None, index: Index) -> tuple[str, ...]:
-    """Split a list of retrievers (None: all of the index); raise QueryError if it is empty or one cannot be used."""
+    """Split a list of retrievers (None: all of the index); raise QueryError if it is empty or one
+    cannot be used.
+    """
     if text is None:
         return tuple(sorted(index.info.retrievers))
     names = list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
     if not names:
         listed = ", ".join(retriever_kinds.names())
-        raise QueryError("contains no retriever", place="--retrievers", remedy=f"the retrievers are {listed}")
+        raise QueryError(
+            "contains no retriever", place="--retrievers", remedy=f"the retrievers are {listed}"
+        )
     for name in names:
         index.resolve(search_of(name))
     return tuple(sorted(names))
@@ -250,14 +307,23 @@ def choose_retrievers(text: str | None, index: Index) -> tuple[str, ...]:
 
 def as_markdown(bench: Bench) -> str:
     """Return a benchmark as Markdown tables."""
-    return "\n".join([*(markdown_table(*table) for table in tables(bench).values()), f"{method(bench)}\n"])
+    return "\n".join(
+        [*(markdown_table(*table) for table in tables(bench).values()), f"{method(bench)}\n"]
+    )
 
 
 def as_html(bench: Bench, png: bytes) -> str:
     """Return a benchmark as one HTML page."""
     notes = "".join(f"<p>Note: {escape(note)}.</p>\n" for note in bench.notes)
-    parts = [f"<h2>{title}</h2>\n{html_table(*table[:2])}" for title, table in tables(bench).items()]
-    parts.insert(1, html_image(png, f"{next(iter(bench.quality.means))} against the median latency of each retriever"))
+    parts = [
+        f"<h2>{title}</h2>\n{html_table(*table[:2])}" for title, table in tables(bench).items()
+    ]
+    parts.insert(
+        1,
+        html_image(
+            png, f"{next(iter(bench.quality.means))} against the median latency of each retriever"
+        ),
+    )
     body = f"<p>{escape(method(bench))}</p>\n{notes}{''.join(parts)}"
     return page(f"Sparse, dense and hybrid retrieval on {bench.name}", body)
 
@@ -270,7 +336,8 @@ def method(bench: Bench) -> str:
         f"{format_count(bench.passages, 'passage')}{encoder}. "
         f"The quality is the mean over {bench.quality.queries:,} judged queries. "
         f"Each measure reads the first {bench.depth:,} hits. "
-        f"The intervals are 95 % bootstrap intervals ({RESAMPLES:,} resamples, seed {bench.quality.seed}). "
+        f"The intervals are 95 % bootstrap intervals ({RESAMPLES:,} resamples, seed "
+        f"{bench.quality.seed}). "
         f"The latency was measured over {bench.timed:,} searches for {bench.k} hits, "
         f"after {bench.timed:,} searches to warm up. Each retriever ran in a separate process. "
         f"The machine has {bench.machine}."
@@ -278,22 +345,45 @@ def method(bench: Bench) -> str:
 
 
 def tables(bench: Bench) -> dict[str, ShownTable]:
-    """Return the tables by title: quality; speed and size; and differences, if the benchmark has pairs."""
+    """Return the tables by title: quality; speed and size; and differences, if the benchmark has
+    pairs.
+    """
     quality: list[Sequence[str]] = []
     speed: list[Sequence[str]] = []
     for name in bench.quality.runs:
         values = [by_run[name] for by_run in bench.quality.means.values()]
-        cells = [(figure(value.mean), f"{figure(value.low, 3)}–{figure(value.high, 3)}") for value in values]
+        cells = [
+            (figure(value.mean), f"{figure(value.low, 3)}–{figure(value.high, 3)}")
+            for value in values
+        ]
         quality.append([name, *chain.from_iterable(cells)])
     for name, timings, megabytes, seconds in bench.measured:
         row = [name]
         for at in timings.latencies:
-            row += [figure(at.p50, 2), figure(at.p95, 2), figure(at.p99, 2), f"{at.per_second:,.0f}"]
-        row += [f"{timings.encoding:.0%}" if timings.encoding else "–", figure(timings.first_answer, 2)]
-        row += [f"{timings.peak_megabytes:,.0f}", f"{megabytes:,.1f}", f"{seconds:,.1f}" if seconds else "-"]
+            row += [
+                figure(at.p50, 2),
+                figure(at.p95, 2),
+                figure(at.p99, 2),
+                f"{at.per_second:,.0f}",
+            ]
+        row += [
+            f"{timings.encoding:.0%}" if timings.encoding else "–",
+            figure(timings.first_answer, 2),
+        ]
+        row += [
+            f"{timings.peak_megabytes:,.0f}",
+            f"{megabytes:,.1f}",
+            f"{seconds:,.1f}" if seconds else "-",
+        ]
         speed.append(row)
-    header = ("retriever", *chain.from_iterable((measure, "95 % interval") for measure in bench.quality.means))
-    found: dict[str, ShownTable] = {"Quality": (header, quality, 1), "Speed and size": (_SPEED, speed, 1)}
+    header = (
+        "retriever",
+        *chain.from_iterable((measure, "95 % interval") for measure in bench.quality.means),
+    )
+    found: dict[str, ShownTable] = {
+        "Quality": (header, quality, 1),
+        "Speed and size": (_SPEED, speed, 1),
+    }
     if bench.quality.pairs:
         rows = ((pair_row(pair), figure(pair.holm_randomisation)) for pair in bench.quality.pairs)
         found["Differences"] = (_PAIRS, [[*row[:5], chance, *row[-3:]] for row, chance in rows], 3)
@@ -301,19 +391,30 @@ def tables(bench: Bench) -> dict[str, ShownTable]:
 
 
 def plot(benches: Sequence[Bench]) -> bytes:
-    """Draw the first measure against the median latency with one caller as PNG, one panel for each benchmark."""
+    """Draw the first measure against the median latency with one caller as PNG, one panel for each
+    benchmark.
+    """
     import matplotlib
     from matplotlib.figure import Figure
 
     drawn = io.BytesIO()
     with matplotlib.rc_context({"text.parse_math": False}):
         canvas = Figure(figsize=(4.2 * len(benches), 3.6), layout="constrained", dpi=150)
-        for panel, bench in zip(canvas.subplots(1, len(benches), squeeze=False)[0], benches, strict=True):
+        for panel, bench in zip(
+            canvas.subplots(1, len(benches), squeeze=False)[0], benches, strict=True
+        ):
             measure, by_run = next(iter(bench.quality.means.items()))
             for mark, measured in zip(cycle(_MARKS), bench.measured, strict=False):
                 value, latency = by_run[measured.retriever], measured.timings.latencies[0].p50
                 bars = [[max(0.0, value.mean - value.low)], [max(0.0, value.high - value.mean)]]
-                panel.errorbar([latency], [value.mean], yerr=bars, fmt=mark, capsize=3, label=measured.retriever)
+                panel.errorbar(
+                    [latency],
+                    [value.mean],
+                    yerr=bars,
+                    fmt=mark,
+                    capsize=3,
+                    label=measured.retriever,
+                )
             labels = {"xlabel": "median latency, ms (one caller)", "ylabel": measure}
             panel.set(title=bench.name, xscale="log", **labels)
             panel.grid(alpha=0.3)

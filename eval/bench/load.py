@@ -1,4 +1,5 @@
-"""Measurement of a retriever under load, in a process of its own, so that the memory is that of the retriever alone.
+"""Measurement of a retriever under load, in a process of its own, so that the memory is that of the
+retriever alone.
 
 ``python -m factseek.eval.bench.load`` reads a :class:`Load` as JSON and prints :class:`Timings`.
 """
@@ -61,8 +62,8 @@ class Latency(msgspec.Struct, frozen=True, kw_only=True):
 class Timings(msgspec.Struct, frozen=True, kw_only=True):
     """The figures measured under a load.
 
-    ``first_answer`` is the time from opening the index, in seconds. ``encoding`` is the share of query encoding in the
-    latency with one caller.
+    ``first_answer`` is the time from opening the index, in seconds. ``encoding`` is the share of
+    query encoding in the latency with one caller.
     """
 
     latencies: tuple[Latency, ...]
@@ -72,26 +73,38 @@ class Timings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def search_of(name: str) -> Search:
-    """Return the search for a retriever with the stages in its name; a retriever alone has the configured stages."""
+    """Return the search for a retriever with the stages in its name; a retriever alone has the
+    configured stages.
+    """
     retriever = retriever_of(name)
     stages = name[len(retriever) + 1 :].split(AND) if name != retriever else []
     return Search(retriever=retriever, stages=tuple(stages) or None)
 
 
 def retriever_of(name: str) -> str:
-    """Return the retriever at the start of a name with stages; the name of a retriever may itself have a plus."""
+    """Return the retriever at the start of a name with stages; the name of a retriever may itself
+    have a plus.
+    """
     parts = name.split(AND)
     names = [AND.join(parts[:number]) for number in range(len(parts), 0, -1)]
     return next((each for each in names if each.partition(":")[0] in retrievers.names()), parts[0])
 
 
 def measure(load: Load) -> Timings:
-    """Run the load in a new process and return its timings. Raises MachineError if that process fails."""
+    """Run the load in a new process and return its timings.
+
+    Raises MachineError if that process fails.
+    """
     done = subprocess.run(  # noqa: S603  its own module
-        child_command("eval.bench.load"), input=msgspec.json.encode(load), capture_output=True, check=False
+        child_command("eval.bench.load"),
+        input=msgspec.json.encode(load),
+        capture_output=True,
+        check=False,
     )
     if done.returncode:
-        said = done.stderr.decode("utf-8", "replace").strip().splitlines() or [f"exit code {done.returncode}"]
+        said = done.stderr.decode("utf-8", "replace").strip().splitlines() or [
+            f"exit code {done.returncode}"
+        ]
         raise MachineError(f"measuring {load.retriever} failed: {said[-1]}")
     return msgspec.json.decode(done.stdout, type=Timings)
 
@@ -115,7 +128,9 @@ def _put_load(load: Load) -> Timings:
             # Seconds per query times queries per second: a share.
             encoding = min(1.0, (perf_counter() - began) / len(texts) * latencies[0].per_second)
     peak = peak_megabytes()
-    return Timings(latencies=latencies, first_answer=first_answer, encoding=encoding, peak_megabytes=peak)
+    return Timings(
+        latencies=latencies, first_answer=first_answer, encoding=encoding, peak_megabytes=peak
+    )
 
 
 def _under(index: Index, queries: Sequence[SearchQuery], search: Search, callers: int) -> Latency:

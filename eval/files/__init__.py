@@ -1,1 +1,3 @@
-"""The files of the tasks: tables, queries, tweets, answers, and the faults that a check finds in them."""
+"""The files of the tasks: tables, queries, tweets, answers, and the faults that a check finds in
+them.
+"""

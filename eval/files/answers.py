@@ -1,4 +1,6 @@
-"""The inputs and outputs of a task: queries, search defaults, answers, scores of a run, and figures."""
+"""The inputs and outputs of a task: queries, search defaults, answers, scores of a run, and
+figures.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ from ...core.text import ProfileName
 from .report import CheckReport, read_or_refuse
 
 Answer = tuple[str, ScoredDocids]  # a qid and the documents found for it
-Note = Callable[[str], None]  # a function that receives a note on the judgements for the reader of the figures
+# A function that receives a note on the judgements for the reader of the figures.
+Note = Callable[[str], None]
 
 
 def ignore(note: str) -> None:
@@ -28,7 +31,10 @@ def ignore(note: str) -> None:
 
 
 class TaskQuery(NamedTuple):
-    """One input of a task; ``qid`` is its key in a :data:`factseek.core.domain.Run`. Unknown fields are ``""``."""
+    """One input of a task; ``qid`` is its key in a :data:`factseek.core.domain.Run`.
+
+    Unknown fields are ``""``.
+    """
 
     qid: str
     text: str
@@ -39,8 +45,9 @@ class TaskQuery(NamedTuple):
 class TaskDefaults(NamedTuple):
     """How to search for a task's queries if the request does not say otherwise.
 
-    ``k`` is the number of hits for each query, ``most`` the largest number that the task accepts. With ``own_topic``, a
-    search reads only documents of the query's own topic. ``unit`` is the task's word for a query.
+    ``k`` is the number of hits for each query, ``most`` the largest number that the task accepts.
+    With ``own_topic``, a search reads only documents of the query's own topic. ``unit`` is the
+    task's word for a query.
     """
 
     k: int
@@ -50,7 +57,13 @@ class TaskDefaults(NamedTuple):
     unit: str = "query"
 
     def __str__(self) -> str:
-        most = ", the task's maximum" if self.most == self.k else f", at most {self.most}" if self.most else ""
+        most = (
+            ", the task's maximum"
+            if self.most == self.k
+            else f", at most {self.most}"
+            if self.most
+            else ""
+        )
         topic = f", only from the {self.unit}'s own topic" if self.own_topic else ""
         profile = f"; profile {self.profile}" if self.profile else ""
         return f"{self.k} hits a {self.unit}{most}{topic}{profile}"
@@ -64,20 +77,23 @@ class RunScores(NamedTuple):
 
 
 def scores_of(path: Path, read: Callable[[Path, CheckReport], ScoreTable]) -> RunScores:
-    """Return the scores of a submission, with its warnings as notes; raise CheckFailed if it has errors."""
+    """Return the scores of a submission, with its warnings as notes; raise CheckFailed if it has
+    errors.
+    """
     table, report = read_or_refuse(path, read)
     return RunScores(table, tuple(report.notes))
 
 
 _QUOTED = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
-# No two parts of the pattern may match the same blank: otherwise, a long gap before a missing bracket would take
-# quadratic time.
+# No two parts of the pattern may match the same blank: otherwise, a long gap before a missing
+# bracket would take quadratic time.
 _LIST = re.compile(rf"\[\s*(?:(?:{_QUOTED})\s*(?:,\s*(?:{_QUOTED})\s*)*(?:,\s*)?)?\]")
 _ITEM = re.compile(_QUOTED)
 
 
 def docids_in(cell: str) -> list[str] | None:
-    """Return the docids of a cell that contains a Python or JSON list, best first; None if it contains no list.
+    """Return the docids of a cell that contains a Python or JSON list, best first; None if it
+    contains no list.
 
     JSON's and Python's escapes are read, unless the text is then no docid.
     """
@@ -87,7 +103,10 @@ def docids_in(cell: str) -> list[str] | None:
     for item in _ITEM.findall(cell):
         raw = text = item[1:-1]
         if "\\" in raw:
-            with suppress(ValueError, SyntaxError), warnings.catch_warnings(action="ignore", category=SyntaxWarning):
+            with (
+                suppress(ValueError, SyntaxError),
+                warnings.catch_warnings(action="ignore", category=SyntaxWarning),
+            ):
                 try:
                     text = str(json.loads(item))
                 except ValueError:
@@ -111,9 +130,9 @@ def prediction_line(qid: str, docids: Sequence[str]) -> str:
 class ScoreOptions:
     """The options of the command ``score``.
 
-    ``max_evidence`` is the number of sentences of a prediction that count. ``measures`` are names of ir-measures that
-    replace the task's own. ``ignore_identical_ids`` leaves out a document that has the same id as its query, as BEIR
-    does.
+    ``max_evidence`` is the number of sentences of a prediction that count. ``measures`` are names
+    of ir-measures that replace the task's own. ``ignore_identical_ids`` leaves out a document that
+    has the same id as its query, as BEIR does.
     """
 
     max_evidence: int = 5
@@ -125,8 +144,9 @@ class ScoreOptions:
 class Scores:
     """The figures of one submission, each by its measure's name, the official one first.
 
-    ``unit`` says what the keys of ``per_query`` are. ``topics`` has the means over topics, if the task reports them.
-    ``ties`` has the least and the greatest value of each measure that another order of equal scores would change.
+    ``unit`` says what the keys of ``per_query`` are. ``topics`` has the means over topics, if the
+    task reports them. ``ties`` has the least and the greatest value of each measure that another
+    order of equal scores would change.
     """
 
     official: str
@@ -138,7 +158,9 @@ class Scores:
     notes: tuple[str, ...] = ()
 
     def as_json(self, *, per_query: bool) -> dict[str, Any]:
-        """Return the figures as ``score --json`` prints them; with ``per_query``, the values of each query follow."""
+        """Return the figures as ``score --json`` prints them; with ``per_query``, the values of
+        each query follow.
+        """
         topics = {f"{name} over topics": value for name, value in self.topics.items()}
         ties = {name: list(bounds) for name, bounds in self.ties.items()}
         figures: dict[str, Any] = {**self.values, **topics, "ties": ties, "notes": list(self.notes)}

@@ -1,7 +1,7 @@
 """Lines and tables of a task's files, each row with the number of its line.
 
-The files are columns between tabs without a header, JSON lines, or tables with a header and tabs, commas or semicolons.
-Errors go to ``faults``, which collects or raises them.
+The files are columns between tabs without a header, JSON lines, or tables with a header and tabs,
+commas or semicolons. Errors go to ``faults``, which collects or raises them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ Numbered = Sequence[tuple[int, str]]  # lines of text with their numbers
 Rows = list[tuple[int, list[str]]]  # the cells of each row, with the number of its first line
 _CELL = re.compile(r'"[^"]*+(?:""[^"]*+)*"?')
 _LOOKED_AT = 40
-_RUN_ID = ("run_id", "runid", "run id")  # the last name of a header, where a submission must not have one
+# The last name of a header, where a submission must not have one.
+_RUN_ID = ("run_id", "runid", "run id")
 
 
 def text_lines(path: Path, faults: Faults) -> Iterator[tuple[int, str]]:
@@ -52,10 +53,11 @@ def text_lines(path: Path, faults: Faults) -> Iterator[tuple[int, str]]:
 def rows(
     path: Path, faults: Faults, layout: Sequence[str], *, one_run: bool = False
 ) -> Iterator[tuple[int, list[str]]]:
-    """Yield the number and the columns of each line of a file without header; single tabs separate its columns.
+    """Yield the number and the columns of each line of a file without header; single tabs separate
+    its columns.
 
-    Lines that are blank, or whose columns are too few, too many, empty or padded, are errors and left out. An empty
-    file is an error and, with ``one_run``, a change in the last column.
+    Lines that are blank, or whose columns are too few, too many, empty or padded, are errors and
+    left out. An empty file is an error and, with ``one_run``, a change in the last column.
     """
     number = 0
     run_id = ""
@@ -63,7 +65,9 @@ def rows(
         fields = line.split("\t")
         reason = _misfit(line, fields, layout)
         if reason:
-            odd = unlike_columns(path) if number == 1 and len(fields) == 1 and len(layout) > 1 else ""
+            odd = (
+                unlike_columns(path) if number == 1 and len(fields) == 1 and len(layout) > 1 else ""
+            )
             faults.error(number, reason + odd)
             continue
         yield number, fields
@@ -82,8 +86,13 @@ def _misfit(line: str, fields: list[str], layout: Sequence[str]) -> str:
     if not line.strip():
         return "is blank"
     if len(fields) != len(layout):
-        spaced = "; this line separates them by white space" if len(line.split()) == len(layout) else ""
-        return f"has {len(fields)} columns between tabs, but {len(layout)} are expected ({' '.join(layout)}){spaced}"
+        spaced = (
+            "; this line separates them by white space" if len(line.split()) == len(layout) else ""
+        )
+        return (
+            f"has {len(fields)} columns between tabs, but {len(layout)} are expected "
+            f"({' '.join(layout)}){spaced}"
+        )
     for name, field in zip(layout, fields, strict=True):
         if not field:
             return f"column {name} is empty"
@@ -93,7 +102,10 @@ def _misfit(line: str, fields: list[str], layout: Sequence[str]) -> str:
 
 
 def json_objects(path: Path, faults: Faults) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the number and object of each JSON line. Ignore blank lines at the end; other blank lines are errors."""
+    """Yield the number and object of each JSON line.
+
+    Ignore blank lines at the end; other blank lines are errors.
+    """
     blank = filled = 0
     for number, line in text_lines(path, faults):
         if not line.strip():
@@ -126,7 +138,9 @@ def _refuse_constant(name: str) -> float:
 def rows_of(
     path: Path, faults: Faults, needed: Sequence[str], delimiter: str = "\t"
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield each row of a table with CSV quoting: the number of its first line, and its cells by header."""
+    """Yield each row of a table with CSV quoting: the number of its first line, and its cells by
+    header.
+    """
     csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE))
     row: list[tuple[int, str]] = []
 
@@ -157,7 +171,12 @@ def rows_of(
                 faults.error(line, fault)
                 return
         elif len(fields) != len(header):
-            faults.error(line, f"has {len(fields)} columns, but the header has {len(header)}" if fields else "is blank")
+            faults.error(
+                line,
+                f"has {len(fields)} columns, but the header has {len(header)}"
+                if fields
+                else "is blank",
+            )
         else:
             yield line, dict(zip(header, fields, strict=True))
 
@@ -165,30 +184,39 @@ def rows_of(
 def _header_fault(header: Sequence[str], needed: Sequence[str]) -> str:
     absent = [name for name in needed if name not in header]
     if absent:
-        by_commas = len(header) == 1 and set(needed) <= {name.strip(' "') for name in header[0].split(",")}
-        written = quote_value(" ".join(header)) + "; this file separates them by commas, use tabs" * by_commas
+        by_commas = len(header) == 1 and set(needed) <= {
+            name.strip(' "') for name in header[0].split(",")
+        }
+        written = (
+            quote_value(" ".join(header))
+            + "; this file separates them by commas, use tabs" * by_commas
+        )
         return f"the header has no {' and no '.join(absent)}: {written}"
     return next((f"the header has {name} twice" for name in needed if header.count(name) > 1), "")
 
 
 def table_lines(path: Path, faults: Faults) -> list[tuple[int, str]]:
-    """Return the lines of a table, without a first line that only tells Excel which separator the table uses."""
+    """Return the lines of a table, without a first line that only tells Excel which separator the
+    table uses.
+    """
     numbered = list(text_lines(path, faults))
     return numbered[1:] if numbered and is_separator_line(numbered[0][1]) else numbered
 
 
 def shape_of_lines(numbered: Numbered) -> TableShape:
     """Return the shape of the table that these lines form."""
-    return shape_of_start("".join(f"{text}\n" for _, text in numbered[:_LOOKED_AT]).encode("utf-8", "replace"))
+    return shape_of_start(
+        "".join(f"{text}\n" for _, text in numbered[:_LOOKED_AT]).encode("utf-8", "replace")
+    )
 
 
 def rows_below(path: Path, numbered: Numbered, delimiter: str, *, quoting: bool = False) -> Rows:
     """Return the rows below the header, which is the first line.
 
-    Between tabs, a quote is an ordinary character unless ``quoting`` is set, the header's names are all in quotes, or
-    the rows have the header's columns only if quotes are read (a text may contain a line break). Between commas or
-    semicolons, a cell may always be in quotes. Raises SourceError, naming the line, if a row does not have the header's
-    columns either way.
+    Between tabs, a quote is an ordinary character unless ``quoting`` is set, the header's names are
+    all in quotes, or the rows have the header's columns only if quotes are read (a text may contain
+    a line break). Between commas or semicolons, a cell may always be in quotes. Raises SourceError,
+    naming the line, if a row does not have the header's columns either way.
     """
     names = numbered[0][1].split(delimiter)
     width = len(names)
@@ -200,14 +228,20 @@ def rows_below(path: Path, numbered: Numbered, delimiter: str, *, quoting: bool 
             raise SourceError(message, place=f"{path}:{numbered[0][0]}") from None
     plain = split_lines(numbered[1:], delimiter)
     fits = tabs and all(len(cells) == width for _, cells in plain)
-    if fits and not quoting and not all(len(name) > 1 and name[0] == name[-1] == '"' for name in names):
+    if (
+        fits
+        and not quoting
+        and not all(len(name) > 1 and name[0] == name[-1] == '"' for name in names)
+    ):
         return plain
     found = _read_quoted(numbered, delimiter, width)
     if found or fits:
         return found or plain
     odd = next(((line, cells) for line, cells in plain if len(cells) != width), None)
     if odd is not None:
-        raise SourceError(f"has {len(odd[1])} columns, but the header has {width}", place=f"{path}:{odd[0]}")
+        raise SourceError(
+            f"has {len(odd[1])} columns, but the header has {width}", place=f"{path}:{odd[0]}"
+        )
     if plain:
         raise SourceError("is a table with a misplaced or missing quote", place=path)
     return []
@@ -219,7 +253,9 @@ def split_lines(numbered: Numbered, delimiter: str) -> Rows:
 
 
 def _read_quoted(numbered: Numbered, delimiter: str, width: int) -> Rows:
-    """Return the rows below a header, or none if one does not fit; cells may be in quotes and contain line breaks."""
+    """Return the rows below a header, or none if one does not fit; cells may be in quotes and
+    contain line breaks.
+    """
     csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE))
     reader = csv.reader((f"{text}\n" for _, text in numbered), delimiter=delimiter, strict=True)
     found: Rows = []
@@ -238,7 +274,9 @@ def _read_quoted(numbered: Numbered, delimiter: str, width: int) -> Rows:
 
 
 def note_unended(paths: Iterable[Path]) -> list[str]:
-    """Return a note for each file whose last line has no line end: it may be cut off, and show no other fault."""
+    """Return a note for each file whose last line has no line end: it may be cut off, and show no
+    other fault.
+    """
     notes = []
     for path in paths:
         if path.is_file() and path.stat().st_size and not is_gzip(path):
@@ -264,9 +302,11 @@ def whole(text: str) -> int | None:
 
 
 def cell_of(value: object) -> str:
-    """Return a JSON value as the cell of a table: a text, or a finite number as text; ``""`` for other values.
+    """Return a JSON value as the cell of a table: a text, or a finite number as text; ``""`` for
+    other values.
 
-    A fraction that is a whole number becomes one, unless it is so large that it may have lost digits.
+    A fraction that is a whole number becomes one, unless it is so large that it may have lost
+    digits.
     """
     if isinstance(value, float):
         if not abs(value) < 2**53:
@@ -276,5 +316,7 @@ def cell_of(value: object) -> str:
 
 
 def is_header(line: int, text: str) -> bool:
-    """Return whether a text on the first line, where a number is expected, is the name of a column."""
+    """Return whether a text on the first line, where a number is expected, is the name of a
+    column.
+    """
     return line == 1 and text.isidentifier() and text.lower() not in ("nan", "inf", "infinity")

@@ -1,7 +1,9 @@
-"""Queries: lines of ``qid TAB text``, tables with a header, JSON lines, a list of JSON objects, topics of TREC or XML.
+"""Queries: lines of ``qid TAB text``, tables with a header, JSON lines, a list of JSON objects,
+topics of TREC or XML.
 
-Columns and keys are found by their usual names. A header with unknown names is an error, so that it never becomes a
-query. Topics have their own parser: old ones are not valid XML, and an XML parser would follow declarations of a file.
+Columns and keys are found by their usual names. A header with unknown names is an error, so that it
+never becomes a query. Topics have their own parser: old ones are not valid XML, and an XML parser
+would follow declarations of a file.
 """
 
 from __future__ import annotations
@@ -17,18 +19,46 @@ from ...core.domain import Query
 from ...core.errors import QueryError
 from ...core.records.lines import Strict, quote_value
 from ...core.records.runs import column, encodable
-from ...core.records.table_shape import TableShape, column_at, column_name, find_unended_json, wrapper_advice
+from ...core.records.table_shape import (
+    TableShape,
+    column_at,
+    column_name,
+    find_unended_json,
+    wrapper_advice,
+)
 from ...core.text import unescape
 from .answers import TaskQuery
 from .tables import Numbered, Rows, cell_of, rows_below, shape_of_lines, split_lines, table_lines
 
 QIDS = (
-    *("qid", "query_id", "queryid", "_id", "id", "tweet_id", "tweetid", "id_str", "post_id", "claim_id", "claimid"),
+    *(
+        "qid",
+        "query_id",
+        "queryid",
+        "_id",
+        "id",
+        "tweet_id",
+        "tweetid",
+        "id_str",
+        "post_id",
+        "claim_id",
+        "claimid",
+    ),
     *("topic_id", "topicid", "topic", "number", "num", "nr", "no"),
 )
 """The names of the column with the ids of queries."""
 TEXTS = (
-    *("query", "query_text", "text", "tweet_text", "tweet_content", "full_text", "tweet", "claim", "claim_text"),
+    *(
+        "query",
+        "query_text",
+        "text",
+        "tweet_text",
+        "tweet_content",
+        "full_text",
+        "tweet",
+        "claim",
+        "claim_text",
+    ),
     *("statement", "question", "title", "content", "contents", "sentence"),
 )
 """The names of the column with the texts of queries."""
@@ -38,12 +68,16 @@ _NAMED = "name two columns qid and query"
 _ACCEPTED = "give lines of qid TAB text, CSV with a header, JSON lines, or TREC's topics"
 
 _BLOCKS = ("top", "topic", "query")
-"""The elements that can hold a topic. The first of them that occurs in a file holds its topics, not the others."""
+"""The elements that can hold a topic.
+
+The first of them that occurs in a file holds its topics, not the others.
+"""
 _TAGGED_QIDS = ("num", "number", "id", "qid", "topic_id", "query_id", "identifier")
 _TAGGED_TEXTS = ("query", "title", "text", "question", "content", "desc", "description")
 _KNOWN = frozenset((*_TAGGED_QIDS, *_TAGGED_TEXTS))
 _MARKUP = frozenset(
-    "a abbr b big br cite code em font i img li math p q s small span strike strong sub sup tt u ul".split()
+    "a abbr b big br cite code em font i img li math p q s small span strike strong sub sup tt u "
+    "ul".split()
 )
 """Elements of HTML that occur in texts: the parser drops their tags and keeps their texts."""
 _PIECE = re.compile(
@@ -52,30 +86,36 @@ _PIECE = re.compile(
     r"(?:\"[^\"]*+\"|'[^']*+'|[^\s\"'<>=/“”„‘’«»]++))*)\s*+/?>",
     re.I | re.S,
 )
-_ATTRIBUTE = re.compile(r"([a-z_:][a-z0-9_.:-]*+)\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)'|([^\s\"'<>=/“”„‘’«»]++))", re.I)
+_ATTRIBUTE = re.compile(
+    r"([a-z_:][a-z0-9_.:-]*+)\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)'|([^\s\"'<>=/“”„‘’«»]++))", re.I
+)
 _BROKEN_NAMES = "|".join((*_BLOCKS, *sorted(_KNOWN)))
 _BROKEN_TAG = re.compile(
-    rf"<(?:/?(?:{_BROKEN_NAMES})(?:\s++[a-z]|\s*+(?:[>/<]|\Z))|\s++(?:{_BROKEN_NAMES})(?:\s++[a-z]+\s*+=|\s*+>))", re.I
+    rf"<(?:/?(?:{_BROKEN_NAMES})(?:\s++[a-z]|\s*+(?:[>/<]|\Z))|\s++(?:{_BROKEN_NAMES})(?:\s++[a-z]+\s*+=|\s*+>))",
+    re.I,
 )
 """A broken tag of a topic or a field, in the text between the tags."""
 _LANGUAGE = re.compile(r"^[a-z]{2}-(?=[a-z])")  # the prefix of the names of fields in CLEF's topics
 _LABEL = re.compile(r"^\s*(?:number|topic|title|description)\s*:\s*", re.I)
-_LINE_START = re.compile(r"(?:\A|\n[^\S\n]*)\Z")  # what is before a tag that is the first on its line
+# What is before a tag that is the first on its line.
+_LINE_START = re.compile(r"(?:\A|\n[^\S\n]*)\Z")
 
 
 _Draft = tuple[int, TaskQuery]  # a query as its file has it, with the number of its first line
 
 
 def read_topics(path: Path) -> list[Query]:
-    """Return ids and texts of queries in their order; raise SourceError at the first invalid or repeated query."""
+    """Return ids and texts of queries in their order; raise SourceError at the first invalid or
+    repeated query.
+    """
     return [Query(query.qid, query.text) for query in read_queries(path)]
 
 
 def read_queries(path: Path, *, quoting: bool = False) -> list[TaskQuery]:
     """Return queries in their order, with their dates if the file has them.
 
-    With ``quoting``, cells may be in quotes in a table that has tabs and a header. Raises SourceError at the first line
-    that is not a query or repeats a qid.
+    With ``quoting``, cells may be in quotes in a table that has tabs and a header. Raises
+    SourceError at the first line that is not a query or repeats a qid.
     """
     faults = Strict(path)
     first_lines: dict[str, int] = {}
@@ -91,7 +131,9 @@ def read_queries(path: Path, *, quoting: bool = False) -> list[TaskQuery]:
         except QueryError:
             faults.error(line, f"qid {quote_value(qid)} is empty or contains white space")
         if query.qid in first_lines:
-            faults.error(line, f"query {quote_value(query.qid)} is already on line {first_lines[query.qid]}")
+            faults.error(
+                line, f"query {quote_value(query.qid)} is already on line {first_lines[query.qid]}"
+            )
         first_lines[query.qid] = line
         queries.append(query)
     if not queries:
@@ -109,11 +151,16 @@ def _drafts(path: Path, faults: Strict, *, quoting: bool) -> Iterator[_Draft]:
         case "JSON lines" | "JSON":
             yield from _of_objects(filled, faults)
         case "XML":
-            yield from _marked_topics("".join(f"{text}\n" for _, text in numbered), numbered[0][0], faults)
+            yield from _marked_topics(
+                "".join(f"{text}\n" for _, text in numbered), numbered[0][0], faults
+            )
         case "tabs" | "commas" | "semicolons":
             yield from _of_table(path, numbered, filled, shape, faults, quoting=quoting)
         case _:
-            faults.error(filled[0][0], f"has no tab between qid and text: the file {shape.sentence}; {_ACCEPTED}")
+            faults.error(
+                filled[0][0],
+                f"has no tab between qid and text: the file {shape.sentence}; {_ACCEPTED}",
+            )
 
 
 def _of_objects(filled: Numbered, faults: Strict) -> Iterator[_Draft]:
@@ -122,7 +169,10 @@ def _of_objects(filled: Numbered, faults: Strict) -> Iterator[_Draft]:
             rows = json.loads("\n".join(text for _, text in filled))
         except (ValueError, RecursionError):
             faults.error(0, "is not a JSON list")
-        yield from (_of_object(filled[0][0], row, faults, f"item {number} ") for number, row in enumerate(rows, 1))
+        yield from (
+            _of_object(filled[0][0], row, faults, f"item {number} ")
+            for number, row in enumerate(rows, 1)
+        )
         return
     for line, text in filled:
         try:
@@ -134,13 +184,20 @@ def _of_objects(filled: Numbered, faults: Strict) -> Iterator[_Draft]:
 def _of_object(line: int, row: object, faults: Strict, item: str) -> _Draft:
     if not isinstance(row, dict):
         faults.error(line, f"{item}is not a JSON object")
-    cells = {column_name(name): cell_of(value).strip() for name, value in row.items() if not isinstance(value, bool)}
+    cells = {
+        column_name(name): cell_of(value).strip()
+        for name, value in row.items()
+        if not isinstance(value, bool)
+    }
     values: list[str] = []
     for names, kind in ((QIDS, "id"), (TEXTS, "text")):
         name = next((name for name in names if cells.get(name)), None)
         if name is None:
             there = next((repr(key) for key in row if column_name(key) in names), "")
-            advice = wrapper_advice(row) or f"; its keys are {', '.join(row) or 'none'}; expected {_list(names)}"
+            advice = (
+                wrapper_advice(row)
+                or f"; its keys are {', '.join(row) or 'none'}; expected {_list(names)}"
+            )
             faults.error(line, f"{item}has no {there or kind + advice}")
         values.append(cells[name])
     qid, text = values
@@ -149,7 +206,13 @@ def _of_object(line: int, row: object, faults: Strict, item: str) -> _Draft:
 
 
 def _of_table(
-    path: Path, numbered: Numbered, filled: Numbered, shape: TableShape, faults: Strict, *, quoting: bool
+    path: Path,
+    numbered: Numbered,
+    filled: Numbered,
+    shape: TableShape,
+    faults: Strict,
+    *,
+    quoting: bool,
 ) -> Iterator[_Draft]:
     delimiter = shape.delimiter
     header = _header(shape, filled[0][0], split_lines(filled, delimiter), faults)
@@ -169,7 +232,9 @@ def _of_table(
         return
     if delimiter != "\t":
         names = f"its first row is {quote_value(filled[0][1])}"
-        faults.error(filled[0][0], f"{shape.sentence} and {names}: a table needs a header; {_NAMED}")
+        faults.error(
+            filled[0][0], f"{shape.sentence} and {names}: a table needs a header; {_NAMED}"
+        )
     if all(text.count("\t") == 5 for _, text in filled):
         two = "a query has two (qid TAB text)"
         faults.error(filled[0][0], f"has 6 columns, but {two}; six columns are a run, not queries")
@@ -181,7 +246,9 @@ def _of_table(
 
 
 def _header(shape: TableShape, line: int, rows: Rows, faults: Strict) -> tuple[int, int] | None:
-    """Return the columns of id and text by the names in the first row; ``None`` if that row is itself a query."""
+    """Return the columns of id and text by the names in the first row; ``None`` if that row is
+    itself a query.
+    """
     names = shape.names
     text_at = column_at(names, TEXTS)
     qid_at = column_at(names, QIDS)
@@ -191,16 +258,23 @@ def _header(shape: TableShape, line: int, rows: Rows, faults: Strict) -> tuple[i
         text_at = 1
     if qid_at is not None and text_at is not None:
         return qid_at, text_at
-    # The first row looks like a header if all of its cells are single words. Every row below must have a text of
-    # several words, and an id with a digit.
+    # The first row looks like a header if all of its cells are single words. Every row below must
+    # have a text of several words, and an id with a digit.
     cells, below = shape.cells, rows[1:]
-    words = all(cell.strip().replace("-", "_").isidentifier() for cell in cells) and len(cells[0].strip()) > 1
+    words = (
+        all(cell.strip().replace("-", "_").isidentifier() for cell in cells)
+        and len(cells[0].strip()) > 1
+    )
     texts = all(any(len(cell.split()) > 1 for cell in row) for _, row in below)
     digits = [any(map(str.isdigit, row[0])) for row in (cells, *(row for _, row in below))]
     if words and texts and below and not digits[0] and all(digits[1:]):
         lacking = "ids" if qid_at is None else "queries"
         known = f"no column of {lacking}, only {', '.join(map(quote_value, cells))}"
-        faults.error(line, f"is a header with {known}: expected {_list(QIDS if qid_at is None else TEXTS)}; {_NAMED}")
+        faults.error(
+            line,
+            f"is a header with {known}: expected {_list(QIDS if qid_at is None else TEXTS)}; "
+            f"{_NAMED}",
+        )
     return None
 
 
@@ -219,10 +293,12 @@ class _Piece(NamedTuple):
 
 
 def _marked_topics(content: str, first_line: int, faults: Strict) -> Iterator[_Draft]:
-    """Yield the topics between tags: TREC's ``<top>`` blocks, whose fields need no end tag, and XML topics.
+    """Yield the topics between tags: TREC's ``<top>`` blocks, whose fields need no end tag, and XML
+    topics.
 
-    A block ends at its end tag, at the next block, or at the end of the file; without an id or a text, it is a fault.
-    Of fields with the same name, the first counts. A field of an id outside of blocks is a fault, except ``<id>``.
+    A block ends at its end tag, at the next block, or at the end of the file; without an id or a
+    text, it is a fault. Of fields with the same name, the first counts. A field of an id outside of
+    blocks is a fault, except ``<id>``.
     """
     pieces = list(_pieces(content, first_line, faults))
     names = {piece.name for piece in pieces if not piece.end}
@@ -236,20 +312,29 @@ def _marked_topics(content: str, first_line: int, faults: Strict) -> Iterator[_D
         if piece.name == block:
             opened = None if piece.end else at
         elif opened is None and not piece.end and piece.name in _TAGGED_QIDS and piece.name != "id":
-            faults.error(piece.line, f"<{piece.name}> is outside a <{block}>; the block's start tag may be mistyped")
+            faults.error(
+                piece.line,
+                f"<{piece.name}> is outside a <{block}>; the block's start tag may be mistyped",
+            )
     if opened is not None:
         yield _topic(pieces[opened:], faults)
 
 
 def _pieces(content: str, line: int, faults: Strict) -> Iterator[_Piece]:
-    """Yield the tags and texts of a file in order; broken tags, and comments or CDATA without an end, are faults."""
+    """Yield the tags and texts of a file in order; broken tags, and comments or CDATA without an
+    end, are faults.
+    """
     position = 0
     for match in (*_PIECE.finditer(content), None):
         before = content[position : match.start() if match else None]
         if broken := _BROKEN_TAG.search(before):
             at = line + before.count("\n", 0, broken.start())
             written = quote_value(before[broken.start() :].partition("\n")[0])
-            faults.error(at, f'{written} cannot be read as a tag; close it, and write each attribute as name="value"')
+            faults.error(
+                at,
+                f"{written} cannot be read as a tag; close it, and write each attribute as "
+                'name="value"',
+            )
         if before:
             yield _Piece(line, unescape(before))
         if match is None:
@@ -259,10 +344,14 @@ def _pieces(content: str, line: int, faults: Strict) -> Iterator[_Piece]:
             name = _LANGUAGE.sub("", match["name"].lower())
             yield _Piece(line, match[0], name, bool(match["end"]), match["attributes"])
         elif match[0].startswith("<![CDATA[") and not match[0].endswith("]]>"):
-            faults.error(line, "<![CDATA[ does not end before the end of the file; close it with ]]>")
+            faults.error(
+                line, "<![CDATA[ does not end before the end of the file; close it with ]]>"
+            )
         elif match["cdata"]:
             yield _Piece(line, match["cdata"])
-        elif match[0].startswith("<!--") and ("<!--" in match[0][4:] or not match[0].endswith("-->")):
+        elif match[0].startswith("<!--") and (
+            "<!--" in match[0][4:] or not match[0].endswith("-->")
+        ):
             ends = "a comment does not end before the next comment or the end of the file"
             faults.error(line, f"{ends}; close it with -->")
         line += match[0].count("\n")
@@ -280,7 +369,10 @@ def _topic(pieces: Sequence[_Piece], faults: Strict) -> _Draft:
         if not value:
             there = ", ".join(name for name in fields if name != "text") or "none"
             query = f"query {quote_value(found[0])}" if found else f"the <{start.name}>"
-            faults.error(start.line, f"{query} has no {kind}: its fields are {there}; expected {', '.join(wanted)}")
+            faults.error(
+                start.line,
+                f"{query} has no {kind}: its fields are {there}; expected {', '.join(wanted)}",
+            )
         found.append(value)
     return start.line, TaskQuery(*found)
 
@@ -288,8 +380,9 @@ def _topic(pieces: Sequence[_Piece], faults: Strict) -> _Draft:
 def _fields(pieces: Sequence[_Piece]) -> dict[str, str]:
     """Return the texts of a block's fields by name; text outside of fields has the name ``text``.
 
-    A field with an end tag reaches to that tag, and every tag in it is markup. Any other ends where another field
-    begins: at a tag that is closed later, has a known name, or is the first on its line.
+    A field with an end tag reaches to that tag, and every tag in it is markup. Any other ends where
+    another field begins: at a tag that is closed later, has a known name, or is the first on its
+    line.
     """
     fields: dict[str, str] = {}
     ends = Counter(piece.name for piece in pieces if piece.end)
@@ -304,7 +397,9 @@ def _fields(pieces: Sequence[_Piece]) -> dict[str, str]:
         elif closed or piece.name in _MARKUP:
             texts.append(" " if piece.name in ("br", "li", "p") else "")
             following = ""
-        elif ends[piece.name] > 0 or piece.name in _KNOWN or _LINE_START.search("".join(texts[-1:])):
+        elif (
+            ends[piece.name] > 0 or piece.name in _KNOWN or _LINE_START.search("".join(texts[-1:]))
+        ):
             following = piece.name
         else:
             texts.append(piece.text)

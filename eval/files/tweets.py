@@ -1,4 +1,6 @@
-"""Tweets, claims and statements: tables with a header, whose names vary, or JSON lines of tweet objects."""
+"""Tweets, claims and statements: tables with a header, whose names vary, or JSON lines of tweet
+objects.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +16,18 @@ from ...core.records.lines import Faults, Strict, quote_value
 from ...core.records.runs import encodable
 from ...core.records.table_shape import column_name, wrapper_advice
 from .answers import TaskQuery
-from .tables import Numbered, cell_of, json_objects, rows_below, shape_of_lines, table_lines, text_lines
+from .tables import (
+    Numbered,
+    cell_of,
+    json_objects,
+    rows_below,
+    shape_of_lines,
+    table_lines,
+    text_lines,
+)
 
-LABELS = ("check_worthiness", "claim_worthiness")  # the names of the column that says whether a tweet is worth checking
+# The names of the column that says whether a tweet is worth checking.
+LABELS = ("check_worthiness", "claim_worthiness")
 VERDICTS = ("label", "verdict")  # the names of the column that says whether a tweet's claim is true
 _NAMES = {
     "tweet_id": ("tweet_id", "tweetid", "id_str", "id"),
@@ -29,7 +40,9 @@ _NAMES = {
 
 
 class Tweet(NamedTuple):
-    """A tweet; ``label`` (check-worthiness) and ``verdict`` are as in the file, ``line`` is its first line's number."""
+    """A tweet; ``label`` (check-worthiness) and ``verdict`` are as in the file, ``line`` is its
+    first line's number.
+    """
 
     line: int
     topic: str
@@ -43,8 +56,9 @@ class Tweet(NamedTuple):
 def read_tweets(path: Path) -> list[Tweet]:
     """Read tweets in their order.
 
-    In a table with tabs, quotes are ordinary characters if the rows then fit the header, so that stray quotes stay.
-    Raises SourceError, naming the line, if a row has other columns than the header, or a tweet has no id or no text.
+    In a table with tabs, quotes are ordinary characters if the rows then fit the header, so that
+    stray quotes stay. Raises SourceError, naming the line, if a row has other columns than the
+    header, or a tweet has no id or no text.
     """
     rereadable(path)
     faults = Strict(path)
@@ -84,7 +98,9 @@ def has_id(header: Collection[str]) -> bool:
 
 
 def columns_of(path: Path) -> list[str]:
-    """Return the columns of a file of tweets as the file spells them, or the keys of its first object."""
+    """Return the columns of a file of tweets as the file spells them, or the keys of its first
+    object.
+    """
     first = next(text for _, text in table_lines(path, Strict(path)) if text.strip())
     if first.lstrip().startswith("{"):
         return list(next(row for _, row in json_objects(path, Strict(path))))
@@ -92,21 +108,32 @@ def columns_of(path: Path) -> list[str]:
 
 
 def fields_of(row: Mapping[str, object]) -> dict[str, str]:
-    """Return the fields of a JSON object by name: texts, numbers as text, and ``""`` for other values."""
+    """Return the fields of a JSON object by name: texts, numbers as text, and ``""`` for other
+    values.
+    """
     return {column_name(key): cell_of(value) for key, value in row.items()}
 
 
 def tweet_of(path: Path, line: int, row: Mapping[str, str]) -> Tweet:
-    """Return the tweet of a row, given its cells by name. Raises SourceError if it has no id or no text."""
+    """Return the tweet of a row, given its cells by name.
+
+    Raises SourceError if it has no id or no text.
+    """
     values = {
-        key: next(filter(None, (row.get(name, "").strip() for name in names)), "") for key, names in _NAMES.items()
+        key: next(filter(None, (row.get(name, "").strip() for name in names)), "")
+        for key, names in _NAMES.items()
     }
     place = f"{path}:{line}"
     if len(values["tweet_id"].split()) != 1:
-        raise SourceError(f"tweet_id {quote_value(values['tweet_id'])} is empty or contains white space", place=place)
+        raise SourceError(
+            f"tweet_id {quote_value(values['tweet_id'])} is empty or contains white space",
+            place=place,
+        )
     odd = next((name for name, value in values.items() if not encodable(value)), None)
     if odd:
-        raise SourceError(f"{odd} {quote_value(values[odd])} cannot be encoded as UTF-8", place=place)
+        raise SourceError(
+            f"{odd} {quote_value(values[odd])} cannot be encoded as UTF-8", place=place
+        )
     if not values["text"]:
         raise SourceError(f"tweet {quote_value(values['tweet_id'])} has no text", place=place)
     return Tweet(line=line, **values)
@@ -118,23 +145,35 @@ def claim_key(topic: str, tweet_id: str) -> str:
 
 
 def read_claims(path: Path) -> list[Tweet]:
-    """Read claims, identified by topic and tweet; raise SourceError if a claim has no topic, or occurs twice."""
+    """Read claims, identified by topic and tweet; raise SourceError if a claim has no topic, or
+    occurs twice.
+    """
     claims = read_tweets(path)
     first: dict[str, int] = {}
     for claim in claims:
         if len(claim.topic.split()) != 1:
-            raise SourceError(f"tweet {quote_value(claim.tweet_id)} has no topic_id", place=f"{path}:{claim.line}")
+            raise SourceError(
+                f"tweet {quote_value(claim.tweet_id)} has no topic_id", place=f"{path}:{claim.line}"
+            )
         qid = claim_key(claim.topic, claim.tweet_id)
         if qid in first:
-            raise SourceError(f"claim {quote_value(qid)} is already on line {first[qid]}", place=f"{path}:{claim.line}")
+            raise SourceError(
+                f"claim {quote_value(qid)} is already on line {first[qid]}",
+                place=f"{path}:{claim.line}",
+            )
         first[qid] = claim.line
     return claims
 
 
 def read_claim_queries(path: Path) -> list[TaskQuery]:
-    """Return claims as queries with the qid ``topic/tweet``; the file is a TSV file with a header or JSON lines."""
+    """Return claims as queries with the qid ``topic/tweet``; the file is a TSV file with a header
+    or JSON lines.
+    """
     claims = read_claims(path)
-    return [TaskQuery(claim_key(one.topic, one.tweet_id), one.text, one.topic, one.date) for one in claims]
+    return [
+        TaskQuery(claim_key(one.topic, one.tweet_id), one.text, one.topic, one.date)
+        for one in claims
+    ]
 
 
 def read_label(line: int, text: str, faults: Faults) -> int:
@@ -145,8 +184,12 @@ def read_label(line: int, text: str, faults: Faults) -> int:
     return int(label == "1")
 
 
-def with_labels(path: Path, statements: Sequence[Statement], labels: Sequence[tuple[int, str]]) -> list[Statement]:
-    """Return statements with their labels (line and text); raise SourceError at the first that is neither 0 nor 1."""
+def with_labels(
+    path: Path, statements: Sequence[Statement], labels: Sequence[tuple[int, str]]
+) -> list[Statement]:
+    """Return statements with their labels (line and text); raise SourceError at the first that is
+    neither 0 nor 1.
+    """
     faults = Strict(path)
     return [
         statement._replace(label=read_label(line, label, faults))
@@ -155,7 +198,9 @@ def with_labels(path: Path, statements: Sequence[Statement], labels: Sequence[tu
 
 
 def no_labels(path: Path, names: Sequence[str], wanted: Sequence[str]) -> SourceError:
-    """Return the error for a file without labels; it names the columns of the file and the expected ones."""
+    """Return the error for a file without labels; it names the columns of the file and the expected
+    ones.
+    """
     problem = f"has no labels: its columns are {', '.join(names)}; expected {', '.join(wanted)}"
     return SourceError(problem, place=f"{path}:1")
 
@@ -165,10 +210,15 @@ def statement_of(path: Path, tweet: Tweet) -> Statement:
     return Statement(tweet.tweet_id, tweet.text, topic=tweet.topic, place=f"{path}:{tweet.line}")
 
 
-def stream(lines: Iterable[bytes], source: str, take: Callable[[int, str], Statement | None]) -> Iterator[Statement]:
-    """Yield statements as their lines arrive. ``take`` reads each line that is not JSON, and returns None for a header.
+def stream(
+    lines: Iterable[bytes], source: str, take: Callable[[int, str], Statement | None]
+) -> Iterator[Statement]:
+    """Yield statements as their lines arrive.
 
-    A JSON object needs no id: its line number is the default. Raises SourceError, naming ``source`` and the line.
+    ``take`` reads each line that is not JSON, and returns None for a header.
+
+    A JSON object needs no id: its line number is the default. Raises SourceError, naming ``source``
+    and the line.
     """
     path = Path(source)
     for number, raw in enumerate(lines, 1):
@@ -176,7 +226,9 @@ def stream(lines: Iterable[bytes], source: str, take: Callable[[int, str], State
         try:
             text = raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
         except UnicodeDecodeError as error:
-            raise SourceError(f"is not UTF-8 (byte 0x{raw[error.start]:02x})", place=place) from None
+            raise SourceError(
+                f"is not UTF-8 (byte 0x{raw[error.start]:02x})", place=place
+            ) from None
         if not text.strip():
             continue
         if not text.lstrip().startswith("{"):
@@ -188,4 +240,6 @@ def stream(lines: Iterable[bytes], source: str, take: Callable[[int, str], State
         except (ValueError, RecursionError):
             raise SourceError(f"is not JSON: {quote_value(text.strip())}", place=place) from None
         cells = {"id": str(number), **fields_of(row)}
-        yield statement_of(path, tweet_of(path, number, cells))._replace(speaker=cells.get("speaker", ""))
+        yield statement_of(path, tweet_of(path, number, cells))._replace(
+            speaker=cells.get("speaker", "")
+        )

@@ -34,22 +34,36 @@ from .tune import FIRST_LINE, as_json, as_text, as_yaml
 from .tune import tune as tune_on
 
 _TUNE_EPILOG = """\
-The command tries in turn k1 and b of BM25, each ranking alone, and each fusion with its weights and depth. If the index
-has fields title_text, it tries the weight of the title. If rerank.model or combine.model is set, it tries that stage.
-It keeps the default unless the tuned settings are significantly better on held-out queries (paired randomisation test,
-p < .05)."""
+The command tries in turn k1 and b of BM25, each ranking alone, and each fusion with its weights and
+depth. If the index has fields title_text, it tries the weight of the title. If rerank.model or
+combine.model is set, it tries that stage. It keeps the default unless the tuned settings are
+significantly better on held-out queries (paired randomisation test, p < .05)."""
 _COMBINER_EPILOG = """\
-The model is one file: set combine.model to it, and the stage combine runs it. The figures are cross-validated: each
-query is scored by a model that was trained without it."""
+The model is one file: set combine.model to it, and the stage combine runs it. The figures are
+cross-validated: each query is scored by a model that was trained without it."""
 _MODEL_EPILOG = """\
-One tenth of the judged queries decides when training stops, and two tenths measure the result. Queries that share a
-relevant document are in the same part. README.md in the new folder describes the training data and the results."""
+One tenth of the judged queries decides when training stops, and two tenths measure the result.
+Queries that share a relevant document are in the same part. README.md in the new folder describes
+the training data and the results."""
 _ALL_EPILOG = """\
-The folder gets an encoder, a copy of the index to which the encoder's vectors are added, and a combination of all
-rankings. The same command skips the steps that are done, and continues an interrupted training. The combination learns
-from the three tenths of the queries that the encoder does not learn from. Its figures are cross-validated on them."""
-INTERRUPTED = "interrupted; to continue the training, run the same command again, unless the model is complete"
-_LEAST = {"epochs": 1, "batch": 2, "negatives": 1, "depth": 2, "max_tokens": 8, "looks": 1, "seed": 0, "sample": 10}
+The folder gets an encoder, a copy of the index to which the encoder's vectors are added, and a
+combination of all rankings. The same command skips the steps that are done, and continues an
+interrupted training. The combination learns from the three tenths of the queries that the encoder
+does not learn from. Its figures are cross-validated on them."""
+INTERRUPTED = (
+    "interrupted; to continue the training, run the same command again, unless the model is "
+    "complete"
+)
+_LEAST = {
+    "epochs": 1,
+    "batch": 2,
+    "negatives": 1,
+    "depth": 2,
+    "max_tokens": 8,
+    "looks": 1,
+    "seed": 0,
+    "sample": 10,
+}
 _MODELS = {
     "encoder": "a sentence encoder, for encoder.model",
     "reranker": "a re-ranker that reads query and passage together, for rerank.model",
@@ -60,7 +74,11 @@ _MODEL_OPTIONS: tuple[tuple[str, type, str], ...] = (
     ("rate", float, "the highest learning rate"),
     ("negatives", int, "the number of non-relevant hits for each relevant passage"),
     ("depth", int, "the number of first hits of a query from which negatives are taken"),
-    ("max-tokens", int, "the maximum number of tokens of each text or, for a re-ranker, of query and text together"),
+    (
+        "max-tokens",
+        int,
+        "the maximum number of tokens of each text or, for a re-ranker, of query and text together",
+    ),
     ("looks", int, "the number of evaluations per epoch; they decide when training stops"),
     ("seed", int, "the random seed"),
 )
@@ -70,25 +88,33 @@ def register(commands: Subparsers) -> None:
     """Add ``tune`` and ``train`` to the command line."""
     register_tune(commands)
     description = "Train a ranking model on judged queries, and measure its gain."
-    train = commands.add_parser("train", help="learn to rank from your own judgements", description=description)
+    train = commands.add_parser(
+        "train", help="learn to rank from your own judgements", description=description
+    )
     kinds = train.add_subparsers(dest="what", metavar="WHAT", required=True)
     description = (
-        "Learn a combination of the ranks and scores of a hit, and of the words, numbers and names that it shares"
+        "Learn a combination of the ranks and scores of a hit, and of the words, numbers and names "
+        "that it shares"
         " with the query."
     )
-    combiner = _parser(kinds, "combiner", "a learned combination of rankings", description, _COMBINER_EPILOG)
+    combiner = _parser(
+        kinds, "combiner", "a learned combination of rankings", description, _COMBINER_EPILOG
+    )
     _add_output(combiner, "MODEL", "the model file to write")
     add_option(combiner, "measure", str, "nDCG@10", "the measure to optimise")
     add_option(combiner, "folds", int, 5, "the number of folds of the cross-validation")
     remember = (
-        "also learn to which judged queries each document was relevant; queries that share a relevant document "
+        "also learn to which judged queries each document was relevant; queries that share a "
+        "relevant document "
         "may then be in different folds"
     )
     combiner.add_argument("--remember", action="store_true", help=remember)
     add_option(combiner, "sample", int, 2000, "learn from at most N judged queries")
     add_option(combiner, "seed", int, 0, "the seed of folds, sample and trees")
     add_json(combiner)
-    combiner.set_defaults(command=train_combiner, interrupted="interrupted; an incomplete model is never written")
+    combiner.set_defaults(
+        command=train_combiner, interrupted="interrupted; an incomplete model is never written"
+    )
     from_documents = "learn from titles and sentences of the documents, without judgements"
     teacher = "a re-ranker; the encoder also learns its margins"
     for what, noun in _MODELS.items():
@@ -99,7 +125,10 @@ def register(commands: Subparsers) -> None:
             model.add_argument("--teacher", default="", metavar="MODEL", help=teacher)
         model.set_defaults(command=partial(train_model, what=what), interrupted=INTERRUPTED)
     noun = "an encoder, an index with its vectors, and a combination"
-    description = "Train an encoder, add its vectors to a copy of the index, and train a combination of all rankings."
+    description = (
+        "Train an encoder, add its vectors to a copy of the index, and train a combination of "
+        "all rankings."
+    )
     everything = _parser(kinds, "all", noun, description, _ALL_EPILOG)
     _add_model_options(everything, "the folder of all results", ADDED)
     add_option(everything, "folds", int, 5, "the number of folds of the combination")
@@ -110,7 +139,10 @@ def register(commands: Subparsers) -> None:
 def register_tune(commands: Subparsers) -> None:
     """Add ``tune``."""
     noun = "choose the settings of a search by cross-validation"
-    description = "Choose BM25's parameters, the fusion and the stages on judged queries, and write a configuration."
+    description = (
+        "Choose BM25's parameters, the fusion and the stages on judged queries, and write a "
+        "configuration."
+    )
     parser = _parser(commands, "tune", noun, description, _TUNE_EPILOG)
     _add_output(parser, "CONFIG", "the configuration to write")
     add_option(parser, "measure", str, "nDCG@10", "the measure to tune for")
@@ -122,7 +154,13 @@ def register_tune(commands: Subparsers) -> None:
 
 
 def _parser(
-    commands: Subparsers, name: str, noun: str, description: str, epilog: str, *, judged: bool = True
+    commands: Subparsers,
+    name: str,
+    noun: str,
+    description: str,
+    epilog: str,
+    *,
+    judged: bool = True,
 ) -> argparse.ArgumentParser:
     raw = argparse.RawDescriptionHelpFormatter
     parser: argparse.ArgumentParser = commands.add_parser(
@@ -137,18 +175,28 @@ def _add_output(parser: argparse.ArgumentParser, kind: str, text: str) -> None:
     parser.add_argument("--output", type=Path, required=True, metavar=kind, help=text)
 
 
-def add_option(parser: argparse.ArgumentParser, name: str, kind: type, default: Any, text: str) -> None:
+def add_option(
+    parser: argparse.ArgumentParser, name: str, kind: type, default: Any, text: str
+) -> None:
     """Add an option whose help ends with its default."""
     unit = {int: "N", float: "X", str: "NAME"}[kind]
-    parser.add_argument(f"--{name}", type=kind, default=default, metavar=unit, help=f"{text} (default: {default})")
+    parser.add_argument(
+        f"--{name}", type=kind, default=default, metavar=unit, help=f"{text} (default: {default})"
+    )
 
 
 def add_judged(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
     """Add the options for judged queries."""
-    parser.add_argument("--queries", type=Path, required=required, metavar="FILE", help="the queries")
-    parser.add_argument("--qrels", type=Path, required=required, metavar="FILE", help="the judgements")
+    parser.add_argument(
+        "--queries", type=Path, required=required, metavar="FILE", help="the queries"
+    )
+    parser.add_argument(
+        "--qrels", type=Path, required=required, metavar="FILE", help="the judgements"
+    )
     default = RANKING.default()
-    formats = f"the task whose file formats are used: {', '.join(RANKING.names())} (default: {default})"
+    formats = (
+        f"the task whose file formats are used: {', '.join(RANKING.names())} (default: {default})"
+    )
     parser.add_argument("--task", default=default, metavar="TASK", help=formats)
     prepared = "how queries are prepared (default: as in factseek run)"
     parser.add_argument("--profile", choices=list(PROFILES), help=prepared)
@@ -156,7 +204,9 @@ def add_judged(parser: argparse.ArgumentParser, *, required: bool = True) -> Non
     parser.add_argument("--ignore-identical-ids", action="store_true", help=identical)
 
 
-def _add_model_options(parser: argparse.ArgumentParser, output: str, defaults: ModelTraining) -> None:
+def _add_model_options(
+    parser: argparse.ArgumentParser, output: str, defaults: ModelTraining
+) -> None:
     _add_output(parser, "DIR", output)
     base = "the model that is trained further (default: the index's encoder)"
     parser.add_argument("--base", default="", metavar="NAME", help=base)
@@ -185,7 +235,11 @@ def tune(args: argparse.Namespace) -> int:
     """Tune a search, write the configuration, and print the evidence for it."""
     measure = _checked_measure(args)
     if args.output.is_file() and not args.output.read_bytes().startswith(FIRST_LINE.encode()):
-        raise QueryError("was not written by tune and is left as it is", place=args.output, remedy="give another file")
+        raise QueryError(
+            "was not written by tune and is left as it is",
+            place=args.output,
+            remedy="give another file",
+        )
     config = full_config_of(args)
     with open_index(args.index, config) as index:
         judged = read_judged(judged_files(args), index, sample=args.sample, seed=args.seed)
@@ -205,12 +259,19 @@ def train_combiner(args: argparse.Namespace) -> int:
     measure = _checked_measure(args)
     writable(args.output, filter(None, [args.config]))
     request = CombinerRequest(
-        files=(args.queries, args.qrels), measure=measure, folds=args.folds, seed=args.seed, remembers=args.remember
+        files=(args.queries, args.qrels),
+        measure=measure,
+        folds=args.folds,
+        seed=args.seed,
+        remembers=args.remember,
     )
     with open_index(args.index, config_of(args, Config)) as index:
         trained = learn_combination(index, _read_judged(args, index), request, bar)
     if not trained.grouped and not args.remember:
-        say("note: some queries that share relevant documents are in different folds, so the figures may be too high")
+        say(
+            "note: some queries that share relevant documents are in different folds, so the "
+            "figures may be too high"
+        )
     save(args.output, trained.combiner)
     write(json.dumps(trained.as_json(), indent=2) + "\n" if args.json else trained.text)
     say(f"{args.output}: the combination; set combine.model to it, and search.stages to [combine]")
@@ -234,11 +295,17 @@ def _one_measure(text: str) -> str:
 
 
 def train_model(args: argparse.Namespace, what: str) -> int:
-    """Train an encoder or a re-ranker, write the model, and print its figures on held-out queries."""
+    """Train an encoder or a re-ranker, write the model, and print its figures on held-out
+    queries.
+    """
     _check_model(args)
     check_target(args.output)
     with open_index(args.index, config_of(args, Config)) as index:
-        judged = of_documents(index, args.sample, args.seed) if args.from_documents else _read_judged(args, index)
+        judged = (
+            of_documents(index, args.sample, args.seed)
+            if args.from_documents
+            else _read_judged(args, index)
+        )
         request = TrainingRequest(
             what=what,
             settings=_model_settings(args, index),
@@ -248,7 +315,10 @@ def train_model(args: argparse.Namespace, what: str) -> int:
         )
         card, text = train_on(index, judged, request, bar)
     if not card["grouped"]:
-        say("note: some queries that share relevant documents are in different parts, so the figures may be too high")
+        say(
+            "note: some queries that share relevant documents are in different parts, so the "
+            "figures may be too high"
+        )
     write(json.dumps(card, indent=2) + "\n" if args.json else text)
     beside = "".join(f", and {name} to {value:g}" for name, value in card["beside"].items())
     say(f"{args.output}: the model; set {SETTINGS[what]} to it{beside}")
@@ -257,13 +327,17 @@ def train_model(args: argparse.Namespace, what: str) -> int:
 
 def _model_settings(args: argparse.Namespace, index: Index) -> ModelTraining:
     made_by = index.info.encoder and (index.info.encoder.model or index.info.encoder.name)
-    names = [name for name in ModelTraining.__struct_fields__ if hasattr(args, name) and name != "base"]
+    names = [
+        name for name in ModelTraining.__struct_fields__ if hasattr(args, name) and name != "base"
+    ]
     base = args.base or made_by or for_language(index.settings.encoder, index.info.language).model
     return ModelTraining(base=base, **{name: getattr(args, name) for name in names})
 
 
 def train_everything(args: argparse.Namespace) -> int:
-    """Take the steps that are not done, and print the figures on queries that the encoder did not learn from."""
+    """Take the steps that are not done, and print the figures on queries that the encoder did not
+    learn from.
+    """
     _check_model(args)
     config = config_of(args, BuildConfig)
     with open_index(args.index, config) as index:
@@ -271,20 +345,28 @@ def train_everything(args: argparse.Namespace) -> int:
     many = {"sample": args.sample, "folds": args.folds, "config": config, "progress": bar}
     figures, text = train_all(args.index, judged_files(args), settings, args.output, **many)
     write(json.dumps(figures, indent=2) + "\n" if args.json else text)
-    say(f"{args.output / INDEX}: the index; search it with --stage combine --config {args.output / CONFIG}")
+    say(
+        f"{args.output / INDEX}: the index; search it with --stage combine --config "
+        f"{args.output / CONFIG}"
+    )
     return DONE
 
 
 def _check_model(args: argparse.Namespace) -> None:
     for name, least in _LEAST.items():
         if getattr(args, name, least) < least:
-            raise QueryError(f"--{name.replace('_', '-')} {getattr(args, name)}: give {least} or more")
+            raise QueryError(
+                f"--{name.replace('_', '-')} {getattr(args, name)}: give {least} or more"
+            )
     if not 0 < args.rate < 1:
         raise QueryError(f"--rate {args.rate}: give a number between 0 and 1")
     _one_measure(args.measure)
     judged = [args.queries, args.qrels]
     if args.from_documents:
         if any(judged):
-            raise QueryError("--from-documents learns without judgements", remedy="leave out --queries and --qrels")
+            raise QueryError(
+                "--from-documents learns without judgements",
+                remedy="leave out --queries and --qrels",
+            )
     elif not all(judged):
         raise QueryError("give --queries and --qrels, or --from-documents")

@@ -1,7 +1,8 @@
 """Train a combination of rankings on judged queries, and measure it by cross-validation.
 
-The combination averages a linear model and trees, which make errors on different documents. The training folds hardly
-show which of the two is better, and choosing one gave worse results than the average.
+The combination averages a linear model and trees, which make errors on different documents. The
+training folds hardly show which of the two is better, and choosing one gave worse results than the
+average.
 """
 
 from __future__ import annotations
@@ -54,13 +55,16 @@ SETTINGS: Mapping[str, Any] = {
     "lambdarank_truncation_level": 30,
 }
 ROUNDS = 150
-_MOST_GRADE = 30  # the largest grade for which LightGBM has a gain; the gain is 2 to the power of the grade, minus 1
+# The largest grade for which LightGBM has a gain; the gain is 2 to the power of the grade, minus 1.
+_MOST_GRADE = 30
 _STEPS = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pool:
-    """The first hits of a query: docids, features of shape (hits, features), and relevance; and the query's terms."""
+    """The first hits of a query: docids, features of shape (hits, features), and relevance; and the
+    query's terms.
+    """
 
     qid: str
     docids: tuple[str, ...]
@@ -75,10 +79,12 @@ class Pool:
 
 
 def fit_linear(pools: Sequence[Pool], penalty: float) -> WeightedSum:
-    """Learn a linear ranker from the pools that teach; a larger ``penalty`` makes the weights smaller.
+    """Learn a linear ranker from the pools that teach; a larger ``penalty`` makes the weights
+    smaller.
 
-    ListNet's loss (Cao et al., ICML 2007) is the cross-entropy between the documents' shares of the gain and the
-    softmax of their scores. It is convex: the result depends neither on chance nor on the starting point.
+    ListNet's loss (Cao et al., ICML 2007) is the cross-entropy between the documents' shares of the
+    gain and the softmax of their scores. It is convex: the result depends neither on chance nor on
+    the starting point.
     """
     from scipy.optimize import minimize
     from threadpoolctl import threadpool_limits
@@ -91,7 +97,9 @@ def fit_linear(pools: Sequence[Pool], penalty: float) -> WeightedSum:
     starts = np.cumsum([0, *(len(pool.relevance) for pool in teaching)])[:-1]
     lists = np.repeat(np.arange(len(teaching)), [len(pool.relevance) for pool in teaching])
     # The gain of a document is 2 to the power of its grade, minus 1.
-    gained = (np.exp2(np.minimum(pool.relevance, _MOST_GRADE).astype(np.float64)) - 1 for pool in teaching)
+    gained = (
+        np.exp2(np.minimum(pool.relevance, _MOST_GRADE).astype(np.float64)) - 1 for pool in teaching
+    )
     gains = np.concatenate([gain / gain.sum() for gain in gained])
 
     def loss(weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
@@ -105,24 +113,37 @@ def fit_linear(pools: Sequence[Pool], penalty: float) -> WeightedSum:
 
     # One thread keeps the order of additions, and therefore every bit, the same in each run.
     with threadpool_limits(1):
-        minimum = minimize(loss, np.zeros(rows.shape[1]), jac=True, method="L-BFGS-B", options={"maxiter": _STEPS})
+        minimum = minimize(
+            loss, np.zeros(rows.shape[1]), jac=True, method="L-BFGS-B", options={"maxiter": _STEPS}
+        )
     return WeightedSum(centre, scale, np.asarray(minimum.x, dtype=np.float64))
 
 
 def fit_trees(pools: Sequence[Pool], seed: int) -> Trees:
-    """Grow trees on the pools that teach; the same seed gives the same trees. Raises MachineError without LightGBM."""
+    """Grow trees on the pools that teach; the same seed gives the same trees.
+
+    Raises MachineError without LightGBM.
+    """
     try:
         import lightgbm
     except (ImportError, OSError) as error:
         remedy = "it needs the system's OpenMP library: apt-get install libgomp1"
-        raise MachineError(f"LightGBM cannot be loaded: {' '.join(str(error).split())}", remedy=remedy) from None
+        raise MachineError(
+            f"LightGBM cannot be loaded: {' '.join(str(error).split())}", remedy=remedy
+        ) from None
     teaching = [pool for pool in pools if pool.teaches]
     data = lightgbm.Dataset(
         np.concatenate([pool.features for pool in teaching]),
         np.minimum(np.concatenate([pool.relevance for pool in teaching]), _MOST_GRADE),
         group=[len(pool.relevance) for pool in teaching],
     )
-    fixed = {"seed": seed, "deterministic": True, "force_row_wise": True, "num_threads": 1, "verbose": -1}
+    fixed = {
+        "seed": seed,
+        "deterministic": True,
+        "force_row_wise": True,
+        "num_threads": 1,
+        "verbose": -1,
+    }
     booster = lightgbm.train({**SETTINGS, **fixed}, data, num_boost_round=ROUNDS)
     roots: list[int] = []
     rows: list[tuple[int, float, tuple[int, int], float]] = []
@@ -134,7 +155,9 @@ def fit_trees(pools: Sequence[Pool], seed: int) -> Trees:
             if "split_feature" in node:
                 nodes += [node["left_child"], node["right_child"]]
                 last = first + len(nodes)
-                rows.append((node["split_feature"], float(node["threshold"]), (last - 2, last - 1), 0.0))
+                rows.append(
+                    (node["split_feature"], float(node["threshold"]), (last - 2, last - 1), 0.0)
+                )
             else:
                 rows.append((-1, 0.0, (place, place), float(node["leaf_value"])))
     features, thresholds, children, values = zip(*rows, strict=True)
@@ -153,10 +176,11 @@ PENALTY = 0.01
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CombinerRequest:
-    """A request for a training: the files (for the manifest), the measure to optimise, the folds, the seed.
+    """A request for a training: the files (for the manifest), the measure to optimise, the folds,
+    the seed.
 
-    With ``remembers``, the combination also uses which judged queries each document was relevant to. This helps only if
-    queries share relevant documents, so folds may then share them too.
+    With ``remembers``, the combination also uses which judged queries each document was relevant
+    to. This helps only if queries share relevant documents, so folds may then share them too.
     """
 
     files: tuple[Path, ...]
@@ -176,8 +200,9 @@ class LearnedModel(NamedTuple):
 class TrainedCombiner(NamedTuple):
     """A combination trained on all queries, with a table and a verdict in ``text``.
 
-    ``sure``: it is significantly better than the ranking that it reorders. ``grouped``: no two folds share a relevant
-    document. ``values`` are the measures of the queries, each ranked by a model that was trained without it.
+    ``sure``: it is significantly better than the ranking that it reorders. ``grouped``: no two
+    folds share a relevant document. ``values`` are the measures of the queries, each ranked by a
+    model that was trained without it.
     """
 
     combiner: Combiner
@@ -187,18 +212,26 @@ class TrainedCombiner(NamedTuple):
     values: Values
 
     def as_json(self) -> dict[str, Any]:
-        """Return the manifest of the combination, with its figures, and whether it is significantly better."""
+        """Return the manifest of the combination, with its figures, and whether it is significantly
+        better.
+        """
         return {"better": self.sure, **msgspec.to_builtins(self.combiner.manifest)}
 
 
-def train(index: Index, judged: Judged, request: CombinerRequest, progress: Progress = silent) -> TrainedCombiner:
-    """Learn to order the first hits of the index's default retriever; the same seed gives the same result.
+def train(
+    index: Index, judged: Judged, request: CombinerRequest, progress: Progress = silent
+) -> TrainedCombiner:
+    """Learn to order the first hits of the index's default retriever; the same seed gives the same
+    result.
 
     Raises QueryError if there are fewer judged queries than folds, or nothing to learn from.
     """
     queries, seed, measure = len(judged.queries), request.seed, request.measure
     if not 2 <= request.folds <= queries:
-        raise QueryError(f"--folds {request.folds}: give a number from 2 to {queries:,}, the number of judged queries")
+        raise QueryError(
+            f"--folds {request.folds}: give a number from 2 to {queries:,}, the number of judged "
+            "queries"
+        )
     read = pools(index, judged, DEPTH, progress)
     parts, grouped = grouped_folds(judged.qrels, request.folds, seed)
     if request.remembers:
@@ -218,7 +251,9 @@ def train(index: Index, judged: Judged, request: CombinerRequest, progress: Prog
     before, after, *each = intervals(np.stack([plain, best, *values.values()], axis=1), seed)
     test, kinds = compare_pairs(plain, best, seed), dict(zip(values, each, strict=True))
     figures = {"grouped": grouped, "measure": measure, "before": before, "cross_validated": after}
-    manifest = _manifest_of(index, judged, request, msgspec.to_builtins({**figures, "test": test, "kinds": kinds}))
+    manifest = _manifest_of(
+        index, judged, request, msgspec.to_builtins({**figures, "test": test, "kinds": kinds})
+    )
     combiner = Combiner(trained.model, manifest, trained.remembered)
     alone = {f"{kind} alone": of for kind, of in kinds.items() if kind != KINDS[-1]}
     rows = {"before": before, **alone, f"trained ({KINDS[-1]})": after}
@@ -229,7 +264,9 @@ def train(index: Index, judged: Judged, request: CombinerRequest, progress: Prog
 def learn(
     some: Sequence[Pool], qrels: Qrels, request: CombinerRequest, bar: Bar | None = None
 ) -> dict[str, LearnedModel]:
-    """Return the model of each kind, trained on some pools; none if no pool has documents of different relevance."""
+    """Return the model of each kind, trained on some pools; none if no pool has documents of
+    different relevance.
+    """
     if not any(pool.teaches for pool in some):
         return {}
     remembered = None
@@ -240,16 +277,25 @@ def learn(
     linear, trees = fit_linear(some, PENALTY), fit_trees(some, request.seed)
     if bar is not None:
         bar.update(2)
-    # To give both equal weight, divide each by the spread of its scores within a pool, averaged over pools that teach.
+    # To give both equal weight, divide each by the spread of its scores within a pool, averaged
+    # over pools that teach.
     teaching = [pool.features for pool in some if pool.teaches]
     alone = CombinerModel(linear, None), CombinerModel(None, trees)
-    spreads = tuple(float(np.mean([np.std(of.score(rows)) for rows in teaching])) or 1.0 for of in alone)
+    spreads = tuple(
+        float(np.mean([np.std(of.score(rows)) for rows in teaching])) or 1.0 for of in alone
+    )
     models = (*alone, CombinerModel(linear, trees, spreads))
-    return {kind: LearnedModel(model, remembered) for kind, model in zip(KINDS, models, strict=True)}
+    return {
+        kind: LearnedModel(model, remembered) for kind, model in zip(KINDS, models, strict=True)
+    }
 
 
-def measure_model(some: Sequence[Pool], qrels: Qrels, measure: str, learned: LearnedModel | None) -> Values:
-    """Return the measure of each pool's query, with hits in the model's order or, without a model, as retrieved."""
+def measure_model(
+    some: Sequence[Pool], qrels: Qrels, measure: str, learned: LearnedModel | None
+) -> Values:
+    """Return the measure of each pool's query, with hits in the model's order or, without a model,
+    as retrieved.
+    """
     run = {}
     for pool in some:
         if learned is None:
@@ -267,7 +313,9 @@ def _with_memory(pool: Pool, remembered: JudgedQueries, number: int | None) -> P
     return replace(pool, features=np.concatenate([pool.features, alike], axis=1))
 
 
-def _manifest_of(index: Index, judged: Judged, request: CombinerRequest, figures: dict[str, Any]) -> CombinerManifest:
+def _manifest_of(
+    index: Index, judged: Judged, request: CombinerRequest, figures: dict[str, Any]
+) -> CombinerManifest:
     resolved, encoder = index.resolve(judged.search), index.info.encoder
     asked = {"measure": request.measure, "folds": request.folds, "seed": request.seed}
     versions = {name: metadata.version(name) for name in ("numpy", "scipy", "lightgbm")}
@@ -282,7 +330,9 @@ def _manifest_of(index: Index, judged: Judged, request: CombinerRequest, figures
         language=index.info.language,
         encoder=f"{encoder.name}, {encoder.revision}" if encoder else "",
         index=index.info.id,
-        sources=tuple(JudgedFile(name=storable(path.name), sha256=sha256(path)) for path in request.files),
+        sources=tuple(
+            JudgedFile(name=storable(path.name), sha256=sha256(path)) for path in request.files
+        ),
         settings={**asked, "penalty": PENALTY, **SETTINGS, "rounds": ROUNDS},
         versions={"factseek": __version__, **versions},
         figures=figures,
@@ -290,20 +340,28 @@ def _manifest_of(index: Index, judged: Judged, request: CombinerRequest, figures
 
 
 def pools(index: Index, judged: Judged, depth: int, progress: Progress) -> list[Pool]:
-    """Return the pool of each judged query; raise QueryError if none has a relevant and a non-relevant document."""
+    """Return the pool of each judged query; raise QueryError if none has a relevant and a
+    non-relevant document.
+    """
     search = judged.search._replace(k=depth, group=True, stages=())
     resolved = index.resolve(search)
     made = []
     for query, hits, evidence in with_evidence(index, judged.queries, search, progress):
         passages = [(hit.title, hit.passage.text) for hit in evidence]
         text = resolved.text(query.text)
-        vectors = {view: index.passage_vectors(hits, view) for view in views_of(resolved.rankings).values()}
+        vectors = {
+            view: index.passage_vectors(hits, view) for view in views_of(resolved.rankings).values()
+        }
         features = matrix(text, hits, passages, index.terms, resolved.rankings, vectors=vectors)
         grades, docids = judged.qrels[query.qid], tuple(hit.docid for hit in hits)
         relevance = np.array([max(grades.get(docid, 0), 0) for docid in docids], dtype=np.int64)
         terms = query_terms(text, index.terms)
-        made.append(Pool(qid=query.qid, docids=docids, features=features, relevance=relevance, terms=terms))
+        made.append(
+            Pool(qid=query.qid, docids=docids, features=features, relevance=relevance, terms=terms)
+        )
     if not any(pool.teaches for pool in made):
-        problem = f"no query has a relevant and a non-relevant document among its first {depth} hits"
+        problem = (
+            f"no query has a relevant and a non-relevant document among its first {depth} hits"
+        )
         raise QueryError(f"{problem}: there is nothing to learn from")
     return made

@@ -1,8 +1,9 @@
-"""Train everything on judged queries: an encoder, an index with its vectors added, and a combination of all rankings.
+"""Train everything on judged queries: an encoder, an index with its vectors added, and a
+combination of all rankings.
 
-Each step writes its result completely or not at all, and is skipped if a result made from the same inputs exists. The
-combination learns, in folds, from the queries that the encoder did not learn from: the encoder ranks documents worse
-for these than for its own queries.
+Each step writes its result completely or not at all, and is skipped if a result made from the same
+inputs exists. The combination learns, in folds, from the queries that the encoder did not learn
+from: the encoder ranks documents worse for these than for its own queries.
 """
 
 from __future__ import annotations
@@ -51,33 +52,54 @@ def train_all(
 ) -> tuple[dict[str, Any], str]:
     """Take every step that is not done yet, in the folder ``output``, for the index ``source``.
 
-    At most ``sample`` judged queries are read. Return the figures on those that the encoder did not learn from, and a
-    table of them. Raises QueryError if a result exists that was made from other inputs, or if the index already has the
-    vectors of such a training.
+    At most ``sample`` judged queries are read. Return the figures on those that the encoder did not
+    learn from, and a table of them. Raises QueryError if a result exists that was made from other
+    inputs, or if the index already has the vectors of such a training.
     """
     output.mkdir(parents=True, exist_ok=True)
     with open_index(source, config) as index:
         judged = read_judged(files, index, sample=sample, seed=settings.seed)
         if f"dense:{ENCODER}" in index.info.retrievers:
-            raise QueryError("already has vectors of a trained encoder; give another index", place=index.info.place)
+            raise QueryError(
+                "already has vectors of a trained encoder; give another index",
+                place=index.info.place,
+            )
         for note in judged.notes:
             say(f"note: {note}")
-        read, target, measure, seed = (files.queries, files.qrels), output / ENCODER, settings.measure, settings.seed
-        training = TrainingRequest(what="encoder", settings=settings, files=read, index=index.info.id, target=target)
+        read, target, measure, seed = (
+            (files.queries, files.qrels),
+            output / ENCODER,
+            settings.measure,
+            settings.seed,
+        )
+        training = TrainingRequest(
+            what="encoder", settings=settings, files=read, index=index.info.id, target=target
+        )
         choices = files.task, files.profile, files.ignore_identical_ids, config.bm25, config.search
-        steps = Steps(output, f"{training.digest()} {sample} {msgspec.json.encode(choices, order='deterministic')!r}")
+        steps = Steps(
+            output,
+            f"{training.digest()} {sample} {msgspec.json.encode(choices, order='deterministic')!r}",
+        )
         steps.take(ENCODER, lambda _: trainer.train(index, judged, training, progress))
         steps.take(INDEX, lambda target: _add_vectors(source, target, training.target, config))
         if not steps.done(COMBINER, str(folds)):
-            parts = split(read_candidates(index, judged, settings.depth, progress), judged.qrels, seed)
+            parts = split(
+                read_candidates(index, judged, settings.depth, progress), judged.qrels, seed
+            )
             unseen = {candidate.qid for candidate in (*parts.stopping, *parts.judging)}
             rest = tuple(query for query in judged.queries if query.qid in unseen)
-            judged = replace(judged, queries=rest, qrels={query.qid: judged.qrels[query.qid] for query in rest})
+            judged = replace(
+                judged, queries=rest, qrels={query.qid: judged.qrels[query.qid] for query in rest}
+            )
             before = _values(index, judged, measure)
 
     def combine(target: Path) -> None:
-        """Write the figures of the combination, then the configuration that names it, then the combination."""
-        request = combiner.CombinerRequest(files=training.files, measure=measure, folds=folds, seed=seed)
+        """Write the figures of the combination, then the configuration that names it, then the
+        combination.
+        """
+        request = combiner.CombinerRequest(
+            files=training.files, measure=measure, folds=folds, seed=seed
+        )
         with open_index(output / INDEX, config) as index:
             trained = combiner.train(index, judged, request, progress)
             fused = _values(index, judged, measure)
@@ -90,7 +112,9 @@ def train_all(
                 "rankings": index.resolve(judged.search).rankings,
                 "rows": dict(zip(names, means, strict=True)),
                 "test": test,
-                "verdict": test.verdict(f"{measure} of queries that the encoder did not learn from"),
+                "verdict": test.verdict(
+                    f"{measure} of queries that the encoder did not learn from"
+                ),
             }
         write_atomically(output / _FIGURES, msgspec.json.encode(figures))
         write_atomically(output / CONFIG, f"combine: {{model: {COMBINER}}}\n".encode())
@@ -104,21 +128,33 @@ def train_all(
 
 
 class Steps:
-    """The steps of a training in a folder; a file there records the digest of the inputs of each step."""
+    """The steps of a training in a folder; a file there records the digest of the inputs of each
+    step.
+    """
 
     def __init__(self, folder: Path, inputs: str) -> None:
         self._folder, self._inputs, self._path = folder, inputs, folder / _STEPS
         self._made = msgspec.json.decode(self._path.read_bytes()) if self._path.is_file() else {}
 
     def done(self, name: str, more: str = "") -> bool:
-        """Return whether the result of a step exists. Raises QueryError if it was made from other inputs."""
+        """Return whether the result of a step exists.
+
+        Raises QueryError if it was made from other inputs.
+        """
         target = self._folder / name
         if target.exists() and self._made.get(name) != self._digest(more):
-            raise QueryError("was made from other inputs", place=target, remedy="give another folder with --output")
+            raise QueryError(
+                "was made from other inputs",
+                place=target,
+                remedy="give another folder with --output",
+            )
         return target.exists()
 
     def take(self, name: str, make: Callable[[Path], object], more: str = "") -> None:
-        """Take a step unless it is done; ``make`` writes its result whole. ``more`` are inputs of this step alone."""
+        """Take a step unless it is done; ``make`` writes its result whole.
+
+        ``more`` are inputs of this step alone.
+        """
         target = self._folder / name
         if self.done(name, more):
             say(f"note: {target} already exists, made from the same inputs")

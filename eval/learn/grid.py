@@ -1,4 +1,6 @@
-"""The settings that tuning tries: BM25's parameters, the weight of titles, the fusion, and the re-ranking stages."""
+"""The settings that tuning tries: BM25's parameters, the weight of titles, the fusion, and the
+re-ranking stages.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,10 @@ class Setting(NamedTuple):
     def row(self) -> tuple[str, ...]:
         """Return the setting in the columns of :data:`COLUMNS`; ``-`` for an unused parameter."""
         bm25, fusion = self.bm25, self.fusion
-        words = any(retrievers.kind(name).WEIGHS_WORDS for name in (fusion.weights if self.fuses else [self.retriever]))
+        words = any(
+            retrievers.kind(name).WEIGHS_WORDS
+            for name in (fusion.weights if self.fuses else [self.retriever])
+        )
         sparse = (f"{bm25.k1:g}", f"{bm25.b:g}", f"{bm25.title_weight:g}") if words else ("-",) * 3
         stages = ", ".join(self.stages) or "-"
         if not self.fuses:
@@ -59,11 +64,19 @@ def parameters(base: Setting) -> Sequence[Setting]:
 def title_weights(base: Setting) -> Sequence[Setting]:
     """Return settings that vary the weight of a match in the title, ``base`` first."""
     text = base.bm25.text_weight or 1.0
-    return [base, *(base._replace(bm25=replace(base.bm25, title_weight=weight * text)) for weight in TITLE_WEIGHTS)]
+    return [
+        base,
+        *(
+            base._replace(bm25=replace(base.bm25, title_weight=weight * text))
+            for weight in TITLE_WEIGHTS
+        ),
+    ]
 
 
 def fusions(base: Setting, alone: Sequence[str]) -> Sequence[Setting]:
-    """Return ``base``, the rankings ``alone``, then settings that vary the kind of fusion and the weights."""
+    """Return ``base``, the rankings ``alone``, then settings that vary the kind of fusion and the
+    weights.
+    """
     by_rank = [replace(base.fusion, kind=RRF, rrf_k=rrf_k) for rrf_k in RRF_K]
     by_score = [replace(base.fusion, kind=kind) for kind in BY_SCORE]
     weighted = [
@@ -73,7 +86,9 @@ def fusions(base: Setting, alone: Sequence[str]) -> Sequence[Setting]:
     ]
     fusing = base._replace(retriever=_find_retriever(lambda kind: kind.FUSES))
     unfused = [base._replace(retriever=name) for name in alone]
-    return list(dict.fromkeys([base, *unfused, *(fusing._replace(fusion=fusion) for fusion in weighted)]))
+    return list(
+        dict.fromkeys([base, *unfused, *(fusing._replace(fusion=fusion) for fusion in weighted)])
+    )
 
 
 def depths(base: Setting) -> Sequence[Setting]:
@@ -82,7 +97,9 @@ def depths(base: Setting) -> Sequence[Setting]:
 
 
 def stages(base: Setting, ranking: Sequence[str]) -> Sequence[Setting]:
-    """Return settings that vary which of the stages in ``ranking`` re-rank, and their order, ``base`` first."""
+    """Return settings that vary which of the stages in ``ranking`` re-rank, and their order,
+    ``base`` first.
+    """
     kept = tuple(stage for stage in base.stages if stage.partition("=")[0] not in ranking)
     orders = (order for count in range(len(ranking) + 1) for order in permutations(ranking, count))
     return [base, *(base._replace(stages=(*order, *kept)) for order in orders)]
@@ -93,7 +110,11 @@ def _find_retriever(chosen: Callable[[RetrieverKind], bool]) -> str:
 
 
 def _weights(names: Sequence[str]) -> list[dict[str, float]]:
-    """Return all weights of the rankings, in tenths, that add up to 1; of two rankings, each has at least 0.3."""
+    """Return all weights of the rankings, in tenths, that add up to 1; of two rankings, each has at
+    least 0.3.
+    """
     least = max(1, 6 // len(names))
     shares = [parts for parts in product(range(least, 11), repeat=len(names)) if sum(parts) == 10]
-    return [dict(zip(names, (part / 10 for part in reversed(parts)), strict=True)) for parts in shares]
+    return [
+        dict(zip(names, (part / 10 for part in reversed(parts)), strict=True)) for parts in shares
+    ]

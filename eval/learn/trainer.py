@@ -1,7 +1,8 @@
 """Train an encoder or a re-ranker, write it to a new folder, and measure it on held-out queries.
 
-The trainers come from sentence-transformers and transformers, which also write and read the checkpoints. An interrupted
-training leaves its checkpoints next to the folder, and the same request resumes from them.
+The trainers come from sentence-transformers and transformers, which also write and read the
+checkpoints. An interrupted training leaves its checkpoints next to the folder, and the same request
+resumes from them.
 """
 
 from __future__ import annotations
@@ -41,8 +42,9 @@ from .examples import read_candidates, split
 class ModelTraining(msgspec.Struct, frozen=True, kw_only=True):
     """The settings of a training; the command line says what most of them mean.
 
-    After ``patience`` evaluations on the stopping queries without a gain, the training ends. With ``patience`` 0, it
-    never ends early, its last model is kept, and the stopping queries also judge the model.
+    After ``patience`` evaluations on the stopping queries without a gain, the training ends. With
+    ``patience`` 0, it never ends early, its last model is kept, and the stopping queries also judge
+    the model.
     """
 
     base: str
@@ -60,13 +62,19 @@ class ModelTraining(msgspec.Struct, frozen=True, kw_only=True):
 
 
 ALONE = ModelTraining(base="")  # the default settings of an encoder or a re-ranker
-ADDED = ModelTraining(base="", epochs=6, rate=5e-5, negatives=2, depth=20, max_tokens=128, patience=0)
-"""The settings of an encoder whose ranking is fused: it is trained beyond the point where it ranks best alone."""
+ADDED = ModelTraining(
+    base="", epochs=6, rate=5e-5, negatives=2, depth=20, max_tokens=128, patience=0
+)
+"""The settings of an encoder whose ranking is fused: it is trained beyond the point where it ranks
+best alone.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingRequest:
-    """The kind of model (``encoder``, ``reranker``), the settings, the training files, the index, the new folder."""
+    """The kind of model (``encoder``, ``reranker``), the settings, the training files, the index,
+    the new folder.
+    """
 
     what: str
     settings: ModelTraining
@@ -84,13 +92,22 @@ class TrainingRequest:
         return [{"name": storable(path.name), "sha256": sha256(path)} for path in self.files]
 
     def digest(self) -> str:
-        """Return a digest that identifies this training; only the same training may resume from its checkpoints."""
-        facts: list[Any] = [self.what, msgspec.to_builtins(self.settings), self.sources(), self.index]
+        """Return a digest that identifies this training; only the same training may resume from its
+        checkpoints.
+        """
+        facts: list[Any] = [
+            self.what,
+            msgspec.to_builtins(self.settings),
+            self.sources(),
+            self.index,
+        ]
         return hashlib.sha256(msgspec.json.encode(facts)).hexdigest()
 
 
-SETTINGS = {"encoder": "encoder.model", "reranker": "rerank.model"}  # the setting for each kind of model
-LOOKED_AT = "stopping"  # the name under which the trainer receives the measure of the stopping queries
+# The setting for each kind of model.
+SETTINGS = {"encoder": "encoder.model", "reranker": "rerank.model"}
+# The name under which the trainer receives the measure of the stopping queries.
+LOOKED_AT = "stopping"
 _NOUNS = {"encoder": "sentence encoder", "reranker": "re-ranker"}
 _LIBRARIES = ("sentence-transformers", "transformers", "torch", "accelerate")
 _TIMED_STEPS = 3
@@ -103,9 +120,9 @@ def train(
 ) -> tuple[dict[str, Any], str]:
     """Train, and write the model to the new folder ``request.target``.
 
-    Return its card (``training.json`` in the folder), and its figures on the judging queries as a table. Raises
-    QueryError if the folder exists, or there are too few judged queries or no negatives; MachineError if the model is
-    not on this machine, or the disk is full.
+    Return its card (``training.json`` in the folder), and its figures on the judging queries as a
+    table. Raises QueryError if the folder exists, or there are too few judged queries or no
+    negatives; MachineError if the model is not on this machine, or the disk is full.
     """
     from .models import EncoderTraining, RerankerTraining
 
@@ -117,12 +134,19 @@ def train(
         remedy = "install it with: python -m pip install 'factseek[train]'"
         raise MachineError(f"training needs the package {error.name}", remedy=remedy) from None
     settings = request.settings
-    parts = split(read_candidates(index, judged, settings.depth, progress), judged.qrels, settings.seed)
+    parts = split(
+        read_candidates(index, judged, settings.depth, progress), judged.qrels, settings.seed
+    )
     if not any(candidate.negatives() for candidate in parts.learned):
-        raise QueryError(f"all of the first {settings.depth} hits are relevant: there are no negatives to learn from")
+        raise QueryError(
+            f"all of the first {settings.depth} hits are relevant: there are no negatives to learn "
+            "from"
+        )
     if not settings.patience:
         parts = parts._replace(stopping=(), judging=[*parts.stopping, *parts.judging])
-    training: Any = (EncoderTraining if request.what == "encoder" else RerankerTraining)(request, judged.qrels)
+    training: Any = (EncoderTraining if request.what == "encoder" else RerankerTraining)(
+        request, judged.qrels
+    )
     before = training.before(parts.judging)
     with _checkpoints_kept(request):
         training.learn(parts.learned, parts.stopping, progress)
@@ -130,7 +154,13 @@ def train(
         of_before, of_after = intervals(np.stack([before, after], axis=1), settings.seed)
         test = compare_pairs(before, after, settings.seed)
         ranked = training.describe_ranked(parts.judging)
-        figures = {"of": ranked, "measure": settings.measure, "before": of_before, "after": of_after, "test": test}
+        figures = {
+            "of": ranked,
+            "measure": settings.measure,
+            "before": of_before,
+            "after": of_after,
+            "test": test,
+        }
         facts = {
             "what": request.what,
             "better": test.sure,
@@ -138,10 +168,15 @@ def train(
             "sources": request.sources(),
             "settings": settings,
             "beside": training.beside,
-            "queries": {name: len(getattr(parts, name)) for name in ("learned", "stopping", "judging")},
+            "queries": {
+                name: len(getattr(parts, name)) for name in ("learned", "stopping", "judging")
+            },
             "grouped": parts.grouped,
             "figures": figures,
-            "versions": {"factseek": __version__, **{name: metadata.version(name) for name in _LIBRARIES}},
+            "versions": {
+                "factseek": __version__,
+                **{name: metadata.version(name) for name in _LIBRARIES},
+            },
         }
         card = msgspec.to_builtins(facts)
         text = (
@@ -166,11 +201,15 @@ def check_target(target: Path) -> None:
     if target.exists():
         raise QueryError("already exists", place=target, remedy="give a new folder")
     if not target.parent.is_dir():
-        raise QueryError(f"there is no folder {target.parent}", place=target, remedy="create it first")
+        raise QueryError(
+            f"there is no folder {target.parent}", place=target, remedy="create it first"
+        )
 
 
 def prepare(seed: int) -> None:
-    """Import the libraries without progress bars, reports and access to the model hub, and with fixed seeds."""
+    """Import the libraries without progress bars, reports and access to the model hub, and with
+    fixed seeds.
+    """
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -186,7 +225,8 @@ def prepare(seed: int) -> None:
 
 
 def load_base(name: str, load: Callable[[str], Any]) -> Any:
-    """Return the model that ``load`` makes from its folder; the checkpoints of this model contain no training texts.
+    """Return the model that ``load`` makes from its folder; the checkpoints of this model contain
+    no training texts.
 
     Raises MachineError if the model is not on this machine, is incomplete, or cannot be loaded.
     """
@@ -198,14 +238,18 @@ def load_base(name: str, load: Callable[[str], Any]) -> Any:
             raise
         except Exception as error:
             reason = (str(error).strip().partition("\n")[0] or type(error).__name__)[:_LONGEST]
-            raise MachineError(f"cannot be loaded: {reason}", place=name, remedy="fetch the model again") from error
+            raise MachineError(
+                f"cannot be loaded: {reason}", place=name, remedy="fetch the model again"
+            ) from error
     model.model_card_data.generate_widget_examples = False
     model.model_card_data.widget = [{}]  # With an entry present, the library generates none.
     return model
 
 
 def look(values: Callable[[], Values]) -> Any:
-    """Return an evaluator for a trainer: it gives the mean of ``values``, and ignores the model that it receives."""
+    """Return an evaluator for a trainer: it gives the mean of ``values``, and ignores the model
+    that it receives.
+    """
     from sentence_transformers.base.evaluation import BaseEvaluator
 
     class Look(BaseEvaluator):  # type: ignore[misc]
@@ -216,7 +260,9 @@ def look(values: Callable[[], Values]) -> Any:
 
 
 def arguments(kind: Callable[..., Any], request: TrainingRequest, rows: int) -> Any:
-    """Return the arguments of a trainer, of the class ``kind``, for a training set of ``rows`` rows."""
+    """Return the arguments of a trainer, of the class ``kind``, for a training set of ``rows``
+    rows.
+    """
     import torch
 
     settings = request.settings
@@ -245,13 +291,17 @@ def arguments(kind: Callable[..., Any], request: TrainingRequest, rows: int) -> 
 
 
 def run_trainer(trainer: Any, request: TrainingRequest, progress: Progress) -> None:
-    """Train from the last checkpoint of the same training, if any; with early stopping, keep the best model."""
+    """Train from the last checkpoint of the same training, if any; with early stopping, keep the
+    best model.
+    """
     from transformers import EarlyStoppingCallback, PrinterCallback
     from transformers.trainer_utils import get_last_checkpoint
 
     trainer.remove_callback(PrinterCallback)
     if request.settings.patience:
-        trainer.add_callback(EarlyStoppingCallback(early_stopping_patience=request.settings.patience))
+        trainer.add_callback(
+            EarlyStoppingCallback(early_stopping_patience=request.settings.patience)
+        )
     trainer.add_callback(_steps_shown(progress))
     folder = request.checkpoints
     noted = folder / "request.sha256"
@@ -271,7 +321,9 @@ def run_trainer(trainer: Any, request: TrainingRequest, progress: Progress) -> N
 
 @contextmanager
 def _checkpoints_kept(request: TrainingRequest) -> Iterator[None]:
-    """If a training fails or is interrupted, keep complete checkpoints; raise MachineError if the disk is full."""
+    """If a training fails or is interrupted, keep complete checkpoints; raise MachineError if the
+    disk is full.
+    """
     try:
         with saving_reported(request.target.parent):
             yield
@@ -286,7 +338,8 @@ def _drop_cut(folder: Path) -> list[Path]:
     whole = []
     for checkpoint in folder.glob("checkpoint-*"):
         try:
-            json.loads((checkpoint / "trainer_state.json").read_text("utf-8"))  # The last file of a checkpoint.
+            # The last file of a checkpoint.
+            json.loads((checkpoint / "trainer_state.json").read_text("utf-8"))
             whole.append(checkpoint)
         except (OSError, ValueError):
             shutil.rmtree(checkpoint, ignore_errors=True)
@@ -325,7 +378,9 @@ def _readme(request: TrainingRequest, card: dict[str, Any], text: str) -> str:
         return "\n".join(form.format(name, value) for name, value in facts.items() if value != "")
 
     beside = "".join(f", with `{name}` {value:g}" for name, value in card["beside"].items())
-    sources = "\n".join(f"- {source['name']}, SHA-256 {source['sha256']}" for source in card["sources"])
+    sources = "\n".join(
+        f"- {source['name']}, SHA-256 {source['sha256']}" for source in card["sources"]
+    )
     return f"""# {request.target.name}
 
 A {_NOUNS[request.what]} that `factseek train {request.what}` made of {request.settings.base}

@@ -40,17 +40,21 @@ Hits = Mapping[str, Sequence[Hit]]
 
 
 class FusedEvaluator:
-    """Fuses the first ``depth`` documents of several rankings of the same queries, which it aligns once.
+    """Fuses the first ``depth`` documents of several rankings of the same queries, which it aligns
+    once.
 
-    The result equals the result of :func:`factseek.retrieval.search.fusion.fuse`: the scorers and the order are the
-    same, and a test compares the two.
+    The result equals the result of :func:`factseek.retrieval.search.fusion.fuse`: the scorers and
+    the order are the same, and a test compares the two.
     """
 
     def __init__(self, rankings: Mapping[str, Hits], depth: int) -> None:
         self._rankings, self._depth = rankings, depth
         self._qids = list(next(iter(rankings.values())))
-        self._first = {name: [ranking[qid][:depth] for qid in self._qids] for name, ranking in rankings.items()}
-        # Documents are in descending order of docid: a stable sort by score then leaves ties in the total order.
+        self._first = {
+            name: [ranking[qid][:depth] for qid in self._qids] for name, ranking in rankings.items()
+        }
+        # Documents are in descending order of docid: a stable sort by score then leaves ties in the
+        # total order.
         pooled = [
             sorted({hit.docid for hit in chain(*of_query)}, reverse=True)
             for of_query in zip(*self._first.values(), strict=True)
@@ -61,13 +65,17 @@ class FusedEvaluator:
         starts = zip(self._starts.tolist(), pooled, strict=False)
         rows = [{docid: row for row, docid in enumerate(docids, start)} for start, docids in starts]
         self._places = {
-            name: np.array([row[hit.docid] for row, hits in zip(rows, first, strict=True) for hit in hits], np.intp)
+            name: np.array(
+                [row[hit.docid] for row, hits in zip(rows, first, strict=True) for hit in hits],
+                np.intp,
+            )
             for name, first in self._first.items()
         }
         self._worth = cache_method(16, self._weigh_hits)
 
     def fused_by_query(self, fusions: Mapping[str, FusionSettings], k: int) -> ScoreTable:
-        """Return the ``k`` best documents of each query by its own fusion; ``fusions`` maps qids to fusions.
+        """Return the ``k`` best documents of each query by its own fusion; ``fusions`` maps qids to
+        fusions.
 
         The fused documents come first, then the rest of the rankings.
         """
@@ -83,8 +91,14 @@ class FusedEvaluator:
         run: ScoreTable = {}
         for qid, (start, end) in zip(self._qids, pairwise(self._starts.tolist()), strict=True):
             rows = order[start : min(start + k, end)]
-            best = dict(zip([self._docids[row] for row in rows.tolist()], scores[rows].tolist(), strict=True))
-            rankings = [Ranking(name, 0.0, ranking[qid]) for name, ranking in self._rankings.items()]
+            best = dict(
+                zip(
+                    [self._docids[row] for row in rows.tolist()], scores[rows].tolist(), strict=True
+                )
+            )
+            rankings = [
+                Ranking(name, 0.0, ranking[qid]) for name, ranking in self._rankings.items()
+            ]
             rest = islice(list_unfused(rankings, self._depth, set(best)), max(0, k - len(best)))
             docids = [hit.docid for _, _, hit in rest]
             run[qid] = best | dict(zip(docids, scores_below(0.0, len(docids)), strict=True))
@@ -93,7 +107,9 @@ class FusedEvaluator:
     def _weigh_hits(self, kind: str, rrf_k: int) -> dict[str, NDArray[np.float64]]:
         scorer = scorer_of(kind, rrf_k)
         return {
-            name: np.array([value for hits in first for value in scorer([hit.score for hit in hits])])
+            name: np.array(
+                [value for hits in first for value in scorer([hit.score for hit in hits])]
+            )
             for name, first in self._first.items()
         }
 
@@ -103,7 +119,9 @@ _SHOWN = 10
 
 
 class Fold(NamedTuple):
-    """The setting that the other folds chose for a fold, with its mean and the default's mean on that fold."""
+    """The setting that the other folds chose for a fold, with its mean and the default's mean on
+    that fold.
+    """
 
     queries: int
     mean: float
@@ -115,8 +133,9 @@ class Fold(NamedTuple):
 class Tuning:
     """The result of a tuning.
 
-    ``best`` was chosen on all queries. ``cross_validated`` and ``test`` judge each fold with the setting that the other
-    folds chose, and so measure the procedure; the test is against the default.
+    ``best`` was chosen on all queries. ``cross_validated`` and ``test`` judge each fold with the
+    setting that the other folds chose, and so measure the procedure; the test is against the
+    default.
     """
 
     measure: str
@@ -138,17 +157,28 @@ class Tuning:
 
 
 def tune(
-    index: Index, judged: Judged, measure: str, *, folds: int = 5, seed: int = 0, progress: Progress = silent
+    index: Index,
+    judged: Judged,
+    measure: str,
+    *,
+    folds: int = 5,
+    seed: int = 0,
+    progress: Progress = silent,
 ) -> Tuning:
-    """Try the settings of :mod:`factseek.eval.learn.grid` and choose among them; the same seed gives the same result.
+    """Try the settings of :mod:`factseek.eval.learn.grid` and choose among them; the same seed
+    gives the same result.
 
     Raises QueryError if there are fewer judged queries than folds.
     """
     queries = len(judged.queries)
     if not 2 <= folds <= queries:
-        raise QueryError(f"--folds {folds}: give a number from 2 to {queries:,}, the number of judged queries")
+        raise QueryError(
+            f"--folds {folds}: give a number from 2 to {queries:,}, the number of judged queries"
+        )
     config = index.settings
-    default = Setting(index.resolve().retriever, config.bm25, config.search.fusion, config.search.stages)
+    default = Setting(
+        index.resolve().retriever, config.bm25, config.search.fusion, config.search.stages
+    )
     evaluator = SettingEvaluator(index, judged, measure)
     with closing(progress("tuning", "setting", None)) as bar:
         choose = _chooser(evaluator, default, index, bar)
@@ -160,7 +190,9 @@ def tune(
     held_folds = []
     for rows, setting in zip(parts, chosen, strict=True):
         held_out[rows] = evaluator.values(setting)[rows]
-        held_folds.append(Fold(len(rows), float(held_out[rows].mean()), float(plain[rows].mean()), setting))
+        held_folds.append(
+            Fold(len(rows), float(held_out[rows].mean()), float(plain[rows].mean()), setting)
+        )
     default_mean, cross_validated = intervals(np.stack([plain, held_out], axis=1), seed)
     tried = [(each, float(values.mean())) for each, values in evaluator.tried.items()]
     return Tuning(
@@ -178,10 +210,13 @@ def tune(
     )
 
 
-def _chooser(evaluator: SettingEvaluator, default: Setting, index: Index, bar: Bar) -> Callable[[Rows], Setting]:
+def _chooser(
+    evaluator: SettingEvaluator, default: Setting, index: Index, bar: Bar
+) -> Callable[[Rows], Setting]:
     """Return a function that chooses the best setting for the queries with given row numbers.
 
-    It tries one group of settings after the other. Of equally good ones it keeps the earlier, which is simpler.
+    It tries one group of settings after the other. Of equally good ones it keeps the earlier, which
+    is simpler.
     """
     alone = [name for name in index.info.retrievers if not retrievers.kind(name).FUSES]
     fusible = len(alone) < len(index.info.retrievers)
@@ -193,7 +228,9 @@ def _chooser(evaluator: SettingEvaluator, default: Setting, index: Index, bar: B
             before = len(evaluator.tried)
             means[setting] = float(evaluator.values(setting)[rows].mean())
             bar.update(len(evaluator.tried) - before)
-        return next(setting for setting, mean in means.items() if mean > max(means.values()) - 1e-12)
+        return next(
+            setting for setting, mean in means.items() if mean > max(means.values()) - 1e-12
+        )
 
     def choose(rows: Rows) -> Setting:
         plain = default._replace(stages=())
@@ -210,7 +247,9 @@ def _chooser(evaluator: SettingEvaluator, default: Setting, index: Index, bar: B
 
 
 def _answers(index: Index, stage: str) -> bool:
-    """Return whether settings and index have what a stage needs; raise MachineError if a named model is missing."""
+    """Return whether settings and index have what a stage needs; raise MachineError if a named
+    model is missing.
+    """
     try:
         index.search(["claim"], Search(k=1, stages=(stage,)))
     except QueryError:
@@ -219,7 +258,8 @@ def _answers(index: Index, stage: str) -> bool:
 
 
 class SettingEvaluator:
-    """Evaluates settings by a measure on the judged queries; rankings are retrieved once and fused in memory.
+    """Evaluates settings by a measure on the judged queries; rankings are retrieved once and fused
+    in memory.
 
     Settings with stages are searched in full.
     """
@@ -227,7 +267,12 @@ class SettingEvaluator:
     def __init__(self, index: Index, judged: Judged, measure: str) -> None:
         # The settings tried so far with their values, in the order in which they were tried.
         self.tried: dict[Setting, Values] = {}
-        self._index, self._judged, self._measure, self._k = index, judged, measure, depth_of([measure])
+        self._index, self._judged, self._measure, self._k = (
+            index,
+            judged,
+            measure,
+            depth_of([measure]),
+        )
         self._search = judged.search._replace(k=self._k, group=True, stages=())
         resolved = index.resolve(self._search)
         self._texts = [(query.qid, resolved.text(query.text)) for query in judged.queries]
@@ -246,8 +291,12 @@ class SettingEvaluator:
         if setting.fuses and not setting.stages:
             names, fusing = tuple(sorted(fusion.weights)), retrievers.fusing(setting.retriever)
             language = self._index.info.language
-            chosen = {qid: fusing.fusion_of(text, fusion, language) for qid, text in self._texts if fusing}
-            return self._pool(names, setting.bm25, fusion.depth, deep).fused_by_query(chosen, self._k)
+            chosen = {
+                qid: fusing.fusion_of(text, fusion, language) for qid, text in self._texts if fusing
+            }
+            return self._pool(names, setting.bm25, fusion.depth, deep).fused_by_query(
+                chosen, self._k
+            )
         if setting.stages:
             hits = self._rank(**setting._asdict(), k=self._k)
         elif retrievers.kind(setting.retriever).WEIGHS_WORDS:
@@ -255,16 +304,24 @@ class SettingEvaluator:
             hits = self._rank(setting.retriever, setting.bm25, self._k)
         else:
             hits = self._ranking(setting.retriever, None, deep)
-        return {qid: {hit.docid: hit.score for hit in ranked[: self._k]} for qid, ranked in hits.items()}
+        return {
+            qid: {hit.docid: hit.score for hit in ranked[: self._k]} for qid, ranked in hits.items()
+        }
 
-    def _make_pool(self, names: tuple[str, ...], bm25: BM25Settings, depth: int, k: int) -> FusedEvaluator:
+    def _make_pool(
+        self, names: tuple[str, ...], bm25: BM25Settings, depth: int, k: int
+    ) -> FusedEvaluator:
         weighed = {name: bm25 if retrievers.kind(name).WEIGHS_WORDS else None for name in names}
-        return FusedEvaluator({name: self._ranking(name, own, k) for name, own in weighed.items()}, depth)
+        return FusedEvaluator(
+            {name: self._ranking(name, own, k) for name, own in weighed.items()}, depth
+        )
 
     def _rank(self, retriever: str, bm25: BM25Settings | None, k: int, **others: Any) -> Hits:
         search = self._search._replace(retriever=retriever, bm25=bm25, k=k, **others)
         return {
-            done.qid: done.ranking for chunk in search_all(self._index, self._judged.queries, search) for done in chunk
+            done.qid: done.ranking
+            for chunk in search_all(self._index, self._judged.queries, search)
+            for done in chunk
         }
 
 
@@ -274,7 +331,12 @@ def as_text(tuning: Tuning) -> str:
     summary = [
         ("default", figure(default.mean), span(default.low, default.high), *tuning.default.row()),
         ("best on all queries", figure(tuning.best_mean), "", *tuning.best.row()),
-        ("cross-validated", figure(held_out.mean), span(held_out.low, held_out.high), *[""] * len(COLUMNS)),
+        (
+            "cross-validated",
+            figure(held_out.mean),
+            span(held_out.low, held_out.high),
+            *[""] * len(COLUMNS),
+        ),
     ]
     top = tuning.tried[:_SHOWN]
     folds = [
@@ -284,8 +346,14 @@ def as_text(tuning: Tuning) -> str:
     return "\n".join(
         [
             table(("", tuning.measure, "95 % interval", *COLUMNS), summary),
-            f"the best {len(top)} of {len(tuning.tried)} settings tried, on all {tuning.queries:,} queries:\n",
-            table((tuning.measure, *COLUMNS), [(figure(mean), *setting.row()) for setting, mean in top]),
+            (
+                f"the best {len(top)} of {len(tuning.tried)} settings tried, on all "
+                f"{tuning.queries:,} queries:\n"
+            ),
+            table(
+                (tuning.measure, *COLUMNS),
+                [(figure(mean), *setting.row()) for setting, mean in top],
+            ),
             "each fold with the settings that the other folds chose, and with the default:\n",
             table(("fold", "queries", tuning.measure, "default", *COLUMNS), folds),
             f"{verdict(tuning)}\n",
@@ -298,7 +366,9 @@ def verdict(tuning: Tuning) -> str:
     evidence = f"cross-validated {tuning.measure} {tuning.test.evidence(' against the default')}"
     if tuning.test.sure:
         return f"tuned settings are chosen: {evidence}"
-    return f"the default is kept, because the tuned settings are not significantly better: {evidence}"
+    return (
+        f"the default is kept, because the tuned settings are not significantly better: {evidence}"
+    )
 
 
 def as_json(tuning: Tuning) -> dict[str, Any]:
@@ -309,7 +379,10 @@ def as_json(tuning: Tuning) -> dict[str, Any]:
         "seed": tuning.seed,
         "tuned": tuning.test.sure,
         "chosen": tuning.chosen._asdict(),
-        "default": {"setting": tuning.default._asdict(), **msgspec.to_builtins(tuning.default_mean)},
+        "default": {
+            "setting": tuning.default._asdict(),
+            **msgspec.to_builtins(tuning.default_mean),
+        },
         "best": {"setting": tuning.best._asdict(), "mean": tuning.best_mean},
         "cross_validated": tuning.cross_validated,
         "test": tuning.test,
@@ -320,7 +393,8 @@ def as_json(tuning: Tuning) -> dict[str, Any]:
 
 
 def as_yaml(tuning: Tuning, config: Config, about: str, folder: Path) -> str:
-    """Return a configuration with the chosen settings, and all other settings that are not defaults.
+    """Return a configuration with the chosen settings, and all other settings that are not
+    defaults.
 
     The comments give the evidence. Paths are relative to ``folder``.
     """
@@ -338,11 +412,17 @@ def as_yaml(tuning: Tuning, config: Config, about: str, folder: Path) -> str:
         search["stages"] = list(chosen.stages)
     search["fusion"] = msgspec.to_builtins(chosen.fusion)
     changed["bm25"] = msgspec.to_builtins(chosen.bm25)
-    return "\n".join(comments) + "\n\n" + yaml.safe_dump(dict(sorted(changed.items())), sort_keys=False)
+    return (
+        "\n".join(comments)
+        + "\n\n"
+        + yaml.safe_dump(dict(sorted(changed.items())), sort_keys=False)
+    )
 
 
 def _find_changed(values: dict[str, Any], default: dict[str, Any]) -> dict[str, Any]:
-    """Return the values that differ from the defaults; a mapping by name (indexes, kinds) is kept whole."""
+    """Return the values that differ from the defaults; a mapping by name (indexes, kinds) is kept
+    whole.
+    """
     changed: dict[str, Any] = {}
     for name, value in values.items():
         if isinstance(value, dict) and isinstance(default.get(name), dict) and default[name]:

@@ -1,4 +1,6 @@
-"""A task's queries, judged or not, and searches for them in batches, with the task's own settings."""
+"""A task's queries, judged or not, and searches for them in batches, with the task's own
+settings.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ Ranking = TypeVar("Ranking", list[Hit], ScoredDocids)
 
 
 class SearchedQuery(NamedTuple, Generic[Ranking]):
-    """The hits or documents of a query; ``empty`` is true if the query has no words to search for."""
+    """The hits or documents of a query; ``empty`` is true if the query has no words to search
+    for.
+    """
 
     qid: str
     ranking: Ranking
@@ -50,8 +54,8 @@ class SearchedQuery(NamedTuple, Generic[Ranking]):
 def search_of(task: str, options: Search) -> Search:
     """Return ``options`` with the task's defaults instead of the options that are not set.
 
-    Raises QueryError if ``options`` sets more hits than the task accepts, or names a topic although each query already
-    searches only its own topic.
+    Raises QueryError if ``options`` sets more hits than the task accepts, or names a topic although
+    each query already searches only its own topic.
     """
     defaults = RANKING.load(task).DEFAULTS
     k = defaults.k if options.k is None else options.k
@@ -59,7 +63,9 @@ def search_of(task: str, options: Search) -> Search:
         raise QueryError(f"-k {k}: {task} accepts at most {defaults.most} hits a query")
     if defaults.own_topic and options.where and options.where.topic:
         searched = f"{task} already searches only the topic of each claim"
-        raise QueryError(f"--filter topic={options.where.topic[0]}: {searched}", remedy="leave the filter out")
+        raise QueryError(
+            f"--filter topic={options.where.topic[0]}: {searched}", remedy="leave the filter out"
+        )
     return options._replace(k=k, profile=options.profile or defaults.profile)
 
 
@@ -72,16 +78,20 @@ def filtered_queries(
     as_of_query: bool = False,
     ignore_identical_ids: bool = False,
 ) -> list[SearchQuery]:
-    """Return each query with its filter, which may exclude newer documents and the document of the query's own id.
+    """Return each query with its filter, which may exclude newer documents and the document of the
+    query's own id.
 
-    Raises QueryError, naming the query, if one is longer than ``longest`` characters, or has no date that
-    ``as_of_query`` needs.
+    Raises QueryError, naming the query, if one is longer than ``longest`` characters, or has no
+    date that ``as_of_query`` needs.
     """
     own_topic = RANKING.load(task).DEFAULTS.own_topic
     result = []
     for query in queries:
         if len(query.text) > longest:
-            reason = f"has {len(query.text)} characters, but at most {longest} are allowed (search.max_query_chars)"
+            reason = (
+                f"has {len(query.text)} characters, but at most {longest} are allowed "
+                "(search.max_query_chars)"
+            )
             raise QueryError(f"query {quote_value(query.qid)} {reason}")
         where = search.where or Filter()
         if own_topic:
@@ -108,9 +118,14 @@ def with_evidence(
     remaining = iter(queries)
     with closing(progress("reading hits", "query", len(queries))) as bar:
         for chunk in search_all(index, queries, search):
-            ranked = [(query, done.ranking) for query, done in zip(islice(remaining, len(chunk)), chunk, strict=True)]
+            ranked = [
+                (query, done.ranking)
+                for query, done in zip(islice(remaining, len(chunk)), chunk, strict=True)
+            ]
             texts = [(query.text, hits) for query, hits in ranked]
-            for (query, hits), evidence in zip(ranked, index.evidences(texts, search, highlight=False), strict=True):
+            for (query, hits), evidence in zip(
+                ranked, index.evidences(texts, search, highlight=False), strict=True
+            ):
                 yield query, hits, evidence
             bar.update(len(chunk))
 
@@ -123,7 +138,9 @@ def chunks(queries: Sequence[SearchQuery], most: int = CHUNK) -> Iterator[list[S
             yield chunk
 
 
-def search_docids(index: Index, chunk: Sequence[SearchQuery], search: Search) -> list[SearchedQuery[ScoredDocids]]:
+def search_docids(
+    index: Index, chunk: Sequence[SearchQuery], search: Search
+) -> list[SearchedQuery[ScoredDocids]]:
     """Return the documents found for queries that have the same filter."""
     return _answer_chunk(index, index.columns, chunk, search, ScoredDocids([], []))
 
@@ -146,14 +163,22 @@ def _answer_chunk(
             raise
     some = iter(find([query.text for query in compress(chunk, wordy)], search))
     pairs = zip(chunk, wordy, strict=True)
-    return [SearchedQuery(query.qid, next(some) if has else nothing, empty=not has) for query, has in pairs]
+    return [
+        SearchedQuery(query.qid, next(some) if has else nothing, empty=not has)
+        for query, has in pairs
+    ]
 
 
 def _day(query: TaskQuery) -> str:
     """Return the day of a query in UTC; its date has any form that a document's date may have."""
     if not query.date:
-        raise QueryError(f"query {quote_value(query.qid)} has no date", remedy="add a date, or leave out --as-of-query")
-    return bound(clean_date(query.date) or query.date, f"the date of query {quote_value(query.qid)}")
+        raise QueryError(
+            f"query {quote_value(query.qid)} has no date",
+            remedy="add a date, or leave out --as-of-query",
+        )
+    return bound(
+        clean_date(query.date) or query.date, f"the date of query {quote_value(query.qid)}"
+    )
 
 
 DEPTH = 1000  # the number of hits that a measure without a cutoff uses
@@ -173,9 +198,11 @@ class JudgedFiles:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """Judged queries in the order of their file, their judgements in the same order, and the task's search options.
+    """Judged queries in the order of their file, their judgements in the same order, and the task's
+    search options.
 
-    ``own_texts`` maps the qid of a query that was made of a document to the document's text without the query.
+    ``own_texts`` maps the qid of a query that was made of a document to the document's text without
+    the query.
     """
 
     queries: tuple[SearchQuery, ...]
@@ -185,11 +212,13 @@ class Judged:
     own_texts: Mapping[str, str] = field(default_factory=dict)
 
 
-def read_judged(files: JudgedFiles, index: Index, *, sample: int | None = None, seed: int = 0) -> Judged:
+def read_judged(
+    files: JudgedFiles, index: Index, *, sample: int | None = None, seed: int = 0
+) -> Judged:
     """Read the judged queries: all of them, or ``sample`` of them drawn with ``seed``.
 
-    Raises QueryError if queries and judgements have no qid in common, or the index contains no judged document,
-    SourceError if a file cannot be read.
+    Raises QueryError if queries and judgements have no qid in common, or the index contains no
+    judged document, SourceError if a file cannot be read.
     """
     chosen = RANKING.load(files.task)
     notes: list[str] = []
@@ -198,28 +227,46 @@ def read_judged(files: JudgedFiles, index: Index, *, sample: int | None = None, 
     judged = [query for query in queries if query.qid in qrels]
     if not judged:
         hint = near_miss([query.qid for query in queries], qrels)
-        examples = f"the file has {quote_value(queries[0].qid)}, the judgements {quote_value(next(iter(qrels)))}{hint}"
+        examples = (
+            f"the file has {quote_value(queries[0].qid)}, the judgements "
+            f"{quote_value(next(iter(qrels)))}{hint}"
+        )
         raise QueryError(f"no query in common with {files.qrels}: {examples}", place=files.queries)
     docids = list(index.docids())
     indexed = set(docids)
     documents = dict.fromkeys(docid for of_query in qrels.values() for docid in of_query)
     if documents.keys().isdisjoint(indexed):
-        there = (quote_value(docids[0]) if docids else "no document") + near_miss(documents, indexed)
+        there = (quote_value(docids[0]) if docids else "no document") + near_miss(
+            documents, indexed
+        )
         examples = f"the file has {quote_value(next(iter(documents)))}, the index {there}"
-        raise QueryError(f"no docid in common with the index {index.info.place}: {examples}", place=files.qrels)
+        raise QueryError(
+            f"no docid in common with the index {index.info.place}: {examples}", place=files.qrels
+        )
     if len(judged) < len(qrels):
-        notes.append(f"{len(qrels) - len(judged):,} of {len(qrels):,} judged queries are not in {files.queries.name}")
+        notes.append(
+            f"{len(qrels) - len(judged):,} of {len(qrels):,} judged queries are not in "
+            f"{files.queries.name}"
+        )
     if sample is not None and len(judged) > sample:
         notes.append(f"{sample:,} of {len(judged):,} judged queries were drawn")
         judged = [judged[at] for at in draw_numbers(len(judged), sample, seed)]
     kept = {query.qid: qrels[query.qid] for query in judged}
-    relevant = {docid for of_query in kept.values() for docid, grade in of_query.items() if grade > 0}
+    relevant = {
+        docid for of_query in kept.values() for docid, grade in of_query.items() if grade > 0
+    }
     if missing := sorted(relevant - indexed):
-        some = ", ".join(map(quote_value, missing[:_NAMED])) + (", ..." if len(missing) > _NAMED else "")
-        notes.append(f"{len(missing):,} of {len(relevant):,} relevant documents are not in the index: {some}")
+        some = ", ".join(map(quote_value, missing[:_NAMED])) + (
+            ", ..." if len(missing) > _NAMED else ""
+        )
+        notes.append(
+            f"{len(missing):,} of {len(relevant):,} relevant documents are not in the index: {some}"
+        )
     search = search_of(files.task, Search(profile=files.profile))
     options = {"ignore_identical_ids": files.ignore_identical_ids}
-    filtered = filtered_queries(files.task, judged, search, index.settings.search.max_query_chars, **options)
+    filtered = filtered_queries(
+        files.task, judged, search, index.settings.search.max_query_chars, **options
+    )
     return Judged(queries=tuple(filtered), qrels=kept, search=search, notes=tuple(notes))
 
 

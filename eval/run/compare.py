@@ -1,4 +1,5 @@
-"""Comparison of runs on one set of judgements: means, differences, tests, and the queries that differ most.
+"""Comparison of runs on one set of judgements: means, differences, tests, and the queries that
+differ most.
 
 The output is tables for the terminal, JSON, or an HTML page that needs no network.
 """
@@ -32,7 +33,9 @@ MOVED = 5  # the number of queries shown for a pair of runs, and of documents sh
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """Two runs on one measure; the ``holm_…`` values are corrected for all pairs and measures of the comparison."""
+    """Two runs on one measure; the ``holm_…`` values are corrected for all pairs and measures of
+    the comparison.
+    """
 
     measure: str
     first: str
@@ -52,7 +55,8 @@ class Pair:
 class Moved:
     """A query on which two runs differ much.
 
-    ``ranks`` maps the relevant docids that moved most to their ranks in both runs; None means not found.
+    ``ranks`` maps the relevant docids that moved most to their ranks in both runs; None means not
+    found.
     """
 
     first: str
@@ -64,7 +68,9 @@ class Moved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """The result of a comparison; ``means`` maps measure to run to interval, and ``moved`` is for the first measure."""
+    """The result of a comparison; ``means`` maps measure to run to interval, and ``moved`` is for
+    the first measure.
+    """
 
     queries: int
     seed: int
@@ -89,11 +95,13 @@ class Comparison:
         return msgspec.to_builtins(facts)  # type: ignore[no-any-return]
 
 
-def read_runs(chosen: RankingTask, paths: Sequence[Path], qrels: Qrels) -> tuple[dict[str, ScoreTable], list[str]]:
+def read_runs(
+    chosen: RankingTask, paths: Sequence[Path], qrels: Qrels
+) -> tuple[dict[str, ScoreTable], list[str]]:
     """Read the runs of a ranking task; return them by the names of their files, with notes on them.
 
-    Raises QueryError if there is only one run, CheckFailed if a run has errors or no query in common with the
-    judgements.
+    Raises QueryError if there is only one run, CheckFailed if a run has errors or no query in
+    common with the judgements.
     """
     if len(paths) < 2:
         raise QueryError("compare: give two runs or more")
@@ -115,11 +123,18 @@ def read_runs(chosen: RankingTask, paths: Sequence[Path], qrels: Qrels) -> tuple
 
 
 def compare(
-    qrels: Qrels, runs: Mapping[str, ScoreTable], measures: Sequence[str], *, seed: int, notes: Sequence[str] = ()
+    qrels: Qrels,
+    runs: Mapping[str, ScoreTable],
+    measures: Sequence[str],
+    *,
+    seed: int,
+    notes: Sequence[str] = (),
 ) -> Comparison:
-    """Compare two or more runs; test every pair on every measure, the later run against the earlier.
+    """Compare two or more runs; test every pair on every measure, the later run against the
+    earlier.
 
-    A judged query that a run lacks counts 0. Raises CheckFailed if a run has no query in common with the judgements.
+    A judged query that a run lacks counts 0. Raises CheckFailed if a run has no query in common
+    with the judgements.
     """
     for name, run in runs.items():
         ranking.common(name, qrels, run, "query")
@@ -128,8 +143,13 @@ def compare(
     tests: list[tuple[str, str, str, PairedTest]] = []
     for at, measure in enumerate(measures):
         values = {name: of_run.values[:, at] for name, of_run in figures.items()}
-        means[measure] = dict(zip(runs, intervals(np.stack(list(values.values()), axis=1), seed), strict=True))
-        tests += [(measure, a, b, compare_pairs(values[a], values[b], seed)) for a, b in combinations(runs, 2)]
+        means[measure] = dict(
+            zip(runs, intervals(np.stack(list(values.values()), axis=1), seed), strict=True)
+        )
+        tests += [
+            (measure, a, b, compare_pairs(values[a], values[b], seed))
+            for a, b in combinations(runs, 2)
+        ]
     decided = []
     for name, run in runs.items():  # the first of a run's measures that ties can change
         for measure, bound in islice(ranking.tie_bounds(qrels, run, figures[name]).items(), 1):
@@ -138,13 +158,28 @@ def compare(
     by_chance = holm([test.p_randomisation for _, _, _, test in tests])
     by_t = holm([test.p_t for _, _, _, test in tests])
     pairs = tuple(
-        Pair(measure=measure, first=a, second=b, test=test, holm_randomisation=chance or 0.0, holm_t=t)
+        Pair(
+            measure=measure,
+            first=a,
+            second=b,
+            test=test,
+            holm_randomisation=chance or 0.0,
+            holm_t=t,
+        )
         for (measure, a, b, test), chance, t in zip(tests, by_chance, by_t, strict=True)
     )
-    moved = tuple(query for a, b in combinations(runs, 2) for query in _find_moved(qrels, runs, figures, a, b))
+    moved = tuple(
+        query for a, b in combinations(runs, 2) for query in _find_moved(qrels, runs, figures, a, b)
+    )
     noted = (*notes, *decided)
     return Comparison(
-        queries=len(qrels), seed=seed, runs=tuple(runs), means=means, pairs=pairs, moved=moved, notes=noted
+        queries=len(qrels),
+        seed=seed,
+        runs=tuple(runs),
+        means=means,
+        pairs=pairs,
+        moved=moved,
+        notes=noted,
     )
 
 
@@ -158,20 +193,41 @@ def _find_moved(
         if abs(after[at] - before[at]) <= 1e-12:
             break
         qid = figures[a].qids[at]
-        places = [{hit.docid: rank for rank, hit in enumerate(rank_docs(runs[run].get(qid, {})), 1)} for run in (a, b)]
+        places = [
+            {hit.docid: rank for rank, hit in enumerate(rank_docs(runs[run].get(qid, {})), 1)}
+            for run in (a, b)
+        ]
         relevant = (docid for docid, grade in qrels[qid].items() if grade > 0)
         ranks = {docid: (places[0].get(docid), places[1].get(docid)) for docid in relevant}
-        gains = {docid: abs((1 / x if x else 0.0) - (1 / y if y else 0.0)) for docid, (x, y) in ranks.items() if x != y}
-        shown = {docid: ranks[docid] for docid in sorted(gains, key=lambda docid: (-gains[docid], docid))[:MOVED]}
+        gains = {
+            docid: abs((1 / x if x else 0.0) - (1 / y if y else 0.0))
+            for docid, (x, y) in ranks.items()
+            if x != y
+        }
+        shown = {
+            docid: ranks[docid]
+            for docid in sorted(gains, key=lambda docid: (-gains[docid], docid))[:MOVED]
+        }
         moved.append(Moved(first=a, second=b, qid=qid, values=(before[at], after[at]), ranks=shown))
     return moved
 
 
 _MEANS = ("measure", "run", "mean", "95 % interval")
 _PAIRS = (
-    "measure", "first", "second", "difference", "95 % interval", "p randomisation", "Holm", "p t-test", "Holm",
-    "effect", "wins", "ties", "losses",
-)  # fmt: skip
+    "measure",
+    "first",
+    "second",
+    "difference",
+    "95 % interval",
+    "p randomisation",
+    "Holm",
+    "p t-test",
+    "Holm",
+    "effect",
+    "wins",
+    "ties",
+    "losses",
+)
 _MOVED = ("query", "first", "second", "from", "to", "relevant documents (rank → rank)")
 
 
@@ -205,7 +261,8 @@ def as_html(comparison: Comparison) -> str:
 
 def _how(comparison: Comparison) -> str:
     return (
-        f"{comparison.queries:,} queries; difference is second minus first; {RESAMPLES:,} resamples, seed "
+        f"{comparison.queries:,} queries; difference is second minus first; {RESAMPLES:,} "
+        "resamples, seed "
         f"{comparison.seed}; Holm's correction over all {len(comparison.pairs)} tests of a kind"
     )
 
@@ -222,18 +279,29 @@ def pair_row(pair: Pair) -> tuple[str, ...]:
     """Return a pair in the columns of a table of differences."""
     test, change = pair.test, pair.test.difference
     chances = (test.p_randomisation, pair.holm_randomisation, test.p_t, pair.holm_t)
-    cells = [pair.measure, pair.first, pair.second, f"{change.mean:+.4f}", f"{change.low:+.4f} to {change.high:+.4f}"]
+    cells = [
+        pair.measure,
+        pair.first,
+        pair.second,
+        f"{change.mean:+.4f}",
+        f"{change.low:+.4f} to {change.high:+.4f}",
+    ]
     cells += ["<0.0001" if p is not None and p < 0.0001 else figure(p) for p in chances]
     return (*cells, figure(test.effect, 2), str(test.wins), str(test.ties), str(test.losses))
 
 
 def _moved_row(query: Moved) -> tuple[str, ...]:
-    ranks = "; ".join(f"{docid} {before or '-'} → {after or '-'}" for docid, (before, after) in query.ranks.items())
+    ranks = "; ".join(
+        f"{docid} {before or '-'} → {after or '-'}"
+        for docid, (before, after) in query.ranks.items()
+    )
     return query.qid, query.first, query.second, *map(figure, query.values), ranks
 
 
 def _plot(comparison: Comparison) -> str:
-    """Draw means and intervals as SVG, one panel for each measure; the same comparison gives the same bytes."""
+    """Draw means and intervals as SVG, one panel for each measure; the same comparison gives the
+    same bytes.
+    """
     import matplotlib
     from matplotlib.figure import Figure
 
@@ -248,8 +316,13 @@ def _plot(comparison: Comparison) -> str:
         panels = canvas.subplots(1, len(comparison.means), sharey=True, squeeze=False)[0]
         for panel, (measure, by_run) in zip(panels, comparison.means.items(), strict=True):
             values = [by_run[name] for name in names]
-            bars = [[max(0.0, v.mean - v.low) for v in values], [max(0.0, v.high - v.mean) for v in values]]
-            panel.errorbar([v.mean for v in values], range(len(names)), xerr=bars, fmt="o", capsize=3)
+            bars = [
+                [max(0.0, v.mean - v.low) for v in values],
+                [max(0.0, v.high - v.mean) for v in values],
+            ]
+            panel.errorbar(
+                [v.mean for v in values], range(len(names)), xerr=bars, fmt="o", capsize=3
+            )
             panel.set_title(measure)
             panel.set_yticks(range(len(names)), names)
             panel.grid(axis="x", alpha=0.3)

@@ -1,7 +1,7 @@
 """The description of a run in the form of https://ir-metadata.org (schema 0.1), for TREC and TIRA.
 
-The user adds the actors and the goal in a file. The description contains no time, so that the same run has the same
-description.
+The user adds the actors and the goal in a file. The description contains no time, so that the same
+run has the same description.
 """
 
 from __future__ import annotations
@@ -34,18 +34,27 @@ _LIBRARIES = ("faiss-cpu", "numpy", "onnxruntime", "pyserini", "tokenizers")
 
 
 def describe(
-    index: Index, search: Search, arguments: Sequence[str], *, run_id: str, queries: Path, own: Path | None
+    index: Index,
+    search: Search,
+    arguments: Sequence[str],
+    *,
+    run_id: str,
+    queries: Path,
+    own: Path | None,
 ) -> str:
     """Return the description of a run as YAML, between the comments that mark its start and end.
 
-    The components of the file ``own`` replace the generated ones, field by field. Files are named without their
-    folders. Raises ConfigError if that file cannot be read, QueryError if it holds anything but components.
+    The components of the file ``own`` replace the generated ones, field by field. Files are named
+    without their folders. Raises ConfigError if that file cannot be read, QueryError if it holds
+    anything but components.
     """
     added = read_yaml(own) if own else None
     added = {} if added is None else added
     if not isinstance(added, dict) or not added.keys() <= set(COMPONENTS):
         remedy = f"the components are {', '.join(COMPONENTS)}"
-        raise QueryError("contains other keys than the components of ir_metadata", place=own, remedy=remedy)
+        raise QueryError(
+            "contains other keys than the components of ir_metadata", place=own, remedy=remedy
+        )
     published = index.info.published
     executable = {"cmd": storable(shlex.join(["factseek", *arguments]))}
     written: dict[str, Any] = {
@@ -54,10 +63,16 @@ def describe(
         "method": {
             "automatic": True,
             "score ties": "docid, descending",
-            "indexing": {"analyzer": published.analyzer, "language": published.language, "fields": published.fields},
+            "indexing": {
+                "analyzer": published.analyzer,
+                "language": published.language,
+                "fields": published.fields,
+            },
             "retrieval": _retrieval(index, search),
         },
-        "data": {"test collection": {"name": storable(index.info.name), "topics": storable(queries.name)}},
+        "data": {
+            "test collection": {"name": storable(index.info.name), "topics": storable(queries.name)}
+        },
     }
     for component, fields in added.items():
         written[component] = _merge(written.get(component), fields)
@@ -97,28 +112,39 @@ def _platform() -> dict[str, Any]:
         "operating system": kernel,
         "software": {
             "libraries": {"python": [f"{name}=={metadata.version(name)}" for name in _LIBRARIES]},
-            "retrieval toolkit": [f"factseek=={versions.factseek}", f"anserini=={versions.anserini}"],
+            "retrieval toolkit": [
+                f"factseek=={versions.factseek}",
+                f"anserini=={versions.anserini}",
+            ],
         },
     }
 
 
 def _retrieval(index: Index, search: Search) -> list[dict[str, Any]]:
-    """Return the components of the ranking: its retrievers, their fusion, and the stages after them."""
+    """Return the components of the ranking: its retrievers, their fusion, and the stages after
+    them.
+    """
     resolved = index.resolve(search)
     settings = resolved.settings
     components: list[dict[str, Any]] = []
     for name in resolved.rankings:
         if retrievers.kind(name).WEIGHS_WORDS:
             method = "org.apache.lucene.search.similarities.BM25Similarity"
-            components.append({"name": name, "method": method, "k1": settings.bm25.k1, "b": settings.bm25.b})
+            components.append(
+                {"name": name, "method": method, "k1": settings.bm25.k1, "b": settings.bm25.b}
+            )
         else:
-            components.append({"name": name, "method": index.info.encoder.name if index.info.encoder else name})
+            components.append(
+                {"name": name, "method": index.info.encoder.name if index.info.encoder else name}
+            )
     last = resolved.rankings[0]
     if len(resolved.rankings) > 1:
         fusion, last = settings.search.fusion, resolved.retriever
         weights = {name: fusion.weights.get(name, 1.0) for name in resolved.rankings}
         params: dict[str, Any] = {"method": fusion.kind, "depth": fusion.depth}
-        components.append({"name": last, **params, "weight": weights, "interpolates": list(resolved.rankings)})
+        components.append(
+            {"name": last, **params, "weight": weights, "interpolates": list(resolved.rankings)}
+        )
     for stage in settings.search.stages:
         components.append({"name": stage, "reranks": last})
         last = stage

@@ -1,4 +1,6 @@
-"""The commands ``check``, ``score`` and ``compare``, with hints if a file belongs to another option or task."""
+"""The commands ``check``, ``score`` and ``compare``, with hints if a file belongs to another option
+or task.
+"""
 
 from __future__ import annotations
 
@@ -37,50 +39,78 @@ _LARGEST = 20_000_000  # the size in bytes above which a file is not tried with 
 _REFUSALS = {
     "max_evidence": "has no evidence sentences; use the option only with {takers}",
     "measures": "has only its own measures; use the option only with {takers}",
-    "ignore_identical_ids": "has no queries that are also documents; use the option only with {takers}",
+    "ignore_identical_ids": (
+        "has no queries that are also documents; use the option only with {takers}"
+    ),
 }
-"""Why a task does not accept an option of ``score``, by the option's name; ``takers`` are the tasks that do."""
+"""Why a task does not accept an option of ``score``, by the option's name; ``takers`` are the tasks
+that do.
+"""
 
 
 def register(commands: Subparsers) -> None:
     """Add ``check``, ``score`` and ``compare`` to the command line."""
     parser = _parser(commands, "check", "report the errors of a submission file")
-    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="the submission, or a folder of them")
+    parser.add_argument(
+        "files", nargs="+", type=Path, metavar="FILE", help="the submission, or a folder of them"
+    )
     answered = (
-        "the task's input file, to check that every query is answered; several files are paired with the"
+        "the task's input file, to check that every query is answered; several files are paired "
+        "with the"
         " submissions by position, two folders by file name"
     )
     parser.add_argument("--input", nargs="+", type=Path, default=[], metavar="FILE", help=answered)
     add_json(parser)
     parser.set_defaults(command=check)
     parser = _parser(commands, "score", "score a submission as the organisers do")
-    parser.add_argument("--gold", nargs="+", type=Path, required=True, metavar="FILE", help="the judgements")
-    paired = "the submission; several files are paired with the gold by position, two folders by file name"
+    parser.add_argument(
+        "--gold", nargs="+", type=Path, required=True, metavar="FILE", help="the judgements"
+    )
+    paired = (
+        "the submission; several files are paired with the gold by position, two folders by "
+        "file name"
+    )
     parser.add_argument("--run", nargs="+", type=Path, required=True, metavar="FILE", help=paired)
-    parser.add_argument("--per-query", action="store_true", help="also print the scores of each query")
+    parser.add_argument(
+        "--per-query", action="store_true", help="also print the scores of each query"
+    )
     count = f"{_takers('max_evidence')}: how many sentences count (default: 5)"
     parser.add_argument("--max-evidence", type=int, metavar="N", help=count)
     names_of = "measures by their names in ir-measures or trec_eval"
-    parser.add_argument("--measures", metavar="LIST", help=f"{names_of}, as AP,P@5 or map,P_5 (default: the task's)")
-    own = f"{_takers('ignore_identical_ids')}: leave out documents that have their query's own id, as BEIR does"
+    parser.add_argument(
+        "--measures", metavar="LIST", help=f"{names_of}, as AP,P@5 or map,P_5 (default: the task's)"
+    )
+    own = (
+        f"{_takers('ignore_identical_ids')}: leave out documents that have their query's own "
+        "id, as BEIR does"
+    )
     parser.add_argument("--ignore-identical-ids", action="store_const", const=True, help=own)
     add_json(parser)
     parser.set_defaults(command=score)
     parser = commands.add_parser(
         "compare",
         help="compare runs: intervals, paired tests, the queries that changed most",
-        description="Compare two or more runs on one set of judgements. Each run is tested against every run before"
+        description="Compare two or more runs on one set of judgements. Each run is tested against "
+        "every run before"
         " it.",
     )
-    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="the runs, the baseline first")
-    parser.add_argument("--qrels", nargs=1, type=Path, required=True, metavar="FILE", help="the judgements")
+    parser.add_argument(
+        "runs", nargs="+", type=Path, metavar="RUN", help="the runs, the baseline first"
+    )
+    parser.add_argument(
+        "--qrels", nargs=1, type=Path, required=True, metavar="FILE", help="the judgements"
+    )
     measures = f"{names_of} (default: {_COMPARED})"
     parser.add_argument("--measures", default=_COMPARED, metavar="LIST", help=measures)
     default = RANKING.default()
     formats = f"the task whose file formats are used (default: {default})"
     parser.add_argument("--task", default=default, metavar="TASK", help=formats)
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="the seed of the resampling (default: 0)")
-    parser.add_argument("--html", type=Path, metavar="FILE", help="also write the report as an HTML page")
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="the seed of the resampling (default: 0)"
+    )
+    parser.add_argument(
+        "--html", type=Path, metavar="FILE", help="also write the report as an HTML page"
+    )
     add_json(parser)
     parser.set_defaults(command=compare)
 
@@ -94,12 +124,16 @@ def _parser(commands: Subparsers, name: str, what: str) -> argparse.ArgumentPars
         epilog="\n".join(["tasks:", *each]),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("task", metavar="TASK", help=f"one of {', '.join(names())}, or a .yaml file of a task")
+    parser.add_argument(
+        "task", metavar="TASK", help=f"one of {', '.join(names())}, or a .yaml file of a task"
+    )
     return parser
 
 
 def check(args: argparse.Namespace) -> int:
-    """Print the faults of each file, at most 20 errors and 20 warnings; return 1 if a file has an error."""
+    """Print the faults of each file, at most 20 errors and 20 warnings; return 1 if a file has an
+    error.
+    """
     chosen = task(args.task)
     if args.input:
         pairs = pair_files(args.input, args.files, "--input", "the submission")
@@ -113,12 +147,16 @@ def check(args: argparse.Namespace) -> int:
 
 def score(args: argparse.Namespace) -> int:
     """Print the figures of a submission, the official one first."""
-    options: dict[str, Any] = {name: value for name in _REFUSALS if (value := getattr(args, name)) is not None}
+    options: dict[str, Any] = {
+        name: value for name in _REFUSALS if (value := getattr(args, name)) is not None
+    }
     known = args.task in names() or is_description(args.task)
     for option, value in options.items():
         if known and option not in task(args.task).OPTIONS:
             reason = f"{args.task} {_REFUSALS[option].format(takers=_takers(option))}"
-            raise QueryError(reason, place=f"--{option.replace('_', '-')}" + f" {value}" * (value is not True))
+            raise QueryError(
+                reason, place=f"--{option.replace('_', '-')}" + f" {value}" * (value is not True)
+            )
     if "measures" in options:
         options["measures"] = tuple(parse_measures(options["measures"]))
     scores = score_files(args.task, args.gold, args.run, ScoreOptions(**options))
@@ -128,7 +166,9 @@ def score(args: argparse.Namespace) -> int:
         write(_json(scores.as_json(per_query=args.per_query)))
         return DONE
     header = ["measure", "value"]
-    header += ["over topics"] * bool(scores.topics) + ["with ties in other orders"] * bool(scores.ties)
+    header += ["over topics"] * bool(scores.topics) + ["with ties in other orders"] * bool(
+        scores.ties
+    )
     rows = []
     for name, value in scores.values.items():
         row = [f"{name} (official)" if name == scores.official else name, figure(value)]
@@ -139,7 +179,11 @@ def score(args: argparse.Namespace) -> int:
         rows.append(row)
     write(table(header, rows))
     if args.per_query:
-        each = [[key, name, figure(value)] for key, row in scores.per_query.items() for name, value in row.items()]
+        each = [
+            [key, name, figure(value)]
+            for key, row in scores.per_query.items()
+            for name, value in row.items()
+        ]
         write("\n" + table([scores.unit, "measure", "value"], each, left=2))
     return DONE
 
@@ -156,7 +200,9 @@ def compare(args: argparse.Namespace) -> int:
     if args.html:
         writable(args.html, [*args.runs, *args.qrels, *descriptions(args.task)])
     if task(args.task).SUBMITS != "documents":
-        raise QueryError("is not a ranking task: compare cannot compare its submissions", place=args.task)
+        raise QueryError(
+            "is not a ranking task: compare cannot compare its submissions", place=args.task
+        )
     chosen = RANKING.load(args.task)
     notes: list[str] = []
     with hinting(chosen, args.qrels, [[run] for run in args.runs], "--qrels and a run"):
@@ -177,11 +223,13 @@ def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
 
 
-def score_files(name: str, gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
+def score_files(
+    name: str, gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions
+) -> Scores:
     """Return the figures of a submission of the task ``name``.
 
-    Raises QueryError if the task does not accept an option, CheckFailed if the submission has errors, SourceError if
-    the gold cannot be read.
+    Raises QueryError if the task does not accept an option, CheckFailed if the submission has
+    errors, SourceError if the gold cannot be read.
     """
     chosen = task(name)
     with hinting(chosen, gold, [runs], "--gold and --run"):
@@ -190,14 +238,24 @@ def score_files(name: str, gold: Sequence[Path], runs: Sequence[Path], options: 
 
 
 @contextmanager
-def hinting(chosen: Task, gold: Sequence[Path], runs: Iterable[Sequence[Path]], options: str) -> Iterator[None]:
-    """Add a hint to a file's error if ``options`` seem to be swapped, or if the file belongs to another task."""
+def hinting(
+    chosen: Task, gold: Sequence[Path], runs: Iterable[Sequence[Path]], options: str
+) -> Iterator[None]:
+    """Add a hint to a file's error if ``options`` seem to be swapped, or if the file belongs to
+    another task.
+    """
     try:
         yield
     except (CheckFailed, SourceError) as error:
         runs = list(runs)
-        hint = f"{options} seem to be swapped" if any(_are_swapped(chosen, gold, run) for run in runs) else ""
-        hint = hint or _other_task(chosen, gold, [path for submission in runs for path in submission])
+        hint = (
+            f"{options} seem to be swapped"
+            if any(_are_swapped(chosen, gold, run) for run in runs)
+            else ""
+        )
+        hint = hint or _other_task(
+            chosen, gold, [path for submission in runs for path in submission]
+        )
         if hint:
             raise type(error)(f"{error}; {hint}") from None
         raise
@@ -210,19 +268,29 @@ def _are_swapped(chosen: Task, gold: Sequence[Path], runs: Sequence[Path]) -> bo
 
 
 def _other_task(chosen: Task, gold: Sequence[Path], runs: Sequence[Path]) -> str:
-    """Return a hint that names another task which can read the first file that ``chosen`` cannot, or ``""``."""
+    """Return a hint that names another task which can read the first file that ``chosen`` cannot,
+    or ``""``.
+    """
 
     def reads(read: Callable[..., object], path: Path, *given: object) -> bool:
-        """Return whether a file can be read without an error; true, without trying, for a pipe or a large file."""
+        """Return whether a file can be read without an error; true, without trying, for a pipe or a
+        large file.
+        """
         return not path.is_file() or path.stat().st_size > _LARGEST or _reads(read, *given)
 
     bad_gold = (path for path in gold if not reads(chosen.read_gold, path, [path]))
-    bad_runs = (path for path in runs if not reads(chosen.read_submission, path, path, Strict(path)))
+    bad_runs = (
+        path for path in runs if not reads(chosen.read_submission, path, path, Strict(path))
+    )
     path = next(chain(bad_gold, bad_runs), None)
     if path is None:
         return ""
     others = [(name, task(name)) for name in names() if task(name) is not chosen]
-    as_run = (f"a submission of {name}" for name, other in others if _reads(other.read_submission, path, Strict(path)))
+    as_run = (
+        f"a submission of {name}"
+        for name, other in others
+        if _reads(other.read_submission, path, Strict(path))
+    )
     as_gold = (f"the gold of {name}" for name, other in others if _reads(other.read_gold, [path]))
     kind = next(chain(as_run, as_gold), "")
     return f"{path.name} looks like {kind}" if kind else ""

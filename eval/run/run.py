@@ -1,4 +1,6 @@
-"""The command ``run``: it turns a file of queries into a submission, and writes the whole file or nothing."""
+"""The command ``run``: it turns a file of queries into a submission, and writes the whole file or
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,15 @@ from ...retrieval.search.options import DEFAULT_SEARCH, Search
 from ...retrieval.store import manifest as manifests
 from ..scoring.ranking import identical_notes
 from ..tasks import RANKING, descriptions, identity
-from .batch import CHUNK, SearchedQuery, SearchQuery, chunks, filtered_queries, search_docids, search_of
+from .batch import (
+    CHUNK,
+    SearchedQuery,
+    SearchQuery,
+    chunks,
+    filtered_queries,
+    search_docids,
+    search_of,
+)
 from .ir_metadata import as_comments, describe
 
 _EPILOG = """\
@@ -58,7 +68,8 @@ FILE.meta.json, next to the FILE of --output, records how the run was made."""
 _SHOWN = 5
 _HITS_TOGETHER = 1_000
 _WAITING = 2  # the number of chunks that may wait to be written
-IN_RUN = Path("-")  # the value of ``described_in`` that writes the description into the run itself, as comments
+# The value of ``described_in`` that writes the description into the run itself, as comments.
+IN_RUN = Path("-")
 _NOTED = 50  # the number of queries whose language the note checks
 
 
@@ -68,23 +79,33 @@ def register(commands: Subparsers) -> None:
     parser = commands.add_parser(
         "run",
         help="turn a file of queries into a submission",
-        description="Search for every query of a task's input file, and write the submission in the same order.",
+        description="Search for every query of a task's input file, and write the submission in "
+        "the same order.",
         epilog=_EPILOG.format(habits=habits),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("task", metavar="TASK", help=f"one of {', '.join(RANKING.names())}, or a .yaml file of a task")
-    parser.add_argument("--queries", type=Path, required=True, metavar="FILE", help="the task's input")
+    parser.add_argument(
+        "task",
+        metavar="TASK",
+        help=f"one of {', '.join(RANKING.names())}, or a .yaml file of a task",
+    )
+    parser.add_argument(
+        "--queries", type=Path, required=True, metavar="FILE", help="the task's input"
+    )
     add_index(parser)
     output = "the submission file; compressed if its name ends in .gz"
     parser.add_argument("--output", type=Path, required=True, metavar="FILE", help=output)
     described = (
-        "describe in FILE how the run was made, in the format of ir-metadata.org (TIRA expects the name "
+        "describe in FILE how the run was made, in the format of ir-metadata.org (TIRA expects the "
+        "name "
         "ir-metadata.yml); if FILE is -, the description goes into the run itself"
     )
     parser.add_argument("--ir-metadata", type=Path, metavar="FILE", help=described)
     about = "a YAML file with further components for --ir-metadata: actor, research goal, data"
     parser.add_argument("--about", type=Path, metavar="FILE", help=about)
-    parser.add_argument("--run-id", default="", metavar="ID", help="the run id (default: factseek-RETRIEVER)")
+    parser.add_argument(
+        "--run-id", default="", metavar="ID", help="the run id (default: factseek-RETRIEVER)"
+    )
     as_of = "for each query, only documents up to the query's own date"
     parser.add_argument("--as-of-query", action="store_true", help=as_of)
     identical = "leave out the document that has the query's own id, as BEIR does"
@@ -120,12 +141,18 @@ def run_command(args: argparse.Namespace) -> int:
     if done.note:
         say(f"note: {done.note}")
     if done.without_words:
-        say(f"note: queries without words to search for, and so without hits: {_list_qids(done.without_words)}")
+        say(
+            "note: queries without words to search for, and so without hits: "
+            f"{_list_qids(done.without_words)}"
+        )
     if done.without_hits:
         say(f"note: queries without hits: {_list_qids(done.without_hits)}")
     for note in identical_notes("query", done.identical_ids):
         say(f"note: {note}")
-    line = f"{format_count(done.hits, 'hit')} for {format_count(done.queries, 'query')} in {seconds:.1f} s"
+    line = (
+        f"{format_count(done.hits, 'hit')} for {format_count(done.queries, 'query')} in "
+        f"{seconds:.1f} s"
+    )
     facts = {"output": str(args.output), **asdict(done), "seconds": round(seconds, 3)}
     report(args, facts, f"{args.output}: {line}\n")
     return DONE
@@ -137,11 +164,13 @@ def _list_qids(qids: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest:
-    """A request for a run: the task, its queries, and how to search; ``run_id`` defaults to ``factseek-RETRIEVER``.
+    """A request for a run: the task, its queries, and how to search; ``run_id`` defaults to
+    ``factseek-RETRIEVER``.
 
-    ``described_in`` is the file for the run's ``ir_metadata``, or :data:`IN_RUN`; ``about`` is a file with the user's
-    additions, and ``arguments`` are those of the command, which the description quotes. ``also_read`` has further files
-    that the command reads, so it must not write to them.
+    ``described_in`` is the file for the run's ``ir_metadata``, or :data:`IN_RUN`; ``about`` is a
+    file with the user's additions, and ``arguments`` are those of the command, which the
+    description quotes. ``also_read`` has further files that the command reads, so it must not write
+    to them.
     """
 
     task: str
@@ -159,7 +188,9 @@ class RunRequest:
 
 @dataclass(slots=True, kw_only=True)
 class RunReport:
-    """The result of a run; ``identical_ids`` has the queries whose first document has the query's id."""
+    """The result of a run; ``identical_ids`` has the queries whose first document has the query's
+    id.
+    """
 
     hits: int = 0
     queries: int = 0
@@ -181,29 +212,50 @@ class RunReport:
                 self.identical_ids.append(qid)
 
 
-_Lines = tuple[bytes, Sequence[SearchedQuery[ScoredDocids]]]  # the lines of some queries, and their documents
+# The lines of some queries, and their documents.
+_Lines = tuple[bytes, Sequence[SearchedQuery[ScoredDocids]]]
 
 
 def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunReport:
-    """Search for every query; write the submission, and a sidecar ``.meta.json`` that describes how it was made.
+    """Search for every query; write the submission, and a sidecar ``.meta.json`` that describes how
+    it was made.
 
-    Raises QueryError if the task is not a ranking task, the request does not fit the task, or no query has a hit.
-    Raises SourceError if the queries cannot be read.
+    Raises QueryError if the task is not a ranking task, the request does not fit the task, or no
+    query has a hit. Raises SourceError if the queries cannot be read.
     """
     request = _complete(request, index)
     search, of_task = request.search, RANKING.load(request.task)
     queries = of_task.read_queries(request.queries)
     queries_digest = sha256(request.queries)  # now: the file may change during the run
-    rules = {"as_of_query": request.as_of_query, "ignore_identical_ids": request.ignore_identical_ids}
-    filtered = filtered_queries(request.task, queries, search, index.settings.search.max_query_chars, **rules)
+    rules = {
+        "as_of_query": request.as_of_query,
+        "ignore_identical_ids": request.ignore_identical_ids,
+    }
+    filtered = filtered_queries(
+        request.task, queries, search, index.settings.search.max_query_chars, **rules
+    )
     began = manifests.now()
     description = ""
     if request.described_in is not None:
-        files = (Path(request.task), request.queries, index.info.place, request.output, request.described_in)
-        names = {str(file): file.name for file in (*files, *request.also_read, *filter(None, [request.about]))}
+        files = (
+            Path(request.task),
+            request.queries,
+            index.info.place,
+            request.output,
+            request.described_in,
+        )
+        names = {
+            str(file): file.name
+            for file in (*files, *request.also_read, *filter(None, [request.about]))
+        }
         parts = (word.rpartition("=") for word in request.arguments)  # --output=FILE too
-        words = [f"{option}{mark}{names.get(str(Path(value)), value) or value}" for option, mark, value in parts]
-        description = describe(index, search, words, run_id=request.run_id, queries=request.queries, own=request.about)
+        words = [
+            f"{option}{mark}{names.get(str(Path(value)), value) or value}"
+            for option, mark, value in parts
+        ]
+        description = describe(
+            index, search, words, run_id=request.run_id, queries=request.queries, own=request.about
+        )
     head = as_comments(description) if request.described_in == IN_RUN else of_task.HEADER
     report = RunReport()
     digest = hashlib.sha256(head.encode("utf-8"))
@@ -219,7 +271,10 @@ def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunRe
                 report.add(chunk)
                 meter.update(len(chunk))
         if not report.hits:
-            hint = "check that it is the right index" + ", and that documents match the filter" * bool(search.where)
+            hint = (
+                "check that it is the right index"
+                + ", and that documents match the filter" * bool(search.where)
+            )
             if of_task.DEFAULTS.own_topic:
                 topic = quote_value(queries[0].topic)
                 hint = f"the documents of the index need the topics of the claims, such as {topic}"
@@ -230,12 +285,18 @@ def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunRe
         checksum = "sha256_unpacked" if is_packed(request.output) else "sha256"
         # The groups of settings that affect the hits of a search; plug-ins may add groups.
         groups = to_mapping(index.settings)
-        affecting = {"search", "bm25", "dense", "encoder"} | (groups.keys() - set(index.settings.__struct_fields__))
+        affecting = {"search", "bm25", "dense", "encoder"} | (
+            groups.keys() - set(index.settings.__struct_fields__)
+        )
         meta = {
             "task": identity(request.task),
             "run_id": request.run_id,
             "output": {"name": storable(request.output.name), checksum: digest.hexdigest()},
-            "queries": {"name": storable(request.queries.name), "sha256": queries_digest, "count": report.queries},
+            "queries": {
+                "name": storable(request.queries.name),
+                "sha256": queries_digest,
+                "count": report.queries,
+            },
             "index": {"name": storable(index.info.name), "manifest": index.info.id},
             "search": {**search._asdict(), "where": search.where and search.where._asdict()},
             **rules,
@@ -244,12 +305,17 @@ def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunRe
             "began": began,
             "ended": manifests.now(),
         }
-        write_atomically(_meta_path(request.output), msgspec.json.format(msgspec.json.encode(meta), indent=2) + b"\n")
+        write_atomically(
+            _meta_path(request.output),
+            msgspec.json.format(msgspec.json.encode(meta), indent=2) + b"\n",
+        )
     report.note = index.note(" ".join(query.text for query in queries[:_NOTED]), search)
     return report
 
 
-def _answer_queries(request: RunRequest, index: Index, filtered: Sequence[SearchQuery]) -> Iterator[_Lines]:
+def _answer_queries(
+    request: RunRequest, index: Index, filtered: Sequence[SearchQuery]
+) -> Iterator[_Lines]:
     of_task = RANKING.load(request.task)
 
     def format_lines(done: Sequence[SearchedQuery[ScoredDocids]]) -> _Lines:
@@ -271,7 +337,9 @@ def _answer_queries(request: RunRequest, index: Index, filtered: Sequence[Search
 
 
 def _complete(request: RunRequest, index: Index) -> RunRequest:
-    """Complete the request from the task and the index; raise, before any search, if something cannot be written."""
+    """Complete the request from the task and the index; raise, before any search, if something
+    cannot be written.
+    """
     of_task = RANKING.load(request.task)
     retriever = index.resolve(request.search).retriever
     run_id = request.run_id or f"factseek-{retriever}"
@@ -281,15 +349,28 @@ def _complete(request: RunRequest, index: Index) -> RunRequest:
         raise QueryError(f"--run-id {error}") from None
     rereadable(request.queries)
     described = [request.described_in] if request.described_in not in (None, IN_RUN) else []
-    read = [request.queries, *request.also_read, *filter(None, [request.about]), *descriptions(request.task)]
+    read = [
+        request.queries,
+        *request.also_read,
+        *filter(None, [request.about]),
+        *descriptions(request.task),
+    ]
     written = [request.output, _meta_path(request.output), *described]
     for path in written:
         writable(path, read)
     check_distinct(written)
     if request.about and request.described_in is None:
-        raise QueryError("needs --ir-metadata", place="--about", remedy="give --ir-metadata FILE, which it adds to")
+        raise QueryError(
+            "needs --ir-metadata",
+            place="--about",
+            remedy="give --ir-metadata FILE, which it adds to",
+        )
     if request.described_in == IN_RUN and not getattr(of_task, "COMMENTS", False):
-        raise QueryError("a submission of this task allows no comment", place="--ir-metadata -", remedy="give a file")
+        raise QueryError(
+            "a submission of this task allows no comment",
+            place="--ir-metadata -",
+            remedy="give a file",
+        )
     search = search_of(request.task, request.search)._replace(retriever=retriever)
     return replace(request, run_id=run_id, search=search)
 

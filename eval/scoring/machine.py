@@ -10,7 +10,9 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """A machine; ``cores`` is the number that this process may use, ``memory_gb`` is 0 if it is unknown."""
+    """A machine; ``cores`` is the number that this process may use, ``memory_gb`` is 0 if it is
+    unknown.
+    """
 
     processor: str
     cores: int
@@ -27,7 +29,9 @@ class Machine:
 def this_machine() -> Machine:
     """Return the description of this machine."""
     return Machine(
-        processor=_value(Path("/proc/cpuinfo"), "model name") or platform.processor() or platform.machine(),
+        processor=_value(Path("/proc/cpuinfo"), "model name")
+        or platform.processor()
+        or platform.machine(),
         cores=len(os.sched_getaffinity(0)),
         memory_gb=round(_kilobytes(Path("/proc/meminfo"), "MemTotal") / 2**20, 1),
         system=platform.system(),
@@ -48,6 +52,8 @@ def _kilobytes(path: Path, name: str) -> int:
 def _value(path: Path, name: str) -> str:
     try:
         with path.open(encoding="utf-8") as lines:
-            return next((line.partition(":")[2].strip() for line in lines if line.startswith(name)), "")
+            return next(
+                (line.partition(":")[2].strip() for line in lines if line.startswith(name)), ""
+            )
     except OSError:
         return ""

@@ -24,12 +24,15 @@ RANKING = (
     "nDCG,nDCG@5,nDCG@10,nDCG@20,R@5,R@10,R@20,R@50,R@100,R@1000"
 ).split(",")
 """The default measures of a ranking."""
-_BATCH = 1_000  # the number of queries evaluated together; it bounds the memory that their results take
+# The number of queries evaluated together; it bounds the memory that their results take.
+_BATCH = 1_000
 _MOST_CUTOFF = 1_000_000  # the largest cutoff of a measure
 
 
 class Figures(NamedTuple):
-    """The value of each measure for each judged query: ``values`` is float64 of shape (queries, measures)."""
+    """The value of each measure for each judged query: ``values`` is float64 of shape (queries,
+    measures).
+    """
 
     qids: list[str]
     names: list[str]
@@ -46,7 +49,9 @@ class Figures(NamedTuple):
 
 
 class _Measure(NamedTuple):
-    """A measure's name, the measure to compute for it, and the cutoff to apply to a reciprocal rank, or 0."""
+    """A measure's name, the measure to compute for it, and the cutoff to apply to a reciprocal
+    rank, or 0.
+    """
 
     name: str
     computed: Any
@@ -59,7 +64,8 @@ def mean(values: Sequence[float]) -> float:
 
 
 def parse_measures(text: str) -> list[str]:
-    """Split a list of measures, ``AP,P@10`` or ``map,P_10``, and return the name that ir-measures gives each.
+    """Split a list of measures, ``AP,P@10`` or ``map,P_10``, and return the name that ir-measures
+    gives each.
 
     Raises QueryError if the list is empty, or if a measure is unknown or not one of trec_eval's.
     """
@@ -74,8 +80,8 @@ def parse_measures(text: str) -> list[str]:
 def evaluate(qrels: Qrels, run: Mapping[str, Mapping[str, float]], names: Sequence[str]) -> Figures:
     """Compute measures for every judged query, in the order of ``qrels``.
 
-    Results are in the order of trec_eval 10: score as a double, then docid, both descending. Results of queries without
-    judgements are left out. Raises QueryError if a measure is unknown.
+    Results are in the order of trec_eval 10: score as a double, then docid, both descending.
+    Results of queries without judgements are left out. Raises QueryError if a measure is unknown.
     """
     from ir_measures import pytrec_eval
 
@@ -89,17 +95,21 @@ def evaluate(qrels: Qrels, run: Mapping[str, Mapping[str, float]], names: Sequen
         batch = qids[start : start + _BATCH]
         row = {qid: start + at for at, qid in enumerate(batch) if run.get(qid)}
         answered = {qid: _separate_scores(run[qid]) for qid in row}
-        # If all grades of a query are negative, trec_eval's nDCG may never end. Every figure is 0, as for grades of 0.
+        # If all grades of a query are negative, trec_eval's nDCG may never end. Every figure is 0,
+        # as for grades of 0.
         judged = {
             qid: grades if max(grades.values(), default=0) >= 0 else dict.fromkeys(grades, 0)
             for qid, grades in ((qid, qrels[qid]) for qid in batch)
         }
-        # The evaluator's own iter_calc makes a record of each value and searches for missing ones: that costs far more.
+        # The evaluator's own iter_calc makes a record of each value and searches for missing ones:
+        # that costs far more.
         for invoker in pytrec_eval.evaluator(computed, judged).invokers:
             results = invoker.evaluator.evaluate(answered)
             rows = np.array([row[qid] for qid in results], dtype=np.intp)
             for name, (measure, _) in invoker.measure_map.items():
-                column_values = np.fromiter(map(itemgetter(name), results.values()), np.float64, len(rows))
+                column_values = np.fromiter(
+                    map(itemgetter(name), results.values()), np.float64, len(rows)
+                )
                 values[rows, column[id(measure)]] = column_values
     figures = values[:, [computed.index(measure.computed) for measure in measures]]
     for at, measure in enumerate(measures):
@@ -109,13 +119,17 @@ def evaluate(qrels: Qrels, run: Mapping[str, Mapping[str, float]], names: Sequen
     return Figures(qids, [measure.name for measure in measures], figures)
 
 
-def values_of(qrels: Qrels, run: Mapping[str, Mapping[str, float]], measure: str) -> NDArray[np.float64]:
+def values_of(
+    qrels: Qrels, run: Mapping[str, Mapping[str, float]], measure: str
+) -> NDArray[np.float64]:
     """Return one measure of every judged query, in the order of ``qrels``."""
     return evaluate(qrels, run, [measure]).values[:, 0]
 
 
 def _separate_scores(ranking: Mapping[str, float]) -> Mapping[str, float]:
-    """Return a ranking with distinct scores if float32, which trec_eval 9 uses, would merge scores that differ."""
+    """Return a ranking with distinct scores if float32, which trec_eval 9 uses, would merge scores
+    that differ.
+    """
     scores = np.fromiter(ranking.values(), np.float64, len(ranking))
     exact = np.sort(scores)
     with np.errstate(over="ignore"):
@@ -128,7 +142,9 @@ def _separate_scores(ranking: Mapping[str, float]) -> Mapping[str, float]:
 
 
 def follows_relevance(name: str) -> bool:
-    """Return whether a measure uses only relevance by rank and never falls if a relevant document rises."""
+    """Return whether a measure uses only relevance by rank and never falls if a relevant document
+    rises.
+    """
     measure = _parse_measure(name).computed
     plain = not measure.params.get("judged_only") and "gains" not in measure.params
     return plain and measure.NAME in ("AP", "P", "R", "RR", "Rprec", "Success", "nDCG")
@@ -139,16 +155,27 @@ def _parse_measure(name: str) -> _Measure:
 
     try:
         named: list[Any] = []
-        if re.fullmatch(r"[A-Za-z_]+([._][0-9.,]+)?", name):  # the function ignores what follows a name
+        # The function ignores what follows a name.
+        if re.fullmatch(r"[A-Za-z_]+([._][0-9.,]+)?", name):
             with suppress(ValueError):  # unless it is one of trec_eval's names, such as ndcg_cut_10
                 named = parse_trec_measure(name)
         measure = named[0] if len(named) == 1 else parse_measure(name)
         measure.validate_params()
-        cutoff = int(measure["cutoff"]) if measure.NAME == "RR" and "cutoff" in measure.params else 0
+        cutoff = (
+            int(measure["cutoff"]) if measure.NAME == "RR" and "cutoff" in measure.params else 0
+        )
         others = {key: value for key, value in measure.params.items() if key != "cutoff"}
         computed = RR(**others) if cutoff else measure
         supported = pytrec_eval.supports(computed) and "Mean" in type(measure.aggregator()).__name__
-    except (ValueError, NameError, TypeError, KeyError, AssertionError, SyntaxError, AttributeError):
+    except (
+        ValueError,
+        NameError,
+        TypeError,
+        KeyError,
+        AssertionError,
+        SyntaxError,
+        AttributeError,
+    ):
         supported = False
     if not supported or not _sensible(measure):
         remedy = f"for example {', '.join(RANKING[:6])}, nDCG@10, R@100"
@@ -163,9 +190,14 @@ def _sensible(measure: Any) -> bool:
     gains = (measure.params.get("gains") or {}).values()
     cutoff = measure.params.get("cutoff")
     return (
-        # trec_eval 9, which factseek uses, and trec_eval 10 round the recall levels of IPrec differently.
+        # trec_eval 9, which factseek uses, and trec_eval 10 round the recall levels of IPrec
+        # differently.
         measure.NAME != "IPrec"
         and all(isinstance(gain, int) and abs(gain) <= LARGEST_GRADE for gain in gains)
         and math.isfinite(measure.params.get("beta", 1.0))
-        and (cutoff >= 1 if isinstance(cutoff, int) else cutoff is None and measure.NAME not in ("P", "R", "Success"))
+        and (
+            cutoff >= 1
+            if isinstance(cutoff, int)
+            else cutoff is None and measure.NAME not in ("P", "R", "Success")
+        )
     )

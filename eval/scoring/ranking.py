@@ -1,6 +1,8 @@
-"""Scoring of a ranking by trec_eval's rules, and bounds on its figures over every order of its equal scores.
+"""Scoring of a ranking by trec_eval's rules, and bounds on its figures over every order of its
+equal scores.
 
-A measure depends only on the relevance at each rank, so the bounds are computed once for all queries of one pattern.
+A measure depends only on the relevance at each rank, so the bounds are computed once for all
+queries of one pattern.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ from .measures import Figures, evaluate, follows_relevance
 
 Table = Mapping[str, Mapping[str, float]]  # the score of each document of each query
 _SLACK = 1e-12  # smaller differences of a mean are rounding errors
-_AT_ONCE = 200  # the number of rankings evaluated together; it bounds the memory that long rankings take
+# The number of rankings evaluated together; it bounds the memory that long rankings take.
+_AT_ONCE = 200
 
 
 def score_files(
@@ -37,10 +40,11 @@ def score_files(
     official: str,
     ignore_identical_ids: bool = False,
 ) -> Scores:
-    """Score the run in a file; with ``ignore_identical_ids``, leave out a document that has the same id as its query.
+    """Score the run in a file; with ``ignore_identical_ids``, leave out a document that has the
+    same id as its query.
 
-    A judged query without results counts 0. Raises CheckFailed if the run has errors, or no query in common with the
-    judgements.
+    A judged query without results counts 0. Raises CheckFailed if the run has errors, or no query
+    in common with the judgements.
     """
     path = only(runs, "--run")
     notes: list[str] = []
@@ -49,7 +53,10 @@ def score_files(
     notes += [*on_run, *compare_queries(path, qrels, table, unit)]
     if ignore_identical_ids:
         own = [qid for qid, docs in table.items() if qid in docs]
-        table = table | {qid: {docid: score for docid, score in table[qid].items() if docid != qid} for qid in own}
+        table = table | {
+            qid: {docid: score for docid, score in table[qid].items() if docid != qid}
+            for qid in own
+        }
     notes += identical_notes(unit, own_first(table, qrels))
     figures = evaluate(qrels, table, measures)
     values, bounds = figures.means(), tie_bounds(qrels, table, figures)
@@ -70,7 +77,9 @@ def score_files(
 def own_first(table: Table, qrels: Qrels) -> list[str]:
     """Return the queries whose first document has the query's id and has no judgement."""
     own = [qid for qid, docs in table.items() if qid in docs and qid not in qrels.get(qid, {})]
-    return [qid for qid in own if max(table[qid], key=lambda docid: (table[qid][docid], docid)) == qid]
+    return [
+        qid for qid in own if max(table[qid], key=lambda docid: (table[qid][docid], docid)) == qid
+    ]
 
 
 def identical_notes(unit: str, qids: Sequence[str]) -> tuple[str, ...]:
@@ -83,13 +92,18 @@ def identical_notes(unit: str, qids: Sequence[str]) -> tuple[str, ...]:
 
 
 def compare_queries(path: Path, qrels: Qrels, run: Table, unit: str) -> tuple[str, ...]:
-    """Return notes on queries of a run that have no judgements, and on a run without any judged docid.
+    """Return notes on queries of a run that have no judgements, and on a run without any judged
+    docid.
 
-    Raises CheckFailed, with an id of each side, if the run and the judgements have no query in common.
+    Raises CheckFailed, with an id of each side, if the run and the judgements have no query in
+    common.
     """
     strangers = common(path, qrels, run, unit)
     hint = near_miss(strangers, qrels) if strangers else ""
-    message = f"left out because not judged: {len(strangers):,} of the run's {len(run):,}, such as {unit} "
+    message = (
+        f"left out because not judged: {len(strangers):,} of the run's {len(run):,}, such as "
+        f"{unit} "
+    )
     left_out = (f"{message}{quote_value(strangers[0])}{hint}",) if strangers else ()
     return (*left_out, *note_unjudged(qrels, run))
 
@@ -97,11 +111,16 @@ def compare_queries(path: Path, qrels: Qrels, run: Table, unit: str) -> tuple[st
 def common(place: object, qrels: Qrels, run: Table, unit: str) -> list[str]:
     """Return the queries of a run that have no judgements; ``place`` identifies the run in errors.
 
-    Raises CheckFailed, with an id of each side, if the run and the judgements have no query in common.
+    Raises CheckFailed, with an id of each side, if the run and the judgements have no query in
+    common.
     """
     strangers = [qid for qid in run if qid not in qrels]
     if len(strangers) == len(run):
-        has = f"the run {quote_value(strangers[0])}{near_miss(strangers, qrels)}" if strangers else "the run is empty"
+        has = (
+            f"the run {quote_value(strangers[0])}{near_miss(strangers, qrels)}"
+            if strangers
+            else "the run is empty"
+        )
         examples = f"the judgements have {quote_value(next(iter(qrels)))}, {has}"
         raise CheckFailed(f"no {unit} in common with the judgements: {examples}", place=place)
     return strangers
@@ -115,12 +134,16 @@ def note_unjudged(
     docids = [docid for docs in run.values() for docid in docs]
     if not docids or any(docid in judged for docid in docids):
         return ()
-    examples = f"the judgements have {quote_value(next(iter(judged)))}, the run {quote_value(docids[0])}"
+    examples = (
+        f"the judgements have {quote_value(next(iter(judged)))}, the run {quote_value(docids[0])}"
+    )
     return (f"no {name} of the run is in the judgements: {examples}{near_miss(docids, judged)}",)
 
 
 class Bounds(NamedTuple):
-    """The least and the greatest mean over all orders of equal scores, and the number of queries with such ties."""
+    """The least and the greatest mean over all orders of equal scores, and the number of queries
+    with such ties.
+    """
 
     low: float
     high: float
@@ -128,11 +151,14 @@ class Bounds(NamedTuple):
 
 
 _Pattern = tuple[bytes, bytes, tuple[int, ...]]
-"""The relevance at each rank (int16 as bytes) in the worst and best order, and the grades of unranked documents."""
+"""The relevance at each rank (int16 as bytes) in the worst and best order, and the grades of
+unranked documents.
+"""
 
 
 def tie_bounds(qrels: Qrels, run: Table, figures: Figures) -> dict[str, Bounds]:
-    """Return the bounds over all orders of equal scores, for each measure of ``figures`` that ties change.
+    """Return the bounds over all orders of equal scores, for each measure of ``figures`` that ties
+    change.
 
     A measure has bounds only if it never falls when a more relevant document gets a better rank.
     """
@@ -161,30 +187,44 @@ def tie_bounds(qrels: Qrels, run: Table, figures: Figures) -> dict[str, Bounds]:
 
 
 def tie_note(measure: str, value: float, bound: Bounds | None, unit: str) -> tuple[str, ...]:
-    """Return a note on the values that a figure can take because of ties; no note if ``bound`` is ``None``."""
+    """Return a note on the values that a figure can take because of ties; no note if ``bound`` is
+    ``None``.
+    """
     if bound is None:
         return ()
     queries = format_count(bound.queries, unit)
     digits = 4 if bound.high - bound.low >= 5e-5 else 8
     return (
-        f"ties decide: {measure} is {value:.{digits}f} with equal scores in trec_eval's order (docid descending), "
-        f"between {bound.low:.{digits}f} and {bound.high:.{digits}f} in other orders ({queries} with such ties)",
+        f"ties decide: {measure} is {value:.{digits}f} with equal scores in trec_eval's order "
+        "(docid descending), "
+        f"between {bound.low:.{digits}f} and {bound.high:.{digits}f} in other orders ({queries} "
+        "with such ties)",
     )
 
 
 def _pattern(judged: Mapping[str, int], ranking: Mapping[str, float]) -> _Pattern | None:
-    """Return the pattern of a ranking; None if no documents of different relevance share a score."""
+    """Return the pattern of a ranking; None if no documents of different relevance share a
+    score.
+    """
     fallen = -np.fromiter(ranking.values(), np.float64, len(ranking))
-    grades = np.fromiter((max(judged.get(docid, 0), 0) for docid in ranking), np.int16, len(ranking))
+    grades = np.fromiter(
+        (max(judged.get(docid, 0), 0) for docid in ranking), np.int16, len(ranking)
+    )
     best = np.lexsort((-grades, fallen))
-    if not ((fallen[best][1:] == fallen[best][:-1]) & (grades[best][1:] != grades[best][:-1])).any():
+    if not (
+        (fallen[best][1:] == fallen[best][:-1]) & (grades[best][1:] != grades[best][:-1])
+    ).any():
         return None
     worst = np.lexsort((grades, fallen))
-    unranked = sorted(grade for docid, grade in judged.items() if grade > 0 and docid not in ranking)
+    unranked = sorted(
+        grade for docid, grade in judged.items() if grade > 0 and docid not in ranking
+    )
     return grades[worst].tobytes(), grades[best].tobytes(), tuple(unranked)
 
 
-def _values(ranked: Sequence[bytes], unranked: Sequence[tuple[int, ...]], names: Sequence[str]) -> NDArray[np.float64]:
+def _values(
+    ranked: Sequence[bytes], unranked: Sequence[tuple[int, ...]], names: Sequence[str]
+) -> NDArray[np.float64]:
     """Return the measures of rankings, given their relevances alone; shape (rankings, measures)."""
     qrels: Qrels = {}
     run: dict[str, dict[str, float]] = {}

@@ -1,4 +1,6 @@
-"""Bootstrap intervals of means and paired tests of differences; the same seed gives the same values."""
+"""Bootstrap intervals of means and paired tests of differences; the same seed gives the same
+values.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +12,13 @@ from numpy.typing import NDArray
 
 RESAMPLES = 10_000  # the number of bootstrap samples, and of random assignments of signs
 SURE = 0.05  # the p-value below which a gain counts as significant
-_EXACT = 13  # the largest number of non-zero differences for which the test tries every assignment of signs
+# The largest number of non-zero differences for which the test tries every assignment of signs.
+_EXACT = 13
 _AT_ONCE = 4_000_000
-"""The number of random numbers drawn together. It bounds the memory; changing it would change the draws."""
+"""The number of random numbers drawn together.
+
+It bounds the memory; changing it would change the draws.
+"""
 Values = NDArray[np.float64]
 
 
@@ -31,7 +37,8 @@ class Interval(msgspec.Struct, frozen=True):
 class PairedTest(msgspec.Struct, frozen=True):
     """The tests of the difference (second minus first) between two runs' values, query by query.
 
-    ``effect`` is Cohen's d (mean over standard deviation); it and ``p_t`` are ``None`` if the differences do not vary.
+    ``effect`` is Cohen's d (mean over standard deviation); it and ``p_t`` are ``None`` if the
+    differences do not vary.
     """
 
     difference: Interval
@@ -48,18 +55,27 @@ class PairedTest(msgspec.Struct, frozen=True):
         return self.difference.mean > 0 and self.p_randomisation < SURE
 
     def evidence(self, beside: str = "") -> str:
-        """Return the difference in words; ``beside`` is a phrase after the mean that says what it is compared with."""
+        """Return the difference in words; ``beside`` is a phrase after the mean that says what it
+        is compared with.
+        """
         change = self.difference
         interval = f"95 % interval {change.low:+.4f} to {change.high:+.4f}"
-        return f"{change.mean:+.4f}{beside} ({interval}, randomisation test p = {self.p_randomisation:.4f})"
+        return (
+            f"{change.mean:+.4f}{beside} ({interval}, randomisation test p = "
+            f"{self.p_randomisation:.4f})"
+        )
 
     def verdict(self, measure: str) -> str:
-        """Return a sentence on whether the second run is better than the first, with the evidence."""
+        """Return a sentence on whether the second run is better than the first, with the
+        evidence.
+        """
         return f"{'' if self.sure else 'no '}better than before: {measure} {self.evidence()}"
 
 
 def intervals(values: Values, seed: int) -> list[Interval]:
-    """Return mean and interval of each column of ``values``, shape (queries, columns); resample columns together."""
+    """Return mean and interval of each column of ``values``, shape (queries, columns); resample
+    columns together.
+    """
     queries = len(values)
     random = np.random.default_rng((seed, 1))
     means = []
@@ -73,7 +89,9 @@ def intervals(values: Values, seed: int) -> list[Interval]:
 
 
 def compare_pairs(first: Values, second: Values, seed: int) -> PairedTest:
-    """Compare two runs on the same queries: randomisation test, t-test, effect size, wins, ties and losses."""
+    """Compare two runs on the same queries: randomisation test, t-test, effect size, wins, ties and
+    losses.
+    """
     differences = second - first
     changed = differences[np.abs(differences) > 1e-12]
     deviation = float(differences.std(ddof=1)) if len(differences) > 1 else 0.0
@@ -94,7 +112,9 @@ def compare_pairs(first: Values, second: Values, seed: int) -> PairedTest:
 
 
 def holm(values: Sequence[float | None]) -> list[float | None]:
-    """Correct p-values for their number by Holm's method; undefined p-values stay undefined and do not count."""
+    """Correct p-values for their number by Holm's method; undefined p-values stay undefined and do
+    not count.
+    """
     defined = sorted((p, at) for at, p in enumerate(values) if p is not None)
     corrected: list[float | None] = [None] * len(values)
     least = 0.0
@@ -105,9 +125,11 @@ def holm(values: Sequence[float | None]) -> list[float | None]:
 
 
 def _randomisation(changed: Values, seed: int) -> float:
-    """Return the share of sign assignments whose absolute sum is at least the observed absolute sum.
+    """Return the share of sign assignments whose absolute sum is at least the observed absolute
+    sum.
 
-    Assignments for many differences are random and include the observed one, so that the share is never 0.
+    Assignments for many differences are random and include the observed one, so that the share is
+    never 0.
     """
     if not len(changed):
         return 1.0
@@ -119,7 +141,9 @@ def _randomisation(changed: Values, seed: int) -> float:
     random = np.random.default_rng((seed, 2))
     larger = 0
     for size in _chunks(RESAMPLES, len(changed)):
-        signs = 1.0 - 2.0 * random.integers(0, 2, (size, len(changed)), dtype=np.int8).astype(np.float64)
+        signs = 1.0 - 2.0 * random.integers(0, 2, (size, len(changed)), dtype=np.int8).astype(
+            np.float64
+        )
         larger += int((np.abs(_product(signs, changed[:, None])) >= observed).sum())
     return (larger + 1) / (RESAMPLES + 1)
 

@@ -10,10 +10,12 @@ from html import escape
 from .statistics import Interval
 
 _STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 96rem; margin: 2rem auto; padding: 0 1rem; color: #1b1b1b; }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 96rem; margin: 2rem auto;
+  padding: 0 1rem; color: #1b1b1b; }
 p, ul, svg { max-width: 72rem; }
 table { border-collapse: collapse; margin: 1rem 0; font-size: .875rem; }
-th, td { border-bottom: 1px solid #ccc; padding: .25rem .5rem; text-align: right; overflow-wrap: anywhere; }
+th, td { border-bottom: 1px solid #ccc; padding: .25rem .5rem; text-align: right;
+  overflow-wrap: anywhere; }
 th { overflow-wrap: normal; }
 th:first-child, td:first-child { text-align: left; overflow-wrap: normal; }
 td.figure { white-space: nowrap; }
@@ -35,11 +37,16 @@ def span(low: float, high: float) -> str:
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:
-    """Return a table for the terminal; the first ``left`` columns are left-aligned, the others right-aligned."""
+    """Return a table for the terminal; the first ``left`` columns are left-aligned, the others
+    right-aligned.
+    """
     lines = [list(header), *map(list, rows)]
     widths = [max(len(line[at]) for line in lines) for at in range(len(header))]
     pads = [*[str.ljust] * left, *[str.rjust] * (len(header) - left)]
-    padded = ([pad(cell, width) for pad, cell, width in zip(pads, line, widths, strict=True)] for line in lines)
+    padded = (
+        [pad(cell, width) for pad, cell, width in zip(pads, line, widths, strict=True)]
+        for line in lines
+    )
     return "".join("  ".join(cells).rstrip() + "\n" for cells in padded)
 
 
@@ -50,9 +57,13 @@ def interval_table(measure: str, rows: Mapping[str, Interval]) -> str:
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:
-    """Return a Markdown table; its first ``left`` columns are left-aligned, the others right-aligned."""
+    """Return a Markdown table; its first ``left`` columns are left-aligned, the others
+    right-aligned.
+    """
     lines = [header, ["---"] * left + ["---:"] * (len(header) - left), *rows]
-    return "".join(f"| {' | '.join(cell.replace('|', '&#124;') for cell in line)} |\n" for line in lines)
+    return "".join(
+        f"| {' | '.join(cell.replace('|', '&#124;') for cell in line)} |\n" for line in lines
+    )
 
 
 def page(title: str, body: str) -> str:
@@ -66,7 +77,10 @@ def page(title: str, body: str) -> str:
 
 
 def html_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return an HTML table; cells are text. Names may wrap so that all columns fit; figures never wrap."""
+    """Return an HTML table; cells are text.
+
+    Names may wrap so that all columns fit; figures never wrap.
+    """
     head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
     body = "".join("<tr>" + "".join(map(_cell, row)) + "</tr>\n" for row in rows)
     return f'<div class="wide"><table>\n<tr>{head}</tr>\n{body}</table></div>\n'
@@ -79,4 +93,7 @@ def _cell(text: str) -> str:
 
 def html_image(png: bytes, alternative: str) -> str:
     """Return an HTML image that contains the PNG's bytes; ``alternative`` describes the picture."""
-    return f'<p><img src="data:image/png;base64,{b64encode(png).decode()}" alt="{escape(alternative)}"></p>\n'
+    return (
+        f'<p><img src="data:image/png;base64,{b64encode(png).decode()}" '
+        f'alt="{escape(alternative)}"></p>\n'
+    )

@@ -1,7 +1,8 @@
-"""A ranking task that a YAML file describes: its columns, ids, cutoff and measures, and the languages of its texts.
+"""A ranking task that a YAML file describes: its columns, ids, cutoff and measures, and the
+languages of its texts.
 
-Queries and judgements are tables with a header and CSV quoting. Tabs or commas separate their cells. A submission has
-one row for each query, with the list of its docids, best first.
+Queries and judgements are tables with a header and CSV quoting. Tabs or commas separate their
+cells. A submission has one row for each query, with the list of its docids, best first.
 """
 
 from __future__ import annotations
@@ -43,11 +44,24 @@ from ..scoring.measures import evaluate, parse_measures
 
 Column = Annotated[str, msgspec.Meta(min_length=1)]
 _CUTOFF = re.compile(r"@(\d+)")
-_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+_ORDINALS = (
+    "first",
+    "second",
+    "third",
+    "fourth",
+    "fifth",
+    "sixth",
+    "seventh",
+    "eighth",
+    "ninth",
+    "tenth",
+)
 
 
 class QueryColumns(Settings, frozen=True, kw_only=True):
-    """The columns of the input; ``topic`` and ``date`` are read only if the description names their columns."""
+    """The columns of the input; ``topic`` and ``date`` are read only if the description names their
+    columns.
+    """
 
     id: Column
     text: Column
@@ -56,7 +70,9 @@ class QueryColumns(Settings, frozen=True, kw_only=True):
 
 
 class GoldColumns(Settings, frozen=True, kw_only=True):
-    """The columns of the judgements: one document a query or, with ``several``, more; the default grade is 1."""
+    """The columns of the judgements: one document a query or, with ``several``, more; the default
+    grade is 1.
+    """
 
     id: Column
     docid: Column
@@ -80,7 +96,9 @@ class DocidForm(Settings, frozen=True, kw_only=True):
 
 
 class TaskDescription(Settings, frozen=True, kw_only=True):
-    """The description of a task; ``unit`` is its word for a query, ``also`` are further measures."""
+    """The description of a task; ``unit`` is its word for a query, ``also`` are further
+    measures.
+    """
 
     summary: Annotated[str, msgspec.Meta(min_length=1, pattern=r"^[^\n]*(?!\n)$")]
     queries: QueryColumns
@@ -102,13 +120,17 @@ class Predictions(NamedTuple):
 
 
 def described_task(path: Path) -> DescribedTask:
-    """Return the task that a file describes; raise ConfigError, naming file and key, if it describes none."""
+    """Return the task that a file describes; raise ConfigError, naming file and key, if it
+    describes none.
+    """
     try:
         return DescribedTask(msgspec.convert(read_yaml(path, "task description"), TaskDescription))
     except msgspec.ValidationError as error:
         raise ConfigError(explain(error, TaskDescription), place=path) from None
     except re.error as error:
-        raise ConfigError(f"docid.pattern: is not a regular expression: {error}", place=path) from None
+        raise ConfigError(
+            f"docid.pattern: is not a regular expression: {error}", place=path
+        ) from None
     except UserError as error:
         if isinstance(error, ConfigError):
             raise
@@ -123,9 +145,14 @@ class DescribedTask:
     OPTIONS: tuple[str, ...] = ("measures",)
 
     def __init__(self, description: TaskDescription) -> None:
-        """Raise QueryError if a measure is unknown, re.error if the form of docids is not a regular expression."""
+        """Raise QueryError if a measure is unknown, re.error if the form of docids is not a regular
+        expression.
+        """
         self._description = description
-        self._measures = [*_measures("measure", [description.measure]), *_measures("also", description.also)]
+        self._measures = [
+            *_measures("measure", [description.measure]),
+            *_measures("also", description.also),
+        ]
         self._docid = re.compile(description.docid.pattern) if description.docid else None
         self.SUMMARY = description.summary
         self.OFFICIAL = self._measures[0]
@@ -141,12 +168,16 @@ class DescribedTask:
         names = self._description.queries
         needed = [name for name in (names.id, names.text, names.topic, names.date) if name]
         return [
-            TaskQuery(row[names.id], row[names.text], row.get(names.topic, ""), row.get(names.date, ""))
+            TaskQuery(
+                row[names.id], row[names.text], row.get(names.topic, ""), row.get(names.date, "")
+            )
             for _, row in self._rows(path, needed, names.id)
         ]
 
     def read_gold(self, paths: Sequence[Path], note: Note = ignore) -> Qrels:
-        """Return the judgements of one table; more tables are refused, because ids are unique only within a split."""
+        """Return the judgements of one table; more tables are refused, because ids are unique only
+        within a split.
+        """
         names, path = self._description.gold, only(paths, "--gold")
         faults = Strict(path)
         needed = [name for name in (names.id, names.docid, names.relevance) if name]
@@ -157,19 +188,31 @@ class DescribedTask:
                 faults.error(line, f"{names.relevance} {quote_value(text)} is not a whole number")
             grade = int(float(text))
             if abs(grade) > LARGEST_GRADE:
-                faults.error(line, f"{names.relevance} {quote_value(text)} is not {GRADES}; scale the grades down")
+                faults.error(
+                    line,
+                    f"{names.relevance} {quote_value(text)} is not {GRADES}; scale the grades down",
+                )
             if qrels.setdefault(row[names.id], {}).setdefault(row[names.docid], grade) != grade:
-                faults.error(line, f"{quote_value(row[names.docid])} of {quote_value(row[names.id])} has two grades")
+                faults.error(
+                    line,
+                    f"{quote_value(row[names.docid])} of {quote_value(row[names.id])} has two "
+                    "grades",
+                )
         return qrels
 
     def read_scores(self, path: Path) -> RunScores:
         return RunScores(_slot_scores(read_or_refuse(path, self.read_submission)[0]))
 
     def lines(self, answers: Sequence[Answer], run_id: str) -> list[str]:
-        return [prediction_line(qid, documents.docids[: self._description.submission.k]) for qid, documents in answers]
+        return [
+            prediction_line(qid, documents.docids[: self._description.submission.k])
+            for qid, documents in answers
+        ]
 
     def check(self, path: Path, input_path: Path | None = None) -> CheckReport:
-        """Report every problem in a submission: a missing query is a warning, and an unknown query is an error."""
+        """Report every problem in a submission: a missing query is a warning, and an unknown query
+        is an error.
+        """
         report = CheckReport(path)
         predictions = self.read_submission(path, report)
         if input_path is not None:
@@ -178,7 +221,10 @@ class DescribedTask:
         return report
 
     def score(self, gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
-        """Return the figures, the official one first, or those of ``options.measures``. A missing query counts 0."""
+        """Return the figures, the official one first, or those of ``options.measures``.
+
+        A missing query counts 0.
+        """
         right = self.read_gold(gold)
         predictions, report = read_or_refuse(only(runs, "--run"), self.read_submission)
         self._check_queries(report, predictions, list(right), "the gold")
@@ -195,20 +241,33 @@ class DescribedTask:
     def _notes(self, right: Qrels, predictions: dict[str, Predictions], *, deep: bool) -> list[str]:
         unit = self._description.unit
         missing = sum(qid not in predictions for qid in right)
-        notes = [f"{missing:,} of {len(right):,} {plural(unit)} are missing and count 0"] * bool(missing)
+        notes = [f"{missing:,} of {len(right):,} {plural(unit)} are missing and count 0"] * bool(
+            missing
+        )
         longest = max(len(row.docids) for row in predictions.values())
-        cutoffs = {name: int(cutoff[1]) for name in self._measures if (cutoff := _CUTOFF.search(name))}
+        cutoffs = {
+            name: int(cutoff[1]) for name in self._measures if (cutoff := _CUTOFF.search(name))
+        }
         deepest = max(cutoffs, key=lambda name: cutoffs[name], default="")
         if deep and deepest and longest < cutoffs[deepest]:
-            notes.append(f"no {unit} has more than {format_count(longest, 'prediction')}, so {deepest} looks no deeper")
+            notes.append(
+                f"no {unit} has more than {format_count(longest, 'prediction')}, so {deepest} "
+                "looks no deeper"
+            )
         answered = {qid: row.docids for qid, row in predictions.items() if row.docids}
         return [*notes, *ranking.note_unjudged(right, answered, self._description.gold.docid)]
 
     def _check_queries(
-        self, report: CheckReport, predictions: dict[str, Predictions], expected: list[str], source: str
+        self,
+        report: CheckReport,
+        predictions: dict[str, Predictions],
+        expected: list[str],
+        source: str,
     ) -> None:
         lines = {qid: row.line for qid, row in predictions.items()}
-        check_ids(report, lines, expected, name=self._description.unit, source=source, missing="warning")
+        check_ids(
+            report, lines, expected, name=self._description.unit, source=source, missing="warning"
+        )
 
     def read_submission(self, path: Path, faults: Faults) -> dict[str, Predictions]:
         names = self._description.submission
@@ -219,9 +278,13 @@ class DescribedTask:
                 faults.error(line, f"{names.id} is empty")
             elif qid in predictions:
                 before = predictions[qid].line
-                faults.error(line, f"{self._description.unit} {quote_value(qid)} is already on line {before}")
+                faults.error(
+                    line, f"{self._description.unit} {quote_value(qid)} is already on line {before}"
+                )
             elif (docids := docids_in(cell)) is None:
-                faults.error(line, f"{names.docids} {quote_value(cell)} is not a list like ['a', 'b']")
+                faults.error(
+                    line, f"{names.docids} {quote_value(cell)} is not a list like ['a', 'b']"
+                )
             else:
                 predictions[qid] = Predictions(line, docids)
                 self._judge(predictions[qid], faults)
@@ -244,16 +307,24 @@ class DescribedTask:
             faults.warning(row.line, f"docid {quote_value(odd)} is empty or contains white space")
         repeated = next((docid for at, docid in enumerate(docids) if docid in docids[:at]), None)
         if repeated is not None:
-            faults.warning(row.line, f"contains {quote_value(repeated)} twice, and both places count")
+            faults.warning(
+                row.line, f"contains {quote_value(repeated)} twice, and both places count"
+            )
         if self._docid and self._description.docid:
             odd = next((docid for docid in docids if not self._docid.fullmatch(docid)), None)
             if odd is not None:
-                faults.warning(row.line, f"{quote_value(odd)} does not look like a {self._description.docid.name}")
+                faults.warning(
+                    row.line,
+                    f"{quote_value(odd)} does not look like a {self._description.docid.name}",
+                )
 
-    def _rows(self, path: Path, needed: Sequence[str], once: str) -> list[tuple[int, dict[str, str]]]:
+    def _rows(
+        self, path: Path, needed: Sequence[str], once: str
+    ) -> list[tuple[int, dict[str, str]]]:
         """Return the rows of an input or a gold file, each with its line.
 
-        Raises SourceError if a ``needed`` cell is empty, or if a value of the column ``once`` is repeated.
+        Raises SourceError if a ``needed`` cell is empty, or if a value of the column ``once`` is
+        repeated.
         """
         faults = Strict(path)
         first: dict[str, int] = {}
@@ -265,7 +336,11 @@ class DescribedTask:
             if empty:
                 faults.error(line, f"column {empty} is empty")
             if once and (before := first.setdefault(row[once], line)) != line:
-                faults.error(line, f"{self._description.unit} {quote_value(row[once])} is already on line {before}")
+                faults.error(
+                    line,
+                    f"{self._description.unit} {quote_value(row[once])} is already "
+                    f"on line {before}",
+                )
             rows.append((line, row))
         if not rows:
             faults.error(0, f"contains no {self._description.unit} at all")
@@ -280,7 +355,10 @@ def _measures(key: str, texts: Sequence[str]) -> list[str]:
 
 
 def _slot_scores(predictions: Mapping[str, Predictions]) -> ScoreTable:
-    """Return scores that express the order. A repeated docid gets an id that no document has, to keep its place."""
+    """Return scores that express the order.
+
+    A repeated docid gets an id that no document has, to keep its place.
+    """
     return {
         qid: {
             f"{docid} (slot {rank})" if docid in row.docids[: rank - 1] else docid: float(-rank)

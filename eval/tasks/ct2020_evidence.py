@@ -1,6 +1,8 @@
-"""CheckThat! 2020 task 3: rank the snippets of a claim's topic by their usefulness as evidence (Arabic).
+"""CheckThat! 2020 task 3: rank the snippets of a claim's topic by their usefulness as evidence
+(Arabic).
 
-The qid of a claim is ``topic/tweet``. Scores follow trec_eval's rules; a claim without results counts 0.
+The qid of a claim is ``topic/tweet``. Scores follow trec_eval's rules; a claim without results
+counts 0.
 """
 
 from __future__ import annotations
@@ -33,7 +35,10 @@ DEPTH = 100  # the maximum number of snippets that a run may list for a claim
 DEFAULTS = TaskDefaults(DEPTH, most=DEPTH, profile="tweet", own_topic=True, unit="claim")
 HEADER = ""
 
-MEASURES = "P@10,AP,P@1,P@3,P@5,P@20,P@30,P@50,RR,RR@1,RR@5,RR@10,Rprec,nDCG,nDCG@5,nDCG@10,R@10,R@30,R@100".split(",")
+MEASURES = (
+    "P@10,AP,P@1,P@3,P@5,P@20,P@30,P@50,RR,RR@1,RR@5,RR@10,Rprec,"
+    "nDCG,nDCG@5,nDCG@10,R@10,R@30,R@100"
+).split(",")
 _LAYOUT = ("topicID", "tweetID", "rank", "snippetID", "score", "runID")
 _GOLD = ("topicID", "tweetID", "snippetID", "label")
 _GOLD_NAMES = (
@@ -49,7 +54,9 @@ read_queries = read_claim_queries
 
 @dataclass(slots=True)
 class _Claim:
-    """The results of one claim read so far; ``rank``, ``score`` and ``snippet`` belong to the last result."""
+    """The results of one claim read so far; ``rank``, ``score`` and ``snippet`` belong to the last
+    result.
+    """
 
     rank: int = 0
     score: float = LARGEST
@@ -59,7 +66,9 @@ class _Claim:
 
 
 def read_gold(paths: Sequence[Path], note: Note = ignore) -> Qrels:
-    """Return the judgements of TSV files ``topicID tweetID snippetID label``, or qrels with qid ``topicID/tweetID``."""
+    """Return the judgements of TSV files ``topicID tweetID snippetID label``, or qrels with qid
+    ``topicID/tweetID``.
+    """
     qrels: Qrels = {}
     for path in paths:
         faults = Strict(path)
@@ -69,7 +78,10 @@ def read_gold(paths: Sequence[Path], note: Note = ignore) -> Qrels:
             if judged.get(snippet) == grade:
                 repeats.append(line)
             elif snippet in judged:
-                faults.error(line, f"snippet {quote_value(snippet)} of claim {quote_value(qid)} is already judged")
+                faults.error(
+                    line,
+                    f"snippet {quote_value(snippet)} of claim {quote_value(qid)} is already judged",
+                )
             judged[snippet] = grade
         if repeats:
             note(f"{path}:{repeats[0]}: {repeats_note(len(repeats))}")
@@ -78,7 +90,9 @@ def read_gold(paths: Sequence[Path], note: Note = ignore) -> Qrels:
 
 def _judgements(path: Path, faults: Strict) -> Iterator[tuple[int, str, str, int]]:
     texts = text_lines(path, faults)
-    filled = [(line, text.split("\t" if "\t" in text else None)) for line, text in texts if text.strip()]
+    filled = [
+        (line, text.split("\t" if "\t" in text else None)) for line, text in texts if text.strip()
+    ]
     places: Sequence[int | None] = range(len(_GOLD))
     if filled:
         names = [column_name(cell) for cell in filled[0][1]]
@@ -90,17 +104,26 @@ def _judgements(path: Path, faults: Strict) -> Iterator[tuple[int, str, str, int
         faults.error(0, "contains no judgements")
     for line, fields in filled:
         if len(fields) != len(_GOLD):
-            faults.error(line, f"has {len(fields)} columns, but judgements have four ({' '.join(_GOLD)})")
+            faults.error(
+                line, f"has {len(fields)} columns, but judgements have four ({' '.join(_GOLD)})"
+            )
         first, second, snippet, text = (fields[place or 0] for place in places)
         if any([name] != name.split() for name in (first, second, snippet)):
             faults.error(line, "topic, tweet or snippet is empty or contains white space")
         grade = whole(text.removesuffix(".0"))
         if grade is None:
             advice = f"; a header has the names {' '.join(_GOLD)}" if is_header(line, text) else ""
-            faults.error(line, f"label {quote_value(text)} is neither 0 nor a positive whole number{advice}")
+            faults.error(
+                line, f"label {quote_value(text)} is neither 0 nor a positive whole number{advice}"
+            )
         if grade > LARGEST_GRADE:
             faults.error(line, f"label {quote_value(text)} is not {GRADES}; scale the labels down")
-        yield line, first if "/" in first and second in ("0", "Q0") else claim_key(first, second), snippet, grade
+        yield (
+            line,
+            first if "/" in first and second in ("0", "Q0") else claim_key(first, second),
+            snippet,
+            grade,
+        )
 
 
 def read_scores(path: Path) -> RunScores:
@@ -118,7 +141,10 @@ def lines(answers: Sequence[Answer], run_id: str) -> list[str]:
         columns([topic, tweet, run_id, *docids])
         hits = enumerate(zip(docids, score_texts(documents.scores[:DEPTH]), strict=True), 1)
         texts.append(
-            "".join(f"{topic}\t{tweet}\t{rank}\t{docid}\t{value}\t{run_id}\n" for rank, (docid, value) in hits)
+            "".join(
+                f"{topic}\t{tweet}\t{rank}\t{docid}\t{value}\t{run_id}\n"
+                for rank, (docid, value) in hits
+            )
         )
     return texts
 
@@ -134,14 +160,20 @@ def check(path: Path, input_path: Path | None = None) -> CheckReport:
 
 
 def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
-    """Return each measure's mean over all claims, and its mean over topics of the mean over a topic's claims."""
+    """Return each measure's mean over all claims, and its mean over topics of the mean over a
+    topic's claims.
+    """
     measures = options.measures or MEASURES
-    scores = ranking.score_files(gold, runs, read_gold, read_scores, measures, unit="claim", official=OFFICIAL)
+    scores = ranking.score_files(
+        gold, runs, read_gold, read_scores, measures, unit="claim", official=OFFICIAL
+    )
     topics: dict[str, list[str]] = {}
     for qid in scores.per_query:
         topics.setdefault(qid.rpartition("/")[0], []).append(qid)
     over_topics = {
-        name: mean([mean([scores.per_query[qid][name] for qid in qids]) for qids in topics.values()])
+        name: mean(
+            [mean([scores.per_query[qid][name] for qid in qids]) for qids in topics.values()]
+        )
         for name in scores.values
     }
     return replace(scores, topics=over_topics)
@@ -161,17 +193,26 @@ def read_submission(path: Path, faults: Faults) -> dict[str, _Claim]:
             faults.error(line, f"{which} is already on line {before}")
         known = _SNIPPET.fullmatch(snippet)
         if known and known["topic"] != topic:
-            faults.error(line, f"snippet {quote_value(snippet)} does not belong to topic {quote_value(topic)}")
+            faults.error(
+                line,
+                f"snippet {quote_value(snippet)} does not belong to topic {quote_value(topic)}",
+            )
         if not known:
             odd.append((line, snippet))
         if _take_score(line, score_, snippet, claim, faults):
             rising.append(line)
     if rising:
-        reason = f"equal scores with ascending snippet ids: {len(rising):,}; scoring sorts them in descending order"
+        reason = (
+            f"equal scores with ascending snippet ids: {len(rising):,}; scoring sorts them in "
+            "descending order"
+        )
         faults.warning(rising[0], reason)
     if odd:
         line, snippet = odd[0]
-        form = f"snippet ids without the form TOPIC-0001-001: {len(odd):,} in all, such as {quote_value(snippet)}"
+        form = (
+            f"snippet ids without the form TOPIC-0001-001: {len(odd):,} in all, such as "
+            f"{quote_value(snippet)}"
+        )
         faults.warning(line, f"{form}; their topic cannot be compared with the claim's")
     return claims
 
@@ -182,14 +223,20 @@ def _take_rank(line: int, text: str, claim: _Claim, faults: Faults) -> None:
         header = "; a run has no header" if is_header(line, text) else ""
         faults.error(line, f"rank {quote_value(text)} is not a whole number{header}")
     elif rank != due:
-        faults.error(line, f"rank {rank}, expected {due}: ranks of a claim run 1, 2, 3 … without a gap")
+        faults.error(
+            line, f"rank {rank}, expected {due}: ranks of a claim run 1, 2, 3 … without a gap"
+        )
     if len(claim.lines) >= DEPTH:
-        faults.error(line, f"is result {len(claim.lines) + 1} of its claim; at most {DEPTH} are allowed")
+        faults.error(
+            line, f"is result {len(claim.lines) + 1} of its claim; at most {DEPTH} are allowed"
+        )
     claim.rank = due if rank is None else rank
 
 
 def _take_score(line: int, text: str, snippet: str, claim: _Claim, faults: Faults) -> bool:
-    """Add a score; return whether it equals the score before it although the snippet id is greater."""
+    """Add a score; return whether it equals the score before it although the snippet id is
+    greater.
+    """
     value = finite(text)
     if value is None or abs(value) > LARGEST:
         faults.error(line, f"score {quote_value(text)} is not a finite float32 number")

@@ -55,13 +55,19 @@ def read_claims(path: Path, *, labelled: bool) -> list[Claim]:
     for tweet in tweets:
         label = tweet.verdict.upper() if labelled else ""
         if labelled and label not in LABELS:
-            faults.error(tweet.line, f"label {quote_value(tweet.verdict)} is neither TRUE nor FALSE")
+            faults.error(
+                tweet.line, f"label {quote_value(tweet.verdict)} is neither TRUE nor FALSE"
+            )
         qid = claim_key(tweet.topic, tweet.tweet_id)
-        claims.append(Claim(qid, tweet.text, topic=tweet.topic, label=label, place=f"{path}:{tweet.line}"))
+        claims.append(
+            Claim(qid, tweet.text, topic=tweet.topic, label=label, place=f"{path}:{tweet.line}")
+        )
     return claims
 
 
-def write_verdicts(verdicts: Iterable[tuple[Claim, str, Sequence[tuple[str, int]]]], path: Path, run_id: str) -> None:
+def write_verdicts(
+    verdicts: Iterable[tuple[Claim, str, Sequence[tuple[str, int]]]], path: Path, run_id: str
+) -> None:
     column(run_id)
     lines = []
     for claim, label, _ in verdicts:
@@ -87,7 +93,13 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
     """Return macro-averaged F1 and its parts; a class that is never predicted has precision 0."""
     right = read_gold(gold)
     verdicts, report = read_or_refuse(only(runs, "--run"), read_submission)
-    check_ids(report, {qid: verdict.line for qid, verdict in verdicts.items()}, right, name="claim", source="the gold")
+    check_ids(
+        report,
+        {qid: verdict.line for qid, verdict in verdicts.items()},
+        right,
+        name="claim",
+        source="the gold",
+    )
     report.refuse()
     pairs = [(right[qid].label, verdicts[qid].label) for qid in right]
     parts: dict[str, float] = {}
@@ -103,11 +115,18 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
     }
     per_query = {qid: {"accuracy": float(a == b)} for qid, (a, b) in zip(right, pairs, strict=True)}
     never = [label for label in LABELS if all(label not in pair for pair in pairs)]
-    notes = tuple(f"{label} is neither in the gold nor in the submission: its F1 counts as 0" for label in never)
-    return Scores(official=OFFICIAL, unit="claim", values=values | parts, per_query=per_query, notes=notes)
+    notes = tuple(
+        f"{label} is neither in the gold nor in the submission: its F1 counts as 0"
+        for label in never
+    )
+    return Scores(
+        official=OFFICIAL, unit="claim", values=values | parts, per_query=per_query, notes=notes
+    )
 
 
-def read_submission(path: Path, faults: Faults, layout: Sequence[str] = _LAYOUT) -> dict[str, LabelledClaim]:
+def read_submission(
+    path: Path, faults: Faults, layout: Sequence[str] = _LAYOUT
+) -> dict[str, LabelledClaim]:
     verdicts: dict[str, LabelledClaim] = {}
     for line, fields in rows(path, faults, layout, one_run=layout is _LAYOUT):
         topic, tweet, label = fields[:3]

@@ -1,7 +1,7 @@
 """CheckThat! 2021 task 1A: rank tweets by check-worthiness (ar, bg, en, es, tr).
 
-The official scorer pools all topics of a file. If the input repeats an id, a submission may repeat it too. Every row
-then counts, with the last gold label of its id.
+The official scorer pools all topics of a file. If the input repeats an id, a submission may repeat
+it too. Every row then counts, with the last gold label of its id.
 """
 
 from __future__ import annotations
@@ -33,7 +33,15 @@ from ..files.tweets import (
     tweet_of,
     with_labels,
 )  # fmt: skip
-from ..scoring.checkworthiness import LabelledScore, digits, figures, find_changed, read_score, tie_note, ties
+from ..scoring.checkworthiness import (
+    LabelledScore,
+    digits,
+    figures,
+    find_changed,
+    read_score,
+    tie_note,
+    ties,
+)
 
 SUMMARY = "CheckThat! 2021 task 1A: check-worthiness of tweets (ar, bg, en, es, tr)"
 OFFICIAL = "AP"
@@ -58,11 +66,15 @@ class ScoredTweet(NamedTuple):
 
 
 def read_gold(paths: Sequence[Path]) -> tuple[list[Tweet], dict[str, int]]:
-    """Return the tweets of a file, and the label of each id; if an id is repeated, its last label counts."""
+    """Return the tweets of a file, and the label of each id; if an id is repeated, its last label
+    counts.
+    """
     path = only(paths, "--gold")
     tweets = read_tweets(path)
     if all(not tweet.label for tweet in tweets):
-        raise SourceError("has no labels: it needs a column check_worthiness or claim_worthiness", place=path)
+        raise SourceError(
+            "has no labels: it needs a column check_worthiness or claim_worthiness", place=path
+        )
     faults = Strict(path)
     return tweets, {tweet.tweet_id: read_label(tweet.line, tweet.label, faults) for tweet in tweets}
 
@@ -89,20 +101,27 @@ def stream_statements(lines: Iterable[bytes], source: str) -> Iterator[Statement
             header.extend(header_names(text))
             quoted = all(len(name) > 1 and name[0] == name[-1] == '"' for name in text.split("\t"))
             if not has_id(header):
-                raise SourceError(f"the header has no tweet_id: it begins with {quote_value(text)}", place=place)
+                raise SourceError(
+                    f"the header has no tweet_id: it begins with {quote_value(text)}", place=place
+                )
             return None
         fields = [
-            cell.removeprefix('"').removesuffix('"').replace('""', '"') if quoted else cell for cell in text.split("\t")
+            cell.removeprefix('"').removesuffix('"').replace('""', '"') if quoted else cell
+            for cell in text.split("\t")
         ]
         if len(fields) != len(header):
-            raise SourceError(f"has {len(fields)} columns, but the header has {len(header)}", place=place)
+            raise SourceError(
+                f"has {len(fields)} columns, but the header has {len(header)}", place=place
+            )
         return statement_of(path, tweet_of(path, line, dict(zip(header, fields, strict=True))))
 
     return stream(lines, source, take)
 
 
 def write(records: Iterable[tuple[str, str, float]], path: Path, run_id: str) -> None:
-    """Write topic (``-`` if unknown), tweet and score in the form that the official checker accepts."""
+    """Write topic (``-`` if unknown), tweet and score in the form that the official checker
+    accepts.
+    """
     column(run_id)
     lines = []
     for topic, tweet_id, score_ in records:
@@ -135,15 +154,23 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
     positives = sum(labels.values())
     values = figures(items, positives)
     tied = ties(items, positives)
-    counts = [number for number in Counter(tweet.tweet_id for tweet in tweets).values() if number > 1]
-    repeats = f"the gold repeats ids ({len(counts)} on {sum(counts)} rows): as in the official scorer"
+    counts = [
+        number for number in Counter(tweet.tweet_id for tweet in tweets).values() if number > 1
+    ]
+    repeats = (
+        f"the gold repeats ids ({len(counts)} on {sum(counts)} rows): as in the official scorer"
+    )
     return Scores(
         official=OFFICIAL,
         unit="file",
         values=values,
         per_query={report.path.stem: values},
         ties=find_changed(tied.worst, tied.best) if tied else {},
-        notes=(*report.notes, *[f"{repeats}, {_REPEATED}"] * bool(counts), *tie_note(values["AP"], tied)),
+        notes=(
+            *report.notes,
+            *[f"{repeats}, {_REPEATED}"] * bool(counts),
+            *tie_note(values["AP"], tied),
+        ),
     )
 
 
@@ -158,19 +185,31 @@ def read_submission(path: Path, faults: Faults) -> list[ScoredTweet]:
     return submitted
 
 
-def _check_tweets(report: CheckReport, submitted: Sequence[ScoredTweet], tweets: Sequence[Tweet], source: str) -> None:
+def _check_tweets(
+    report: CheckReport, submitted: Sequence[ScoredTweet], tweets: Sequence[Tweet], source: str
+) -> None:
     allowed = Counter(tweet.tweet_id for tweet in tweets)
     lines: dict[str, list[int]] = {}
     for row in submitted:
         lines.setdefault(row.tweet_id, []).append(row.line)
-    check_ids(report, {key: there[0] for key, there in lines.items()}, list(allowed), name="tweet", source=source)
+    check_ids(
+        report,
+        {key: there[0] for key, there in lines.items()},
+        list(allowed),
+        name="tweet",
+        source=source,
+    )
     for tweet_id, number in allowed.items():
         there = lines.get(tweet_id, [])
         for line in there[number:]:
             times = "once" if number == 1 else f"{number} times"
-            report.error(line, f"tweet {tweet_id} is already on line {there[0]}, but {source} has it {times}")
+            report.error(
+                line, f"tweet {tweet_id} is already on line {there[0]}, but {source} has it {times}"
+            )
         if 0 < len(there) < number:
-            report.warning(0, f"tweet {tweet_id} is {number} times in {source}, but {len(there)} times here")
+            report.warning(
+                0, f"tweet {tweet_id} is {number} times in {source}, but {len(there)} times here"
+            )
     topics = {(tweet.topic or "-", tweet.tweet_id) for tweet in tweets}
     for row in submitted:
         if row.tweet_id in allowed and (row.topic, row.tweet_id) not in topics:

@@ -1,6 +1,8 @@
-"""CheckThat! 2021 task 1B: rank the sentences of debates and speeches by check-worthiness (English).
+"""CheckThat! 2021 task 1B: rank the sentences of debates and speeches by check-worthiness
+(English).
 
-Each debate is one file. Gold and runs are paired by position, and figures are means over the debates.
+Each debate is one file. Gold and runs are paired by position, and figures are means over the
+debates.
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ from ..scoring.checkworthiness import (
     ties,
 )
 
-SUMMARY = "CheckThat! 2021 task 1B: check-worthiness of the sentences of debates, one file a debate (en)"
+SUMMARY = (
+    "CheckThat! 2021 task 1B: check-worthiness of the sentences of debates, one file a debate (en)"
+)
 OFFICIAL = "AP"
 SUBMITS = "statements"
 DEFAULT = False
@@ -53,17 +57,24 @@ class DebateLine(NamedTuple):
 
 
 def read_gold(paths: Sequence[Path]) -> list[list[int]]:
-    return [[read_label(row.line, row.label, Strict(path)) for row in read_sentences(path)] for path in paths]
+    return [
+        [read_label(row.line, row.label, Strict(path)) for row in read_sentences(path)]
+        for path in paths
+    ]
 
 
 def read_statements(path: Path, *, labelled: bool) -> list[Statement]:
     sentences = read_sentences(path)
-    statements = [_statement(path, line, str(line), speaker, text) for line, speaker, text, _ in sentences]
+    statements = [
+        _statement(path, line, str(line), speaker, text) for line, speaker, text, _ in sentences
+    ]
     if not labelled:
         return statements
     if not any(sentence.label for sentence in sentences):
         raise no_labels(path, _GOLD[:-1], _GOLD[-1:])
-    return with_labels(path, statements, [(sentence.line, sentence.label) for sentence in sentences])
+    return with_labels(
+        path, statements, [(sentence.line, sentence.label) for sentence in sentences]
+    )
 
 
 def stream_statements(lines: Iterable[bytes], source: str) -> Iterator[Statement]:
@@ -75,7 +86,9 @@ def stream_statements(lines: Iterable[bytes], source: str) -> Iterator[Statement
         if len(fields) not in (len(_GOLD) - 1, len(_GOLD)):
             raise SourceError(f"has {len(fields)} {_COLUMNS}", place=f"{path}:{line}")
         if whole(fields[0]) != due:
-            raise SourceError(f"line number {quote_value(fields[0])}, expected {due}", place=f"{path}:{line}")
+            raise SourceError(
+                f"line number {quote_value(fields[0])}, expected {due}", place=f"{path}:{line}"
+            )
         due += 1
         return _statement(path, line, fields[0], fields[1], fields[2])
 
@@ -90,13 +103,19 @@ def _statement(path: Path, line: int, number: str, speaker: str, text: str) -> S
 
 
 def write(records: Iterable[tuple[str, str, float]], path: Path, run_id: str) -> None:
-    """Write the scores of one debate by line number, from 1 without a gap; a record is debate, number and score."""
+    """Write the scores of one debate by line number, from 1 without a gap; a record is debate,
+    number and score.
+    """
     scores = {line: score_ for _, line, score_ in records}
     numbers = [str(number) for number in range(1, len(scores) + 1)]
     missing = next((line for line in numbers if line not in scores), None)
     if not scores or missing or len(scores) > _LAST:
-        reason = f"line {missing} of the debate has no score" if missing else f"has {len(scores)} lines"
-        raise QueryError(f"{reason}: lines run 1, 2, 3 … without a gap, to {_LAST} at most", place=path)
+        reason = (
+            f"line {missing} of the debate has no score" if missing else f"has {len(scores)} lines"
+        )
+        raise QueryError(
+            f"{reason}: lines run 1, 2, 3 … without a gap, to {_LAST} at most", place=path
+        )
     write_text(path, (f"{line}\t{digits(scores[line])}\n" for line in numbers))
 
 
@@ -115,7 +134,9 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
     debates, answers = [path.stem for path, _ in pairs], [run.stem for _, run in pairs]
     if debates != answers and sorted(debates) == sorted(answers):
         path, run = next(pair for pair in pairs if pair[0].stem != pair[1].stem)
-        notes.append(f"files are paired by position, {path} with {run}, but their names suggest other pairs")
+        notes.append(
+            f"files are paired by position, {path} with {run}, but their names suggest other pairs"
+        )
     per_file: dict[str, dict[str, float]] = {}
     worst: dict[str, dict[str, float]] = {}
     best: dict[str, dict[str, float]] = {}
@@ -124,10 +145,15 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
         _check_length(report, len(scores), len(labels), str(path))
         report.refuse()
         name = str(path) if path.stem in per_file else path.stem
-        items = [LabelledScore(str(line), *pair) for line, pair in enumerate(zip(scores, labels, strict=True), 1)]
+        items = [
+            LabelledScore(str(line), *pair)
+            for line, pair in enumerate(zip(scores, labels, strict=True), 1)
+        ]
         per_file[name] = figures(items, sum(labels))
         tied = ties(items, sum(labels))
-        worst[name], best[name] = (tied.worst, tied.best) if tied else (per_file[name], per_file[name])
+        worst[name], best[name] = (
+            (tied.worst, tied.best) if tied else (per_file[name], per_file[name])
+        )
         notes += [f"{name}: {note}" for note in tie_note(per_file[name]["AP"], tied)]
         notes += [f"{name}: has no sentence worth checking and counts 0"] * (not any(labels))
     return Scores(
@@ -146,11 +172,17 @@ def read_submission(path: Path, faults: Faults) -> list[float]:
     for line, (number, score_) in rows(path, faults, _LAYOUT):
         value = read_score(line, score_, faults)
         if number != str(due):
-            reason = f"line number {quote_value(number)}, expected {due}: lines run 1, 2, 3 … in order"
-            faults.error(line, reason + ("; a submission has no header" if is_header(line, number) else ""))
+            reason = (
+                f"line number {quote_value(number)}, expected {due}: lines run 1, 2, 3 … in order"
+            )
+            faults.error(
+                line, reason + ("; a submission has no header" if is_header(line, number) else "")
+            )
             due = whole(number) or due
         if due > _LAST:
-            faults.error(line, f"line number {due} is refused by the official checker: at most {_LAST}")
+            faults.error(
+                line, f"line number {due} is refused by the official checker: at most {_LAST}"
+            )
         due += 1
         scores.append(0.0 if value is None else value)
     return scores
@@ -158,11 +190,17 @@ def read_submission(path: Path, faults: Faults) -> list[float]:
 
 def _check_length(report: CheckReport, lines: int, expected: int, source: str) -> None:
     if lines != expected and not report.errors:
-        report.error(0, f"has {format_count(lines, 'line')}, but {source} has {expected}: every line needs a score")
+        report.error(
+            0,
+            f"has {format_count(lines, 'line')}, but {source} has {expected}: every line needs a "
+            "score",
+        )
 
 
 def read_sentences(path: Path) -> list[DebateLine]:
-    """Return the sentences of a debate, whose lines are numbered from 1; raise SourceError at the first bad line."""
+    """Return the sentences of a debate, whose lines are numbered from 1; raise SourceError at the
+    first bad line.
+    """
     faults = Strict(path)
     sentences = []
     for number, text in text_lines(path, faults):
@@ -172,7 +210,9 @@ def read_sentences(path: Path) -> list[DebateLine]:
             faults.error(number, f"has {len(fields)} {_COLUMNS}{odd}")
         if fields[0] != str(number):
             faults.error(number, f"line number {quote_value(fields[0])}, expected {number}")
-        sentences.append(DebateLine(number, fields[1], fields[2], fields[3] if len(fields) == len(_GOLD) else ""))
+        sentences.append(
+            DebateLine(number, fields[1], fields[2], fields[3] if len(fields) == len(_GOLD) else "")
+        )
     if not sentences:
         faults.error(0, "contains no sentences")
     return sentences

@@ -1,7 +1,8 @@
 """Any retrieval task in TREC's files: runs, judgements (also BEIR's) and topics.
 
-Judged queries that a run lacks count 0, as with trec_eval's option ``-c``. A score treats any run as trec_eval does.
-A check is stricter: ranks with gaps, rising scores and a second run id are errors.
+Judged queries that a run lacks count 0, as with trec_eval's option ``-c``. A score treats any run
+as trec_eval does. A check is stricter: ranks with gaps, rising scores and a second run id are
+errors.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ def read_gold(paths: Sequence[Path], note: Note = ignore) -> Qrels:
                 if known.setdefault(docid, grade) != grade:
                     pair = f"docid {quote_value(docid)} of query {quote_value(qid)}"
                     others = "in a file before it; keep one judgement"
-                    raise SourceError(f"{pair} has relevance {grade} here and {known[docid]} {others}", place=path)
+                    raise SourceError(
+                        f"{pair} has relevance {grade} here and {known[docid]} {others}", place=path
+                    )
     return qrels
 
 
@@ -57,12 +60,22 @@ def check(path: Path, input_path: Path | None = None) -> CheckReport:
     table = read_run_scores(path, report, submitted=True)
     if input_path is not None:
         expected = [query.qid for query in read_queries(input_path)]
-        check_ids(report, dict.fromkeys(table, 0), expected, name="query", source=str(input_path), missing="warning")
+        check_ids(
+            report,
+            dict.fromkeys(table, 0),
+            expected,
+            name="query",
+            source=str(input_path),
+            missing="warning",
+        )
     return report
 
 
 def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> Scores:
-    measures, identical = options.measures or MEASURES, {"ignore_identical_ids": options.ignore_identical_ids}
+    measures, identical = (
+        options.measures or MEASURES,
+        {"ignore_identical_ids": options.ignore_identical_ids},
+    )
     return ranking.score_files(
         gold, runs, read_gold, read_scores, measures, unit="query", official=OFFICIAL, **identical
     )

@@ -3,26 +3,27 @@
 A reader module defines these names::
 
     SUMMARY: str                     one line for ``factseek index --help``
-    FILES: Sequence[Files]           the forms of file that it reads, each with the columns that identify this kind of
-                                     source; the sequence may be empty
+    FILES: Sequence[Files]           the forms of file that it reads, each with the columns that
+                                     identify this kind of source; it may be empty
     def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]
 
 and, where they differ from the default::
 
     SPLIT = True                     the indexer splits its documents into passages
     SENTENCES = True                 its passages are numbered sentences
-    WHOLE_FOLDER = True              reading a document needs other files of its folder, so ``watch`` reads the whole
-                                     folder again after each change
+    WHOLE_FOLDER = True              reading a document needs other files of its folder, so
+                                     ``watch`` reads the whole folder again after each change
     COLUMNS = True                   it takes the names of columns from its options
     FILTER_FIELDS: Sequence[str]     the metadata fields to filter by, unless others are configured
 
-``read`` streams: it keeps one document at a time in memory. The order of its documents depends only on the sources,
-so that an interrupted build can resume. It reports lines that it cannot read with
-``options.bad_lines.report(place, reason)``, which raises an error if too many lines are bad. It names what it leaves
-out on purpose with ``options.leave_out(place, reason)``, or counts it in ``options.skipped`` if there would be too many
-names. It reads only regular files, and refuses an empty source. To add a kind of source, add such a module to this
-folder. Decorate a reader of tables or lines with :func:`dated`: the whole file then decides the order of its dates.
-Find files with ``_files.expand``, read lines with ``_lines.read_lines`` and make documents with
+``read`` streams: it keeps one document at a time in memory. The order of its documents depends only
+on the sources, so that an interrupted build can resume. It reports lines that it cannot read with
+``options.bad_lines.report(place, reason)``, which raises an error if too many lines are bad. It
+names what it leaves out on purpose with ``options.leave_out(place, reason)``, or counts it in
+``options.skipped`` if there would be too many names. It reads only regular files, and refuses an
+empty source. To add a kind of source, add such a module to this folder. Decorate a reader of tables
+or lines with :func:`dated`: the whole file then decides the order of its dates. Find files with
+``_files.expand``, read lines with ``_lines.read_lines`` and make documents with
 ``_documents.make_record``: they fulfil most of this contract.
 """
 
@@ -45,7 +46,9 @@ from ...core.records.dates import clean_date, order_of
 from ...core.records.table_shape import Form
 
 Files = tuple[Form, frozenset[str]]
-"""A form of file, and column names or keys (in lower case) that identify a kind of source in this form."""
+"""A form of file, and column names or keys (in lower case) that identify a kind of source in this
+form.
+"""
 RECORDS: tuple[Form, ...] = ("tabs", "commas", "JSON lines")
 """The usual forms of a file of records with names."""
 
@@ -56,9 +59,9 @@ MOST_NAMED = 100_000
 class Record(NamedTuple):
     """A document as it was read, with its place (``file:line`` or ``file``) for messages.
 
-    ``spans`` is given if the source fixes the passages (a FEVER page's sentences). ``known_by`` is given if other
-    documents may share the docid. An update then replaces only a document of the same file or, for ``text``, with the
-    same text.
+    ``spans`` is given if the source fixes the passages (a FEVER page's sentences). ``known_by`` is
+    given if other documents may share the docid. An update then replaces only a document of the
+    same file or, for ``text``, with the same text.
     """
 
     document: Document
@@ -83,7 +86,10 @@ class BadLines:
     examples: list[str] = field(default_factory=list)
 
     def report(self, place: str, reason: str, remedy: str = "fix it") -> None:
-        """Count one bad line. Raises SourceError, with place and reason, if more than ``limit`` lines were reported."""
+        """Count one bad line.
+
+        Raises SourceError, with place and reason, if more than ``limit`` lines were reported.
+        """
         self.count += 1
         message = f"{place}: {reason}"
         if len(self.examples) < 20:
@@ -92,14 +98,17 @@ class BadLines:
             remedy = (
                 f"{remedy}, or skip bad lines with --skip-bad-lines N"
                 if self.limit == 0
-                else f"{remedy} (it is bad line {self.count}), or allow more than {self.limit} with --skip-bad-lines"
+                else f"{remedy} (it is bad line {self.count}), or allow more than {self.limit} "
+                "with --skip-bad-lines"
             )
             raise SourceError(reason, place=place, remedy=remedy)
 
 
 @dataclass(slots=True)
 class UnreadDates:
-    """The number of dates that could not be read, the first of them with its place, and how many are ambiguous."""
+    """The number of dates that could not be read, the first of them with its place, and how many
+    are ambiguous.
+    """
 
     count: int = 0
     either: int = 0
@@ -110,13 +119,14 @@ class UnreadDates:
 class ReadOptions:
     """The options of every reader.
 
-    ``language`` is the language of documents whose source gives none (``""``: unknown). ``max_line_bytes`` limits the
-    length of a line of text, ``max_file_bytes`` the length of a file that is read whole (a web page, a JSON file).
-    ``dates`` is the order of a date such as 3/5/2020 (``day-first`` or ``month-first``) if its file does not show the
-    order. ``columns`` maps fields to the names of table columns. ``notes`` lists the reader's guesses and hints.
-    ``skipped`` counts, by reason, the things that a reader left out on purpose; ``left_out`` lists those that the
-    reader named, at most ``MOST_NAMED``. ``unread_dates`` counts the dates that are kept as written and cannot be used
-    to filter.
+    ``language`` is the language of documents whose source gives none (``""``: unknown).
+    ``max_line_bytes`` limits the length of a line of text, ``max_file_bytes`` the length of a file
+    that is read whole (a web page, a JSON file). ``dates`` is the order of a date such as 3/5/2020
+    (``day-first`` or ``month-first``) if its file does not show the order. ``columns`` maps fields
+    to the names of table columns. ``notes`` lists the reader's guesses and hints. ``skipped``
+    counts, by reason, the things that a reader left out on purpose; ``left_out`` lists those that
+    the reader named, at most ``MOST_NAMED``. ``unread_dates`` counts the dates that are kept as
+    written and cannot be used to filter.
     """
 
     language: str = ""
@@ -135,8 +145,8 @@ class ReadOptions:
     def date(self, place: object, written: str) -> str:
         """Return a date as ISO 8601, or count it as unread and return ``""``.
 
-        The order of an ambiguous date is that of the other dates of its file. If these have no order in common, the
-        order is ``dates``.
+        The order of an ambiguous date is that of the other dates of its file. If these have no
+        order in common, the order is ``dates``.
         """
         if not written:
             return ""
@@ -172,9 +182,13 @@ class ReadOptions:
             self.left_out.append(LeftOut(str(place), reason))
 
     def silent(self) -> ReadOptions:
-        """Return a copy for a first pass: it has the same limits, but reports nothing and accepts all bad lines."""
+        """Return a copy for a first pass: it has the same limits, but reports nothing and accepts
+        all bad lines.
+        """
         lines, dates = BadLines(limit=sys.maxsize), UnreadDates()
-        return replace(self, bad_lines=lines, skipped=Counter(), left_out=[], unread_dates=dates, notes=[])
+        return replace(
+            self, bad_lines=lines, skipped=Counter(), left_out=[], unread_dates=dates, notes=[]
+        )
 
 
 Read = Callable[[Sequence[Path], ReadOptions], Iterator[Record]]
@@ -182,7 +196,9 @@ Read = Callable[[Sequence[Path], ReadOptions], Iterator[Record]]
 
 
 def dated(read: Read) -> Read:
-    """Decorate a reader: at the first ambiguous date, the reader searches its sources for the order of their dates."""
+    """Decorate a reader: at the first ambiguous date, the reader searches its sources for the order
+    of their dates.
+    """
 
     @wraps(read)
     def reading(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:

@@ -42,7 +42,9 @@ class Capture(NamedTuple):
 
 
 def is_archive(path: Path) -> bool:
-    """Return whether ``path`` is a WARC or ARC file, by its name or, if the name is unclear, by its first bytes."""
+    """Return whether ``path`` is a WARC or ARC file, by its name or, if the name is unclear, by its
+    first bytes.
+    """
     name = path.name.lower().removesuffix(".gz")
     if name.endswith(SUFFIXES) or name.endswith(_PAGE_SUFFIXES):
         return name.endswith(SUFFIXES)
@@ -54,9 +56,12 @@ def is_archive(path: Path) -> bool:
 
 
 def captures(path: Path, options: ReadOptions) -> Iterator[Capture]:
-    """Yield the pages of an archive: HTML and plain text with HTTP status 200. Other pages are counted as skipped.
+    """Yield the pages of an archive: HTML and plain text with HTTP status 200.
 
-    A record that cannot be read is reported at ``file#number``. Reading ends there if no further record can be found.
+    Other pages are counted as skipped.
+
+    A record that cannot be read is reported at ``file#number``. Reading ends there if no further
+    record can be found.
     """
     from warcio.archiveiterator import ArchiveIterator
     from warcio.exceptions import ArchiveLoadFailed
@@ -69,11 +74,13 @@ def captures(path: Path, options: ReadOptions) -> Iterator[Capture]:
         ValueError: "a value in its header is invalid",
         AttributeError: "a line of its header is missing",
     }
-    logging.getLogger("warcio").setLevel(logging.ERROR)  # warcio warns of addresses with spaces, which it repairs
+    # Warcio warns of addresses with spaces, which it repairs.
+    logging.getLogger("warcio").setLevel(logging.ERROR)
     number = 0
     try:
         with open_bytes(path) as stream:
-            records = ArchiveIterator(SimpleNamespace(read=stream.read1))  # an error comes after all earlier bytes
+            # An error comes after all earlier bytes.
+            records = ArchiveIterator(SimpleNamespace(read=stream.read1))
             records.INC_RECORD = ""  # warcio would write this text to standard error
             record = None
             for following in records:
@@ -90,19 +97,28 @@ def captures(path: Path, options: ReadOptions) -> Iterator[Capture]:
         options.bad_lines.report(error.place, error.what)
     except tuple(reasons) as error:
         reason = next(reason for kind, reason in reasons.items() if isinstance(error, kind))
-        options.bad_lines.report(f"{path}#{number + 1}", f"is not a record of a WARC or ARC file: {reason}")
+        options.bad_lines.report(
+            f"{path}#{number + 1}", f"is not a record of a WARC or ARC file: {reason}"
+        )
 
 
 def _check_end(records: Any, record: Any, place: str) -> None:
     if missing := record.raw_stream.limit if record is not None else 0:
-        raise BadFileError(place, f"the record lacks its last {missing:,} bytes; fetch the archive again")
+        raise BadFileError(
+            place, f"the record lacks its last {missing:,} bytes; fetch the archive again"
+        )
     if records.err_count:
-        raise BadFileError(place, "the length of the record is wrong; the rest of the archive cannot be read")
+        raise BadFileError(
+            place, "the length of the record is wrong; the rest of the archive cannot be read"
+        )
 
 
 def _capture(record: Any, place: str, options: ReadOptions) -> Capture | None:
     if record.rec_type is None or record.length is None:
-        what = "the header of the record has no type or no length; the rest of the archive cannot be read"
+        what = (
+            "the header of the record has no type or no length; the rest of the archive cannot "
+            "be read"
+        )
         raise BadFileError(place, what)
     if record.rec_type == "revisit":
         options.skipped["revisit of an archived page"] += 1
@@ -127,7 +143,11 @@ def _capture(record: Any, place: str, options: ReadOptions) -> Capture | None:
         return None
     content = _content(record, place, options)
     charset = _CHARSET.search(declared)
-    return None if content is None else Capture(place, url, moment, media_type, charset[1] if charset else "", content)
+    return (
+        None
+        if content is None
+        else Capture(place, url, moment, media_type, charset[1] if charset else "", content)
+    )
 
 
 def _content(record: Any, place: str, options: ReadOptions) -> bytes | None:
@@ -148,9 +168,12 @@ def _content(record: Any, place: str, options: ReadOptions) -> bytes | None:
         options.leave_out(place, f"page whose {packing} data are damaged")
         return None
     if len(content) > options.max_file_bytes:
-        options.bad_lines.report(place, f"is longer than {options.max_file_bytes:,} bytes (build.max_file_bytes)")
+        options.bad_lines.report(
+            place, f"is longer than {options.max_file_bytes:,} bytes (build.max_file_bytes)"
+        )
         return None
-    if unread and not _is_text(content):  # an archive may contain unpacked content under the old header
+    # An archive may contain unpacked content under the old header.
+    if unread and not _is_text(content):
         options.skipped[f"packed with {packing}, which factseek does not read"] += 1
         return None
     return content
@@ -170,14 +193,18 @@ def _header(headers: Any, *names: str) -> str:
 def _moment(written: str) -> str:
     """Return the time of a capture as ISO 8601, or ``""``.
 
-    An ARC file writes 14 digits. WARC/1.1 allows a time without its last parts, or with fractions of a second.
+    An ARC file writes 14 digits. WARC/1.1 allows a time without its last parts, or with fractions
+    of a second.
     """
     if re.fullmatch(r"\d{14}", written):
-        written = f"{written[:4]}-{written[4:6]}-{written[6:8]}T{written[8:10]}:{written[10:12]}:{written[12:]}Z"
+        day = f"{written[:4]}-{written[4:6]}-{written[6:8]}"
+        written = f"{day}T{written[8:10]}:{written[10:12]}:{written[12:]}Z"
     match = _MOMENT.fullmatch(written)
     try:
         if match and match["clock"]:
-            moment = datetime.fromisoformat(f"{match['day']}T{match['clock']}{match['zone'] or '+00:00'}")
+            moment = datetime.fromisoformat(
+                f"{match['day']}T{match['clock']}{match['zone'] or '+00:00'}"
+            )
             return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
         return clean_date(written) if match else ""
     except (ValueError, OverflowError):

@@ -1,4 +1,6 @@
-"""Make documents from the fields of a source: find fields by their names; determine docids, languages and topics."""
+"""Make documents from the fields of a source: find fields by their names; determine docids,
+languages and topics.
+"""
 
 from __future__ import annotations
 
@@ -23,15 +25,18 @@ from ._lines import json_name
 MAX_DOCID_BYTES = 512
 _MAY_BE_NUMBERS = ("docid", "topic", "page", "date")
 
-# White space would break the columns of a run. Python and trec_eval disagree on what else separates columns.
+# White space would break the columns of a run. Python and trec_eval disagree on what else separates
+# columns.
 _UNFIT = re.compile(r"[\s\x00-\x1f\x7f-\x9f\ud800-\udfff\ufeff]")
-# An id of CheckThat!: topic, page of the topic, snippet of the page: CT20-AR-05-0003-001, CT19-T2-001-09-01.
+# An id of CheckThat!: topic, page of the topic, snippet of the page: CT20-AR-05-0003-001,
+# CT19-T2-001-09-01.
 _CHECKTHAT = re.compile(r"((CT\d\d-[A-Z0-9]+-\d+)-\d+)(-\d+)?")
 _LETTERS_TO_TELL = 20
 _CHARS_TO_READ = 4000
 _ENGLISH = re.compile(r"\b(?:the|of|and|to|in|is|that|for|was|were|with|are|not)\b", re.I | re.A)
 _OTHER_SCRIPTS = frozenset(
-    "am ar as be bg bn ckb dv dz el fa gu he hi hy ja ka kk km kn ko ky lo mk ml mn mr my ne or pa ps ru sa sd si sr "
+    "am ar as be bg bn ckb dv dz el fa gu he hi hy ja ka kk km kn ko ky lo mk ml mn mr my ne or pa "
+    "ps ru sa sd si sr "
     "ta te tg th ti ug uk ur yi zh".split()
 )
 """Languages that do not use Latin letters."""
@@ -43,17 +48,21 @@ Names = Mapping[str, Sequence[str]]
 _COMMON: Names = {
     "docid": "id nr number key رقم الرقم المعرف номер número kimlik numéro kennung".split(),
     "text": (
-        "text content body claim statement finding النص نص المحتوى الادعاء текст съдържание твърдение texto contenido "
+        "text content body claim statement finding النص نص المحتوى الادعاء текст съдържание "
+        "твърдение texto contenido "
         "afirmación metin içerik iddia inhalt behauptung aussage texte contenu affirmation"
     ).split(),
-    "title": "title headline العنوان عنوان заглавие título titular başlık titel überschrift titre".split(),
+    "title": (
+        "title headline العنوان عنوان заглавие título titular başlık titel überschrift titre"
+    ).split(),
     "url": "url link address الرابط رابط връзка адрес enlace bağlantı adres lien adresse".split(),
     "date": "date published التاريخ تاريخ дата fecha tarih datum".split(),
     "language": "language lang اللغة لغة език idioma dil sprache langue".split(),
     "source": "source publisher المصدر مصدر източник fuente kaynak quelle".split(),
     "topic": "topic subject الموضوع موضوع тема tema konu thema sujet".split(),
     "rating": (
-        "rating verdict ruling conclusion الحكم التقييم النتيجة вердикт оценка veredicto calificación valoración karar "
+        "rating verdict ruling conclusion الحكم التقييم النتيجة вердикт оценка veredicto "
+        "calificación valoración karar "
         "sonuç bewertung urteil ergebnis évaluation"
     ).split(),
 }
@@ -61,11 +70,14 @@ _COMMON: Names = {
 RATING_NAMES = _COMMON["rating"]
 
 
-def names_of_any_table(names: Names, options: ReadOptions, meanings: Mapping[str, str] | None = None) -> Names:
-    """Return the names of each field: the reader's own, then common ones; or only the column that ``options`` gives.
+def names_of_any_table(
+    names: Names, options: ReadOptions, meanings: Mapping[str, str] | None = None
+) -> Names:
+    """Return the names of each field: the reader's own, then common ones; or only the column that
+    ``options`` gives.
 
-    ``meanings`` maps a reader's field to the common field that it corresponds to. Raises SourceError if ``options``
-    names an unknown field.
+    ``meanings`` maps a reader's field to the common field that it corresponds to. Raises
+    SourceError if ``options`` names an unknown field.
     """
     meant = meanings or {name: name for name in _COMMON}
     meaning = {meaning: field for field, meaning in meant.items() if field in names}
@@ -75,12 +87,20 @@ def names_of_any_table(names: Names, options: ReadOptions, meanings: Mapping[str
         raise SourceError(f"--column: there is no field {unknown!r}", remedy=remedy)
     named = {fields[field]: (column,) for field, column in options.columns.items()}
     if len(named) < len(options.columns):
-        raise SourceError(f"--column: two of {', '.join(options.columns)} are the same field", remedy="give it once")
-    return {field: named.get(field) or (*own, *_COMMON.get(meant.get(field, ""), ())) for field, own in names.items()}
+        raise SourceError(
+            f"--column: two of {', '.join(options.columns)} are the same field",
+            remedy="give it once",
+        )
+    return {
+        field: named.get(field) or (*own, *_COMMON.get(meant.get(field, ""), ()))
+        for field, own in names.items()
+    }
 
 
 def plain_name(name: str) -> str:
-    """Return the name of a column or key in the form for comparison: lower case, without blanks, ``_`` and ``-``."""
+    """Return the name of a column or key in the form for comparison: lower case, without blanks,
+    ``_`` and ``-``.
+    """
     return re.sub(r"[\s_-]", "", name).casefold()
 
 
@@ -102,7 +122,9 @@ def digest(text: str) -> bytes:
 
 
 class Docids:
-    """The docids used so far, and the texts seen at each address so far, as digests of eight bytes."""
+    """The docids used so far, and the texts seen at each address so far, as digests of eight
+    bytes.
+    """
 
     def __init__(self) -> None:
         self._seen: set[bytes] = set()
@@ -119,7 +141,9 @@ class Docids:
         return is_known
 
     def make_unique(self, first: str) -> str:
-        """Return ``first`` or, if that docid is used already, ``first`` with a number; remember the result."""
+        """Return ``first`` or, if that docid is used already, ``first`` with a number; remember the
+        result.
+        """
         number = self._numbers.get(digest(first), 1)
         docid = first if number == 1 else f"{first}#{number}"
         while self.has(docid):
@@ -132,7 +156,9 @@ class Docids:
 
 
 def checkthat_ids(docid: str) -> tuple[str, str]:
-    """Return the topic and the page in an id of CheckThat!, each ``""`` if missing; only a snippet's id has a page."""
+    """Return the topic and the page in an id of CheckThat!, each ``""`` if missing; only a
+    snippet's id has a page.
+    """
     match = _CHECKTHAT.fullmatch(docid)
     return (match[2], match[1] if match[3] else "") if match else ("", "")
 
@@ -145,10 +171,11 @@ def host(url: str) -> str:
 
 
 def text_language(text: str, declared: str) -> str:
-    """Return the code of the language that ``declared`` names, else the one that ``text`` looks like, or ``""``.
+    """Return the code of the language that ``declared`` names, else the one that ``text`` looks
+    like, or ``""``.
 
-    A declared language in another script belongs to the page's template, and is ignored. A text of fewer than twenty
-    letters tells nothing.
+    A declared language in another script belongs to the page's template, and is ignored. A text of
+    fewer than twenty letters tells nothing.
     """
     sample = text[:_CHARS_TO_READ]
     letters = [character for character in sample if character.isalpha()]
@@ -162,7 +189,9 @@ def text_language(text: str, declared: str) -> str:
 
 
 def other_language(texts: Sequence[str], expected: str) -> str:
-    """Return the code of the language that most of the texts look like, ``""`` if it is the expected one or unclear."""
+    """Return the code of the language that most of the texts look like, ``""`` if it is the
+    expected one or unclear.
+    """
     joined = "\n".join(texts)
     if expected == "en" and len(_ENGLISH.findall(joined)) * 10 > len(joined.split()):
         return ""  # most texts are English, and the model takes half a second to load
@@ -173,23 +202,34 @@ def other_language(texts: Sequence[str], expected: str) -> str:
 
 
 @lru_cache(maxsize=256)
-def _known_columns(header: tuple[str, ...], names: tuple[tuple[str, tuple[str, ...]], ...]) -> dict[str, list[str]]:
+def _known_columns(
+    header: tuple[str, ...], names: tuple[tuple[str, tuple[str, ...]], ...]
+) -> dict[str, list[str]]:
     plain: dict[str, list[str]] = {}
     for column in header:
         plain.setdefault(plain_name(column), []).append(column)
     return {
         field: list(dict.fromkeys(column for group in found for column in group))
         for field, spellings in names
-        if (found := [[s] if s in header else plain[plain_name(s)] for s in spellings if plain_name(s) in plain])
+        if (
+            found := [
+                [s] if s in header else plain[plain_name(s)]
+                for s in spellings
+                if plain_name(s) in plain
+            ]
+        )
     }
 
 
 def columns_of(header: Sequence[str], names: Names) -> dict[str, list[str]]:
     """Return the columns of each field in a header, in the order of the field's names.
 
-    Names are compared as :func:`plain_name` returns them; of equal ones, the exact spelling is used.
+    Names are compared as :func:`plain_name` returns them; of equal ones, the exact spelling is
+    used.
     """
-    return _known_columns(tuple(header), tuple((field, tuple(spellings)) for field, spellings in names.items()))
+    return _known_columns(
+        tuple(header), tuple((field, tuple(spellings)) for field, spellings in names.items())
+    )
 
 
 def make_record(
@@ -201,16 +241,22 @@ def make_record(
     spans: tuple[Span, ...] | None = None,
     empty: str = "no text",
 ) -> Record | None:
-    """Make a document from fields with the names of :class:`Document`; if this fails, report why and return ``None``.
+    """Make a document from fields with the names of :class:`Document`; if this fails, report why
+    and return ``None``.
 
-    A document without text and title is left out for the reason ``empty``. The language is ``options.language`` if the
-    fields give none, and ``und`` if they give an unknown one. An unreadable date or language becomes metadata.
+    A document without text and title is left out for the reason ``empty``. The language is
+    ``options.language`` if the fields give none, and ``und`` if they give an unknown one. An
+    unreadable date or language becomes metadata.
     """
     docid = fields.get("docid", "").strip()
     if reason := check_docid(docid):
         options.bad_lines.report(place, reason)
         return None
-    text, title, url = fields.get("text", ""), fields.get("title", "").strip(), fields.get("url", "").strip()
+    text, title, url = (
+        fields.get("text", ""),
+        fields.get("title", "").strip(),
+        fields.get("url", "").strip(),
+    )
     written, named = fields.get("date", "").strip(), fields.get("language", "").strip()
     if not (text.strip() or title):
         if order_of(written) in ORDERS:  # this date shows the order of the file's other dates
@@ -224,19 +270,26 @@ def make_record(
         metadata, language = {**metadata, "language": named}, "und"
     source = folded_value(fields.get("source", "").strip()) or (host(url) if url else "")
     topic = folded_value(fields.get("topic", "").strip())
-    document = Document(docid, text, title, url, date, language or options.language, source, topic, metadata)
+    document = Document(
+        docid, text, title, url, date, language or options.language, source, topic, metadata
+    )
     return Record(document, place, spans)
 
 
 def named_fields(
-    row: Mapping[str, Any], names: Names, place: str, options: ReadOptions, required: Mapping[str, str] = NO_METADATA
+    row: Mapping[str, Any],
+    names: Names,
+    place: str,
+    options: ReadOptions,
+    required: Mapping[str, str] = NO_METADATA,
 ) -> tuple[dict[str, str], dict[str, Any]] | None:
-    """Return the fields and the metadata of a document in a JSON object, or report a bad line and return ``None``.
+    """Return the fields and the metadata of a document in a JSON object, or report a bad line and
+    return ``None``.
 
-    ``required`` maps each field that must be there to its possible keys, in words for a message. If two keys name one
-    field, the first in ``names`` is used and the other becomes metadata. Unknown keys and the entries of an object
-    under ``metadata`` become metadata too. A field is a string or null; a docid, a topic, a page or a date may also be
-    an integer.
+    ``required`` maps each field that must be there to its possible keys, in words for a message. If
+    two keys name one field, the first in ``names`` is used and the other becomes metadata. Unknown
+    keys and the entries of an object under ``metadata`` become metadata too. A field is a string or
+    null; a docid, a topic, a page or a date may also be an integer.
     """
     fields: dict[str, str] = {}
     taken = set()

@@ -1,4 +1,6 @@
-"""Find the files of the sources on a command line, and read their bytes, compressed by gzip or not."""
+"""Find the files of the sources on a command line, and read their bytes, compressed by gzip or
+not.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ OWNER = "~$"
 """The beginning of the name of the file that Excel keeps beside an open workbook."""
 NOT_REGULAR = "not a regular file"
 _NOT_READ = "of a kind that is not read"
-_DOCUMENTS = tuple(f".{ending}" for ending in "doc docx epub odp ods odt pdf ppt pptx rtf xls xlsx zip".split())
+_DOCUMENTS = tuple(
+    f".{ending}" for ending in "doc docx epub odp ods odt pdf ppt pptx rtf xls xlsx zip".split()
+)
 """Endings of files with text that most readers do not read, although a user may expect it."""
 _PACKED = {
     b"\x1f\x9d": "compressed with Unix compress (.Z)",
@@ -41,7 +45,9 @@ _PACKED = {
 
 
 class BadFileError(SourceError):
-    """A file, or the rest of it, cannot be read; ``place`` and ``what`` are arguments for ``BadLines.report``."""
+    """A file, or the rest of it, cannot be read; ``place`` and ``what`` are arguments for
+    ``BadLines.report``.
+    """
 
     def __init__(self, place: Path | str, reason: str) -> None:
         super().__init__(reason, place=place)
@@ -55,28 +61,34 @@ def ask_child(
 ) -> Answer:
     """Ask a module of this package, in a separate process that a bad file may crash, about a file.
 
-    The process writes a value of ``kind``, or the reason why the file cannot be read.
-    Raises BadFileError if the module refuses the file or, for the reason ``damaged``, if the process crashes.
+    The process writes a value of ``kind``, or the reason why the file cannot be read. Raises
+    BadFileError if the module refuses the file or, for the reason ``damaged``, if the process
+    crashes.
     """
     line = command(f"indexer.collections.{module}", *arguments)
     child = subprocess.run(line, input=content, capture_output=True, env=environment(), check=False)  # noqa: S603
-    answer = msgspec.msgpack.decode(child.stdout, type=kind | str) if child.returncode == 0 else damaged
+    answer = (
+        msgspec.msgpack.decode(child.stdout, type=kind | str) if child.returncode == 0 else damaged
+    )
     if isinstance(answer, str):
         raise BadFileError(path, answer)
     return answer
 
 
 def expand(sources: Iterable[Path], suffixes: tuple[str, ...], options: ReadOptions) -> list[Path]:
-    """Return the files of ``sources`` in order, each once; a folder stands for its files, in the order of their paths.
+    """Return the files of ``sources`` in order, each once; a folder stands for its files, in the
+    order of their paths.
 
-    In folders, only names that end with one of ``suffixes`` are used, in any case, also with ``.gz``; ``""`` matches
-    every name. Hidden entries and links to folders are ignored. Other office files, PDFs and ZIP archives, and files
-    that are not regular, are left out. Raises SourceError if a source cannot be read, a file is empty, or a folder has
-    no such file.
+    In folders, only names that end with one of ``suffixes`` are used, in any case, also with
+    ``.gz``; ``""`` matches every name. Hidden entries and links to folders are ignored. Other
+    office files, PDFs and ZIP archives, and files that are not regular, are left out. Raises
+    SourceError if a source cannot be read, a file is empty, or a folder has no such file.
     """
     files: dict[Path, Path] = {}
     for source in sources:
-        for path in _folder_files(source, suffixes, options) if source.is_dir() else [one_file(source)]:
+        for path in (
+            _folder_files(source, suffixes, options) if source.is_dir() else [one_file(source)]
+        ):
             files.setdefault(path.resolve(), path)
     return list(files.values())
 
@@ -119,34 +131,54 @@ def _folder_files(folder: Path, suffixes: tuple[str, ...], options: ReadOptions)
         named = [path for path in there if path.name.lower().endswith(endings)]
         regular = [path for path in named if path.is_file()]
     except OSError as error:
-        raise SourceError(f"cannot be read: {error.strerror}", place=error.filename or folder) from None
-    documents = sorted(path for path in set(there).difference(named) if path.suffix.lower() in _DOCUMENTS)
-    for reason, paths in ((NOT_REGULAR, sorted(set(named).difference(regular))), (_NOT_READ, documents)):
+        raise SourceError(
+            f"cannot be read: {error.strerror}", place=error.filename or folder
+        ) from None
+    documents = sorted(
+        path for path in set(there).difference(named) if path.suffix.lower() in _DOCUMENTS
+    )
+    for reason, paths in (
+        (NOT_REGULAR, sorted(set(named).difference(regular))),
+        (_NOT_READ, documents),
+    ):
         for path in paths:
             options.leave_out(path, reason)
     if not regular:
         kind = f"{join_words(suffixes, 'or')} " if any(suffixes) else ""
         others = sorted({path.suffix.lower() for path in documents})
-        what = f", but {join_words(others)} files, which this kind of source does not use" if others else ""
+        what = (
+            f", but {join_words(others)} files, which this kind of source does not use"
+            if others
+            else ""
+        )
         raise SourceError(
-            f"contains no {kind}file{what}", place=folder, remedy=f"for each of them, {SAVE_TEXT}" if others else ""
+            f"contains no {kind}file{what}",
+            place=folder,
+            remedy=f"for each of them, {SAVE_TEXT}" if others else "",
         )
     return sorted(regular, key=lambda path: path.parts)
 
 
 @contextmanager
 def open_bytes(path: Path) -> Iterator[io.BufferedReader]:
-    """Open a file for reading. Decompress it if it begins like gzip. For a workbook, yield its first table as text."""
+    """Open a file for reading.
+
+    Decompress it if it begins like gzip. For a workbook, yield its first table as text.
+    """
     try:
         with open_regular(path) as raw:
             head = raw.peek(1)
-            if head.startswith(b"PK") and shape_of_start(head).content.endswith(("(.xlsx)", "(.ods)")):
+            if head.startswith(b"PK") and shape_of_start(head).content.endswith(
+                ("(.xlsx)", "(.ods)")
+            ):
                 from ._office import first_table
 
                 yield io.BufferedReader(cast(io.RawIOBase, io.BytesIO(first_table(path))))
                 return
             if head.startswith(MAGIC):
-                unpacked = Unpacked(raw, "collection", partial(BadFileError, path), "; fetch it again")
+                unpacked = Unpacked(
+                    raw, "collection", partial(BadFileError, path), "; fetch it again"
+                )
                 content: io.BufferedReader = io.BufferedReader(unpacked)
                 with content:
                     yield content
@@ -174,9 +206,13 @@ def _refuse_packed(path: Path, head: bytes) -> None:
 
 
 def read_bytes(path: Path, options: ReadOptions) -> bytes:
-    """Read a whole file, decompressed; raise BadFileError if it has more than ``options.max_file_bytes``."""
+    """Read a whole file, decompressed; raise BadFileError if it has more than
+    ``options.max_file_bytes``.
+    """
     with open_bytes(path) as stream:
         content = stream.read(options.max_file_bytes + 1)
     if len(content) > options.max_file_bytes:
-        raise BadFileError(path, f"is longer than {options.max_file_bytes:,} bytes (build.max_file_bytes)")
+        raise BadFileError(
+            path, f"is longer than {options.max_file_bytes:,} bytes (build.max_file_bytes)"
+        )
     return content

@@ -1,9 +1,9 @@
 """Read the columns of Parquet files and of pickled DataFrames.
 
-A pickle is a program: the names in it are imported and called. Before importing a name, this module checks it against a
-list of exact names, and refuses all others. The names on the list make tables, arrays and dates, and nothing else. A
-pickle is read in a separate process (``python -m factseek.indexer.collections._frames``), because a damaged pickle may
-crash the process.
+A pickle is a program: the names in it are imported and called. Before importing a name, this module
+checks it against a list of exact names, and refuses all others. The names on the list make tables,
+arrays and dates, and nothing else. A pickle is read in a separate process (``python -m
+factseek.indexer.collections._frames``), because a damaged pickle may crash the process.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 
 _BATCH_ROWS = 512
 _BATCH_CHARS = 50_000_000
-"""The maximum number of characters in the records that are made at once, unless a single record has more."""
+"""The maximum number of characters in the records that are made at once, unless a single record has
+more.
+"""
 
 _DAMAGED = "is damaged, or is not a pickle"
 
@@ -71,12 +73,25 @@ ADMITTED = frozenset(
     for module, _, names in (line.partition(": ") for line in _ADMITTED.split("\n") if line)
     for name in names.split()
 )
-"""The names that pickles of pandas 1.0 to 3 use, as (module, name). Protocols 0 to 2 use the names of Python 2."""
+"""The names that pickles of pandas 1.0 to 3 use, as (module, name).
+
+Protocols 0 to 2 use the names of Python 2.
+"""
 _DAMAGE = (
-    *(pickle.UnpicklingError, struct.error, ArithmeticError, AssertionError, AttributeError, EOFError, LookupError),
+    *(
+        pickle.UnpicklingError,
+        struct.error,
+        ArithmeticError,
+        AssertionError,
+        AttributeError,
+        EOFError,
+        LookupError,
+    ),
     *(MemoryError, NotImplementedError, RecursionError, TypeError, ValueError),
 )
-"""The errors that the unpickler raises for bytes that are not a pickle, or that refer to missing names or objects."""
+"""The errors that the unpickler raises for bytes that are not a pickle, or that refer to missing
+names or objects.
+"""
 _SURROGATES = re.compile(r"[\ud800-\udfff]")
 
 
@@ -89,7 +104,9 @@ def _parquet(path: Path, **how: Any) -> Iterator[ParquetFile]:
         with ParquetFile(path, **how) as file:
             yield file
     except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise BadFileError(path, f"is not a valid Parquet file ({str(error).splitlines()[0]})") from None
+        raise BadFileError(
+            path, f"is not a valid Parquet file ({str(error).splitlines()[0]})"
+        ) from None
 
 
 def parquet_names(path: Path) -> list[str]:
@@ -98,40 +115,63 @@ def parquet_names(path: Path) -> list[str]:
 
 
 def parquet_records(path: Path, names: list[str]) -> Iterator[dict[str, Any]]:
-    """Yield the records of a Parquet file with the columns ``names``; equal texts are in memory only once."""
+    """Yield the records of a Parquet file with the columns ``names``; equal texts are in memory
+    only once.
+    """
     from pyarrow import compute
 
     with _parquet(path) as file:
         columns = [file.schema.column(number) for number in range(len(file.schema))]
-        texts = [column.path for column in columns if column.path in names and column.physical_type == "BYTE_ARRAY"]
+        texts = [
+            column.path
+            for column in columns
+            if column.path in names and column.physical_type == "BYTE_ARRAY"
+        ]
         groups = map(file.metadata.row_group, range(file.metadata.num_row_groups))
         pieces = (group.column(number) for group in groups for number in range(group.num_columns))
-        sizes = (piece.total_uncompressed_size for piece in pieces if piece.path_in_schema.split(".")[0] in names)
+        sizes = (
+            piece.total_uncompressed_size
+            for piece in pieces
+            if piece.path_in_schema.split(".")[0] in names
+        )
         _check_size(path, sum(sizes))
     unpacked = 0
     with _parquet(path, read_dictionary=texts) as file:
         for batch in file.iter_batches(_BATCH_ROWS, columns=names):
-            values = [column.dictionary for column in batch.columns if hasattr(column, "dictionary")]
+            values = [
+                column.dictionary for column in batch.columns if hasattr(column, "dictionary")
+            ]
             longest = sum(compute.max(compute.binary_length(each)).as_py() or 0 for each in values)
             rows = max(1, _BATCH_CHARS // max(1, longest))
             for start in range(0, batch.num_rows, rows):
                 made = batch.slice(start, rows).to_pylist()
-                unpacked += sum(len(text) for record in made for text in record.values() if isinstance(text, str))
+                unpacked += sum(
+                    len(text)
+                    for record in made
+                    for text in record.values()
+                    if isinstance(text, str)
+                )
                 _check_size(path, unpacked)
                 yield from made
 
 
 def _check_size(path: Path, unpacked: int) -> None:
     if unpacked > UNPACKED_AT_ONCE and unpacked > MOST_TIMES * path.stat().st_size:
-        raise BadFileError(path, f"unpacks to more than {MOST_TIMES} times its size; it is not a collection")
+        raise BadFileError(
+            path, f"unpacks to more than {MOST_TIMES} times its size; it is not a collection"
+        )
 
 
 class RefusedError(Exception):
-    """A pickle is damaged, uses a name that is not admitted, or contains something other than a DataFrame."""
+    """A pickle is damaged, uses a name that is not admitted, or contains something other than a
+    DataFrame.
+    """
 
 
 def read_columns(path: Path, content: bytes, wanted: Collection[str]) -> dict[str, list[Any]]:
-    """Return the ``wanted`` columns of a pickled DataFrame; missing values are ``None``, dates are ISO 8601 days."""
+    """Return the ``wanted`` columns of a pickled DataFrame; missing values are ``None``, dates are
+    ISO 8601 days.
+    """
     question = msgspec.msgpack.encode((sorted(wanted), content))
     return ask_child(path, "_frames", content=question, kind=dict[str, list[Any]], damaged=_DAMAGED)
 
@@ -139,13 +179,15 @@ def read_columns(path: Path, content: bytes, wanted: Collection[str]) -> dict[st
 def load_columns(content: bytes, wanted: Collection[str]) -> dict[str, list[Any]]:
     """Do the same as :func:`read_columns` in this process, which a damaged pickle may crash.
 
-    Raises RefusedError if the pickle is damaged, uses a name that is not admitted, or contains no DataFrame.
+    Raises RefusedError if the pickle is damaged, uses a name that is not admitted, or contains no
+    DataFrame.
     """
     import pandas
     from pandas.compat.pickle_compat import Unpickler
 
     def build(unpickler: Any) -> None:
-        if isinstance(unpickler.stack[-2], type):  # the pickle would change a class for the whole process
+        # The pickle would change a class for the whole process.
+        if isinstance(unpickler.stack[-2], type):
             raise pickle.UnpicklingError
         Unpickler.dispatch[pickle.BUILD[0]](unpickler)
 
@@ -154,7 +196,10 @@ def load_columns(content: bytes, wanted: Collection[str]) -> dict[str, list[Any]
 
         def find_class(self, module: str, name: str) -> Any:
             if (module, name) not in ADMITTED:
-                raise RefusedError(f"refers to {module}.{name}, which no table of papers needs, so factseek refused it")
+                raise RefusedError(
+                    f"refers to {module}.{name}, which no table of papers needs, so factseek "
+                    "refused it"
+                )
             return super().find_class(module, name)
 
         def persistent_load(self, _: object) -> NoReturn:
@@ -173,7 +218,10 @@ def load_columns(content: bytes, wanted: Collection[str]) -> dict[str, list[Any]
         named = ((name, at) for at, name in enumerate(table.columns) if isinstance(name, str))
         columns = [(name, table.iloc[:, at]) for name, at in named if plain_name(name) in known]
         return {
-            name: [None if missing else _plain(value) for value, missing in zip(column, column.isna(), strict=True)]
+            name: [
+                None if missing else _plain(value)
+                for value, missing in zip(column, column.isna(), strict=True)
+            ]
             for name, column in columns
         }
     except _DAMAGE:
@@ -184,7 +232,8 @@ def _plain(value: Any) -> Any:
     """Return the value of a cell as a plain Python value; a date becomes an ISO 8601 day."""
     if hasattr(value, "isoformat"):
         return value.isoformat()[:10]
-    if isinstance(value, str):  # no answer can carry half a surrogate pair; like NUL, it is not text
+    # No answer can carry half a surrogate pair; like NUL, it is not text.
+    if isinstance(value, str):
         return _SURROGATES.sub("\0", value)
     return value.item() if hasattr(value, "item") else value
 

@@ -1,6 +1,7 @@
 """Read the lines of source files, and JSON in them, within the limits of ``ReadOptions``.
 
-The place of a line is ``path:number``, from 1. A bad line is reported and left out; a bad file raises BadFileError.
+The place of a line is ``path:number``, from 1. A bad line is reported and left out; a bad file
+raises BadFileError.
 """
 
 from __future__ import annotations
@@ -27,19 +28,22 @@ from . import ReadOptions
 from ._files import BadFileError, open_bytes, read_bytes
 
 DEEPEST = 100
-"""The maximum number of levels of lists and objects in a line of JSON; an exported line may have one more level."""
+"""The maximum number of levels of lists and objects in a line of JSON; an exported line may have
+one more level.
+"""
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _BLOCK = 1 << 16
 _ESCAPED = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
 
 
 def read_lines(path: Path, options: ReadOptions, fallback: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the place and the text of each line of ``path``, including blank lines, without line ends.
+    """Yield the place and the text of each line of ``path``, including blank lines, without line
+    ends.
 
-    A line ends with a line feed or, in a file without line feeds, with a carriage return. Gzip is decompressed, a
-    byte-order mark is dropped, and UTF-16 text that has this mark is decoded. A line that has a NUL byte, is not UTF-8
-    or is longer than ``options.max_line_bytes`` is bad. ``fallback`` names the encoding of lines that are not UTF-8,
-    for old collections.
+    A line ends with a line feed or, in a file without line feeds, with a carriage return. Gzip is
+    decompressed, a byte-order mark is dropped, and UTF-16 text that has this mark is decoded. A
+    line that has a NUL byte, is not UTF-8 or is longer than ``options.max_line_bytes`` is bad.
+    ``fallback`` names the encoding of lines that are not UTF-8, for old collections.
     """
     with open_bytes(path) as raw:
         start = raw.peek(LOOKED_AT)
@@ -71,7 +75,9 @@ def read_lines(path: Path, options: ReadOptions, fallback: str = "") -> Iterator
             raise BadFileError(path, NOT_UTF16) from None
 
 
-def _text(line: bytes, readline: Callable[[int], bytes], limit: int, fallback: str) -> tuple[str, str]:
+def _text(
+    line: bytes, readline: Callable[[int], bytes], limit: int, fallback: str
+) -> tuple[str, str]:
     """Return the decoded text of a line and ``""``; or ``""`` and the error of the line."""
     if not line.endswith(b"\n") and len(line) > limit:
         while line and not line.endswith(b"\n"):
@@ -97,7 +103,9 @@ def read_objects(path: Path, options: ReadOptions) -> Iterator[tuple[str, dict[s
 
 
 def read_json(path: Path, options: ReadOptions) -> Any:
-    """Read a whole file that is one JSON value; raise BadFileError, with line and column, if it is not JSON."""
+    """Read a whole file that is one JSON value; raise BadFileError, with line and column, if it is
+    not JSON.
+    """
     content = read_bytes(path, options).removeprefix(codecs.BOM_UTF8)
     try:
         return _decode_json(content.decode("utf-16" if content.startswith(_UTF16) else "utf-8"))
@@ -105,7 +113,9 @@ def read_json(path: Path, options: ReadOptions) -> Any:
         if content.startswith(_UTF16):
             raise BadFileError(path, NOT_UTF16) from None
         line = content.count(b"\n", 0, error.start) + 1
-        raise BadFileError(f"{path}:{line}", f"is not UTF-8 (byte 0x{content[error.start]:02x})") from None
+        raise BadFileError(
+            f"{path}:{line}", f"is not UTF-8 (byte 0x{content[error.start]:02x})"
+        ) from None
     except json.JSONDecodeError as error:
         raise BadFileError(f"{path}:{error.lineno}", _not_json(error)) from None
     except _NotPlainJsonError as error:
@@ -115,15 +125,18 @@ def read_json(path: Path, options: ReadOptions) -> Any:
 def parse_json_object(line: str, place: str, options: ReadOptions) -> dict[str, Any] | None:
     """Return the JSON object in ``line``, or report a bad line and return ``None``.
 
-    Some values cannot be stored or written as JSON again, and are bad: NaN, infinities, strings with NUL characters or
-    half a surrogate pair, and values nested deeper than ``DEEPEST``.
+    Some values cannot be stored or written as JSON again, and are bad: NaN, infinities, strings
+    with NUL characters or half a surrogate pair, and values nested deeper than ``DEEPEST``.
     """
     try:
         value = _decode_json(line)
         if not isinstance(value, dict):
             reason = f"is {json_name(value)}, not a JSON object{list_advice(value)}"
-        # Python's limit of nesting depends on the call stack. A line that is indexed here must be readable everywhere.
-        elif line.count("[") + line.count("{") > DEEPEST and _depth(value) > DEEPEST + ("checksum" in value):
+        # Python's limit of nesting depends on the call stack. A line that is indexed here must be
+        # readable everywhere.
+        elif line.count("[") + line.count("{") > DEEPEST and _depth(value) > DEEPEST + (
+            "checksum" in value
+        ):
             reason = "is nested too deeply"
         else:
             return value

@@ -1,7 +1,7 @@
 """Find objects of schema.org: as JSON-LD in the scripts of a page, or as microdata in its elements.
 
-Each object is a dict whose names have no prefix ``schema:`` or ``https://schema.org/``. A reference to another object
-of the same source (``{"@id": ...}`` alone) is followed.
+Each object is a dict whose names have no prefix ``schema:`` or ``https://schema.org/``. A reference
+to another object of the same source (``{"@id": ...}`` alone) is followed.
 """
 
 from __future__ import annotations
@@ -27,25 +27,42 @@ _DECLARATION = re.compile(r"^\s*<\?xml[^>]*>")
 """The XML declaration of a page; lxml refuses a decoded text that has one."""
 _VOCABULARY = re.compile(r"^(?:schema:|https?://(?:www\.)?schema\.org/)")
 _ATTRIBUTES = {
-    "a": "href", "area": "href", "link": "href", "img": "src", "audio": "src", "embed": "src", "iframe": "src",
-    "source": "src", "video": "src", "object": "data", "time": "datetime", "data": "value", "meter": "value",
-}  # fmt: skip
+    "a": "href",
+    "area": "href",
+    "link": "href",
+    "img": "src",
+    "audio": "src",
+    "embed": "src",
+    "iframe": "src",
+    "source": "src",
+    "video": "src",
+    "object": "data",
+    "time": "datetime",
+    "data": "value",
+    "meter": "value",
+}
 _PARTED = frozenset(
-    "address article blockquote br dd div dl dt h1 h2 h3 h4 h5 h6 hr li ol p section table td th tr ul".split()
+    "address article blockquote br dd div dl dt h1 h2 h3 h4 h5 h6 hr li ol p section table td th "
+    "tr ul".split()
 )
 """Elements that separate words."""
 _DEEPEST = 100
 _DEEPEST_LINKED = 4
 """The levels of an object of JSON-LD whose references are followed."""
 _DEEPEST_REFERENCES, _MOST_REFERENCES = 2, 100
-"""The levels of nested items of microdata whose references are followed, and the most references of an item.
+"""The levels of nested items of microdata whose references are followed, and the most references of
+an item.
 
 These references may be circular.
 """
 _MOST_COPIED, _MOST_COPIED_IN_ALL = 10_000, 1_000_000
-"""The maximum number of values that references may copy into one object, and into all objects of a source."""
+"""The maximum number of values that references may copy into one object, and into all objects of a
+source.
+"""
 _MOST_STEPS, _LETTERS_A_STEP = 1_000_000, 16
-"""The maximum number of elements to visit for the items of a page; ``_LETTERS_A_STEP`` letters count as an element."""
+"""The maximum number of elements to visit for the items of a page; ``_LETTERS_A_STEP`` letters
+count as an element.
+"""
 
 
 class BrokenScriptError(ValueError):
@@ -60,9 +77,10 @@ def scripts(page: str) -> Iterator[str]:
 def parse_script(script: str) -> Any:
     """Return the JSON of a script, or a list of its values if it has several.
 
-    The parser is at least as lenient as extruct. It skips comments, CDATA marks, trailing commas and semicolons. It
-    accepts line ends in texts, and escapes that JSON lacks. Half a surrogate pair becomes U+FFFD, as in a browser.
-    Raises BrokenScriptError, with line and column, if the script is not JSON.
+    The parser is at least as lenient as extruct. It skips comments, CDATA marks, trailing commas
+    and semicolons. It accepts line ends in texts, and escapes that JSON lacks. Half a surrogate
+    pair becomes U+FFFD, as in a browser. Raises BrokenScriptError, with line and column, if the
+    script is not JSON.
     """
     value = _parse_leniently(script)
     if _SURROGATE_ESCAPE.search(script):
@@ -77,7 +95,9 @@ def _parse_leniently(script: str) -> Any:
         reason = f"is not JSON (line {error.lineno}, column {error.colno}: {error.msg})"
     except (RecursionError, ValueError) as error:
         raise BrokenScriptError(f"is not JSON ({type(error).__name__})") from None
-    plain = _COMMENT.sub(lambda match: _BAD_ESCAPE.sub(_repair_escape, match[1]) if match[1] else " ", script)
+    plain = _COMMENT.sub(
+        lambda match: _BAD_ESCAPE.sub(_repair_escape, match[1]) if match[1] else " ", script
+    )
     plain = _TRAILING_COMMA.sub(lambda match: match[1] or "", plain)
     decoder, values, at = json.JSONDecoder(strict=False), list[Any](), 0
     try:
@@ -99,11 +119,16 @@ def _repair_escape(escape: re.Match[str]) -> str:
 
 
 def nodes_of_type(value: Any, wanted: str) -> Iterator[Node]:
-    """Yield the objects of a type, in order, at any depth, but no object inside another one of this type.
+    """Yield the objects of a type, in order, at any depth, but no object inside another one of this
+    type.
 
     References are followed until they would copy too many values.
     """
-    named = {node["@id"]: node for node in _objects(value) if isinstance(node.get("@id"), str) and len(node) > 1}
+    named = {
+        node["@id"]: node
+        for node in _objects(value)
+        if isinstance(node.get("@id"), str) and len(node) > 1
+    }
     left_in_all = _MOST_COPIED_IN_ALL
     left = 0
 
@@ -121,7 +146,10 @@ def nodes_of_type(value: Any, wanted: str) -> Iterator[Node]:
             value, referred = named[name], True
         elif "@value" in value:
             return value["@value"]
-        return {_VOCABULARY.sub("", name): plain(part, depth + 1, referred=referred) for name, part in value.items()}
+        return {
+            _VOCABULARY.sub("", name): plain(part, depth + 1, referred=referred)
+            for name, part in value.items()
+        }
 
     for node in _objects(value, wanted):
         before = left = min(_MOST_COPIED, left_in_all)
@@ -148,10 +176,16 @@ def _items(tree: Any, wanted: str) -> Iterator[Node]:
     left = _MOST_STEPS
 
     def item(element: Any, depth: int = 0) -> Node:
-        """Return an item with the properties below it and in its references, but not those of items nested in it."""
+        """Return an item with the properties below it and in its references, but not those of items
+        nested in it.
+        """
         nonlocal left
         node: Node = {"@type": next(iter(sorted(_types(element.get("itemtype", "").split()))), "")}
-        names = element.get("itemref", "").split()[:_MOST_REFERENCES] if depth < _DEEPEST_REFERENCES else []
+        names = (
+            element.get("itemref", "").split()[:_MOST_REFERENCES]
+            if depth < _DEEPEST_REFERENCES
+            else []
+        )
         referred = [named[name] for name in names if name in named]
         waiting, met = [*reversed(referred), *reversed(element)], {element}
         while waiting and left > 0:
@@ -202,5 +236,8 @@ def _text(element: Any) -> str:
     for name in ("content", _ATTRIBUTES.get(element.tag, "content")):
         if (content := element.get(name)) is not None:
             return str(content)
-    parts = (f" {part}" if part.getparent().tag in _PARTED else part for part in element.xpath(".//text()"))
+    parts = (
+        f" {part}" if part.getparent().tag in _PARTED else part
+        for part in element.xpath(".//text()")
+    )
     return " ".join("".join(parts).split())

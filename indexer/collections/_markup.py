@@ -1,7 +1,7 @@
 """Find elements and comments in loose markup, in linear time.
 
-A regular expression from a start to the nearest end searches all following text at each start that has no end. This
-module searches only once for an end that does not exist.
+A regular expression from a start to the nearest end searches all following text at each start that
+has no end. This module searches only once for an end that does not exist.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def starts(*names: str) -> re.Pattern[str]:
 def elements(source: str, opening: re.Pattern[str]) -> Iterator[Element]:
     """Yield the outermost elements whose start tags match ``opening``, in order.
 
-    The first group of ``opening`` is the name; if the group is empty, the match is a comment. An element ends at the
-    first end tag with its name. A start without an end is skipped.
+    The first group of ``opening`` is the name; if the group is empty, the match is a comment. An
+    element ends at the first end tag with its name. A start without an end is skipped.
     """
     unclosed: set[str] = set()
     position = 0
@@ -46,8 +46,12 @@ def elements(source: str, opening: re.Pattern[str]) -> Iterator[Element]:
 
 
 def first_inside(source: str, opening: re.Pattern[str]) -> str | None:
-    """Return the content of the first element that ``opening`` matches, or ``None`` if there is none."""
-    return next((source[start.end() : end.start()] for start, end in elements(source, opening)), None)
+    """Return the content of the first element that ``opening`` matches, or ``None`` if there is
+    none.
+    """
+    return next(
+        (source[start.end() : end.start()] for start, end in elements(source, opening)), None
+    )
 
 
 def without(source: str, opening: re.Pattern[str], instead: str = "") -> str:
@@ -60,11 +64,14 @@ def without(source: str, opening: re.Pattern[str], instead: str = "") -> str:
 
 
 def without_tags(source: str, instead: str, is_tag: Callable[[str], bool] = bool) -> str:
-    """Return ``source`` with each comment, and each tag that ``is_tag`` accepts, replaced by ``instead``."""
+    """Return ``source`` with each comment, and each tag that ``is_tag`` accepts, replaced by
+    ``instead``.
+    """
     kept, position, last_comment = list[str](), 0, source.rfind("-->")
     while match := _TAG_OR_COMMENT.search(source, position):
         end, is_comment = match.end(), match[0] == _COMMENT
-        stays = end > last_comment if is_comment else not is_tag(match[0])  # a comment that is not closed is text
+        # A comment that is not closed is text.
+        stays = end > last_comment if is_comment else not is_tag(match[0])
         if is_comment and not stays:
             end = source.index("-->", end) + len("-->")
         kept += [source[position:end]] if stays else [source[position : match.start()], instead]
@@ -73,7 +80,9 @@ def without_tags(source: str, instead: str, is_tag: Callable[[str], bool] = bool
 
 
 def attributes(source: str, most: int) -> Iterator[int]:
-    """Yield the number of attributes of each tag, as a parser counts them; ``most + 1`` means more than ``most``."""
+    """Yield the number of attributes of each tag, as a parser counts them; ``most + 1`` means more
+    than ``most``.
+    """
     unclosed: set[str] = set()
     position = 0
     while start := _RAW_OR_TAG.search(source, position):

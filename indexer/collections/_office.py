@@ -1,8 +1,9 @@
-"""Read the first table of a workbook, and the text of a PDF, with the libraries of ``factseek[office]``.
+"""Read the first table of a workbook, and the text of a PDF, with the libraries of
+``factseek[office]``.
 
-Reading a small file may take all memory or hours, because of a far-away cell or a page that expands to gigabytes. Files
-are therefore read in a separate process (``python -m factseek.indexer.collections._office``), which limits memory and
-time.
+Reading a small file may take all memory or hours, because of a far-away cell or a page that expands
+to gigabytes. Files are therefore read in a separate process (``python -m
+factseek.indexer.collections._office``), which limits memory and time.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ _MOST_BYTES = 100_000_000
 _MEMORY, _SECONDS = 3 << 30, 120
 _ROUNDED = 2**53  # from here on, a float does not represent every integer
 _SHORT_LINE = 0.7
-"""A line of a PDF ends a paragraph, or is a heading, if it is shorter than this share of a usual line."""
+"""A line of a PDF ends a paragraph, or is a heading, if it is shorter than this share of a usual
+line.
+"""
 
 
 class _Answer(msgspec.Struct):
@@ -44,16 +47,22 @@ class _Answer(msgspec.Struct):
 
 def select_readable(*suffixes: str) -> tuple[str, ...]:
     """Return the ``suffixes`` of files that the installed libraries can read."""
-    return tuple(suffix for suffix in suffixes if find_spec(_LIBRARIES["pdf" if suffix == PDF else "sheet"]))
+    return tuple(
+        suffix for suffix in suffixes if find_spec(_LIBRARIES["pdf" if suffix == PDF else "sheet"])
+    )
 
 
 def first_table(path: Path) -> bytes:
-    """Return a workbook's first sheet with content, as tab-separated UTF-8 text, one line per row."""
+    """Return a workbook's first sheet with content, as tab-separated UTF-8 text, one line per
+    row.
+    """
     return _sheet(path, path.stat().st_mtime_ns, path.stat().st_size).texts[0].encode()
 
 
 def sheet_note(path: Path) -> str:
-    """Return a note about which sheet of a workbook is read, and about rounded numbers; ``""`` if there is neither."""
+    """Return a note about which sheet of a workbook is read, and about rounded numbers; ``""`` if
+    there is neither.
+    """
     return _sheet(path, path.stat().st_mtime_ns, path.stat().st_size).title
 
 
@@ -63,7 +72,9 @@ def _sheet(path: Path, _changed: int, _size: int) -> _Answer:
 
 
 def pdf_text(path: Path) -> tuple[str, str, list[int]]:
-    """Return the title of a PDF, its text with lines joined into paragraphs, and where each page begins in it."""
+    """Return the title of a PDF, its text with lines joined into paragraphs, and where each page
+    begins in it.
+    """
     answer = _read_in_child("pdf", path, "a PDF")
     starts = list(accumulate((len(text) + 1 for text in answer.texts), initial=0))[:-1]
     return answer.title, "\n".join(answer.texts), starts
@@ -74,7 +85,9 @@ def _read_in_child(what: str, path: Path, name: str) -> _Answer:
         raise BadFileError(path, f"is {name}, which {_NEEDS}")
     if path.stat().st_size > _MOST_BYTES:
         raise BadFileError(path, f"is longer than {_MOST_BYTES:,} bytes")
-    damaged = f"is damaged, or {name} that needs more than {_SECONDS} s or {_MEMORY >> 30} GB to read"
+    damaged = (
+        f"is damaged, or {name} that needs more than {_SECONDS} s or {_MEMORY >> 30} GB to read"
+    )
     return ask_child(path, "_office", what, str(path.resolve()), kind=_Answer, damaged=damaged)
 
 
@@ -88,8 +101,13 @@ def _read_sheet(path: str) -> _Answer | str:
             rounded: list[str] = []
             table = "".join(_lines(workbook.get_sheet_by_name(name), rounded))
             if table.strip():
-                notes = [f"only the sheet {name!r} is read, but there are {len(names)} sheets"] * (len(names) > 1)
-                notes += [f"{number} is rounded to 15 digits; format its column as text" for number in rounded[:1]]
+                notes = [f"only the sheet {name!r} is read, but there are {len(names)} sheets"] * (
+                    len(names) > 1
+                )
+                notes += [
+                    f"{number} is rounded to 15 digits; format its column as text"
+                    for number in rounded[:1]
+                ]
                 return _Answer("; ".join(notes), [table])
     except calamine.PasswordError:
         return _PROTECTED
@@ -100,7 +118,9 @@ def _read_sheet(path: str) -> _Answer | str:
 
 
 def _lines(sheet: Any, rounded: list[str]) -> Iterator[str]:
-    """Yield the rows as lines. If a row has several cells, all are quoted, so that each is read back unchanged.
+    """Yield the rows as lines.
+
+    If a row has several cells, all are quoted, so that each is read back unchanged.
 
     Add to ``rounded`` the integers that are too large for a number in a workbook.
     """
@@ -150,7 +170,15 @@ def _read_pdf(path: str) -> _Answer | str:
             texts = [_paragraphs(page.extract_text()) for page in reader.pages]
     except DependencyError:  # the library that decrypts is not installed
         return _PROTECTED
-    except (PyPdfError, ArithmeticError, AttributeError, LookupError, OSError, TypeError, ValueError) as error:
+    except (
+        PyPdfError,
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        OSError,
+        TypeError,
+        ValueError,
+    ) as error:
         return f"is not a valid PDF ({' '.join(str(error).split())[:200] or type(error).__name__})"
     if not any(texts):
         return "is a PDF without text: its pages are pictures; run OCR on it first"
@@ -158,7 +186,10 @@ def _read_pdf(path: str) -> _Answer | str:
 
 
 def _paragraphs(text: str) -> str:
-    """Return the text of a page with its lines joined, except after a short line. Join hyphenated words."""
+    """Return the text of a page with its lines joined, except after a short line.
+
+    Join hyphenated words.
+    """
     text = text.replace("\0", " ").encode("utf-8", "replace").decode()
     lines = [line for row in text.splitlines() if (line := " ".join(row.split()))]
     usual = quantiles(map(len, lines), n=4)[2] if len(lines) > 1 else 0

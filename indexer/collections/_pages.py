@@ -17,8 +17,8 @@ from ...core.records.table_shape import known_binary, shape_of_start
 from ._linked_data import BrokenScriptError, parse_script
 from ._markup import attributes
 
-# Dates are searched only in the page's markup and address, never compared with today's date: the result must not depend
-# on the day of the build. ``2100`` only excludes numbers that are not years.
+# Dates are searched only in the page's markup and address, never compared with today's date: the
+# result must not depend on the day of the build. ``2100`` only excludes numbers that are not years.
 _LATEST = "2100-01-01"
 
 _BINARY = {
@@ -45,7 +45,8 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 
-# The names of encodings in pages, and the encodings that browsers use for these names (the Encoding Standard).
+# The names of encodings in pages, and the encodings that browsers use for these names (the Encoding
+# Standard).
 _MEANT = {
     **dict.fromkeys(("ascii", "us-ascii", "latin1", "iso-8859-1", "iso8859-1"), "cp1252"),
     **dict.fromkeys(("shift_jis", "shift-jis", "x-sjis"), "cp932"),
@@ -53,34 +54,58 @@ _MEANT = {
     **dict.fromkeys(("euc-kr", "ks_c_5601-1987"), "cp949"),
     **{"iso-8859-9": "cp1254", "iso-8859-8-i": "iso-8859-8", "windows-874": "cp874"},
 }
-_SEVEN_BIT = ("iso-2022", "hz", "utf-7", "utf-16", "utf-32")  # their bytes look like UTF-8 but are not
-_CHARSETS = re.compile(r"utf-(?:8|16|32)|cp\d|ptcp|iso8859|iso2022|koi8|mac-|gb|big5|euc|hz|shift_jis|johab|tis|kz")
-_META_CHARSET = re.compile(rb"""<(?:meta|\?xml)[^>]*?(?:charset|encoding)\s*+=\s*+["']?\s*+([\w:.-]+)""", re.I)
+# Their bytes look like UTF-8 but are not.
+_SEVEN_BIT = ("iso-2022", "hz", "utf-7", "utf-16", "utf-32")
+_CHARSETS = re.compile(
+    r"utf-(?:8|16|32)|cp\d|ptcp|iso8859|iso2022|koi8|mac-|gb|big5|euc|hz|shift_jis|johab|tis|kz"
+)
+_META_CHARSET = re.compile(
+    rb"""<(?:meta|\?xml)[^>]*?(?:charset|encoding)\s*+=\s*+["']?\s*+([\w:.-]+)""", re.I
+)
 
 # Browsers continue after an early </body> or </html>; the parser would drop all that follows.
 _END_OF_PAGE = re.compile(r"</(?:body|html)\s*>", re.I)
 
 
 MOST_ELEMENTS = 100_000
-"""The maximum number of elements of a page. Large pages have 10,000; an element takes about 70 microseconds."""
+"""The maximum number of elements of a page.
+
+Large pages have 10,000; an element takes about 70 microseconds.
+"""
 MOST_ATTRIBUTES, MOST_ATTRIBUTES_OF_ONE = 300_000, 1_000
-"""The maximum number of attributes of a page, and of one element. Parsing time grows with the square of the latter."""
+"""The maximum number of attributes of a page, and of one element.
+
+Parsing time grows with the square of the latter.
+"""
 
 _LONGEST_ATTRIBUTE = 1_000
-_LONG_ATTRIBUTES = f"//@*[string-length(.) > {_LONGEST_ATTRIBUTE} and (contains(., '<') or name(..) = 'meta')]"
-"""Long attributes, for which the parser and trafilatura may take quadratic time. No title or date is so long."""
+_LONG_ATTRIBUTES = (
+    f"//@*[string-length(.) > {_LONGEST_ATTRIBUTE} and (contains(., '<') or name(..) = 'meta')]"
+)
+"""Long attributes, for which the parser and trafilatura may take quadratic time.
+
+No title or date is so long.
+"""
 _MOST_MARKS = 1_000
 _COSTLY_MARKS = ("<!--", '"author"', '"publisher"', 'erson"')
-"""Strings that trafilatura searches for in JSON-LD; at each occurrence, it may search all the text that follows."""
-_LONG_NAME = re.compile(r'"(?:author|creator|name|(?:given|family|additional)Name)"\s*+:\s*+\[?\s*+"[^"]{1000}')
+"""Strings that trafilatura searches for in JSON-LD; at each occurrence, it may search all the text
+that follows.
+"""
+_LONG_NAME = re.compile(
+    r'"(?:author|creator|name|(?:given|family|additional)Name)"\s*+:\s*+\[?\s*+"[^"]{1000}'
+)
 
 
 _BREAK = "\u240a"
 """Marks a line end that the search for the main content would lose."""
 _CELLS = "self::li or self::td or self::th or self::dd or self::dt"
-_HEADINGS = f"//*[self::h1 or self::h2 or self::h3 or self::h4 or self::h5 or self::h6][ancestor::*[{_CELLS}]]"
+_HEADINGS = (
+    "//*[self::h1 or self::h2 or self::h3 or self::h4 or self::h5 or "
+    f"self::h6][ancestor::*[{_CELLS}]]"
+)
 _BLOCKS = frozenset(
-    "address article aside blockquote div dl figure footer form header ol p pre section table ul".split()
+    "address article aside blockquote div dl figure footer form header ol p pre section table "
+    "ul".split()
 )
 _RAISED_NUMBER = re.compile(r"[+−–-]?\d[\d.,–-]*")
 _RAISED_DIGITS = re.compile(r"(?<=\d)[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
@@ -88,40 +113,58 @@ _NOTE = re.compile(r"[\[(]?(?:\d{1,3}|[a-z]{1,2}|[*†‡§]+|↑|↩)[\])]?", r
 _BLANKS = " \t\r\n\f\u00a0\u200b\ufeff"
 _NOTED = re.compile(r"note|\bfn|\bref|cite", re.I)
 _LONG_LINE = 40
-"""A line of at least this many letters is dropped if it repeats the line before; shorter lines may be a refrain."""
+"""A line of at least this many letters is dropped if it repeats the line before; shorter lines may
+be a refrain.
+"""
 _FEWEST_WORDS = 20
 """A part of a page with at least this many words is left out if it repeats an earlier part."""
 _HEADING_TAGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _CONTAINERS = frozenset("article body div main section td".split())
-_RUNNING = frozenset("a abbr b big cite code em font i kbd mark q s small span strong sub sup tt u".split())
+_RUNNING = frozenset(
+    "a abbr b big cite code em font i kbd mark q s small span strong sub sup tt u".split()
+)
 _UPDATED = re.compile(r"updat|modif|revis", re.I)
 
 _PUBLISHED = (
-    "article:published_time og:published_time og:article:published_time datepublished article:published "
-    "rnews:datepublished cxenseparse:recs:publishtime dc.date.issued dcterms.issued dc.date.created dcterms.created "
-    "dc.date dcterms.date datecreated date pubdate publishdate publish-date publish_date publication_date "
+    "article:published_time og:published_time og:article:published_time datepublished "
+    "article:published "
+    "rnews:datepublished cxenseparse:recs:publishtime dc.date.issued dcterms.issued "
+    "dc.date.created dcterms.created "
+    "dc.date dcterms.date datecreated date pubdate publishdate publish-date publish_date "
+    "publication_date "
     "citation_publication_date citation_date sailthru.date parsely-pub-date"
 ).split()
 """The names of ``meta`` elements that give the publication day, most reliable first."""
-_NOT_OF_PAGE = re.compile(r"comment|related|recommend|sidebar|widget|teaser|promo|trending|popular|read-?next", re.I)
+_NOT_OF_PAGE = re.compile(
+    r"comment|related|recommend|sidebar|widget|teaser|promo|trending|popular|read-?next", re.I
+)
 _ASIDE = ("aside", "nav", "footer")
 _DATED = re.compile(
-    r"(?:^|[\s_-])(?:date|datum|fecha|pubdate|published|posted|timestamp|dateline|time)(?:$|[\s_-])", re.I
+    r"(?:^|[\s_-])(?:date|datum|fecha|pubdate|published|posted|timestamp|dateline|time)(?:$|[\s_-])",
+    re.I,
 )
 _LONGEST_DATE = 80
-"""The maximum number of letters in an element that shows a date, including the text around the date."""
+"""The maximum number of letters in an element that shows a date, including the text around the
+date.
+"""
 _TERM = re.compile(
-    r"\b(?:until|till|through|before|after|from|since|by|bis|ab|seit|hasta|desde|jusqu\w*|حتى|منذ)\b[^.]*\d", re.I
+    r"\b(?:until|till|through|before|after|from|since|by|bis|ab|seit|hasta|desde|jusqu\w*|حتى|منذ)\b[^.]*\d",
+    re.I,
 )
 """Text that mentions a period or deadline, and not the day of publication."""
 _MONTH = r"[A-Z][a-z]{2,8}\.?"
 _DATE_IN_TEXT = re.compile(
-    rf"\b\d{{4}}-\d\d-\d\d(?:T[\d:.]+(?:Z|[+-]\d\d:?\d\d)?)?|\b\d{{1,2}}(?:st|nd|rd|th)? {_MONTH},? \d{{4}}\b"
-    rf"|\b{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?,? \d{{4}}\b|\b\d{{1,2}}([./-])\d{{1,2}}\1(?:\d{{4}}|\d\d)\b"
+    rf"\b\d{{4}}-\d\d-\d\d(?:T[\d:.]+(?:Z|[+-]\d\d:?\d\d)?)?|\b\d{{1,2}}(?:st|nd|rd|th)? "
+    rf"{_MONTH},? \d{{4}}\b"
+    rf"|\b{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?,? "
+    rf"\d{{4}}\b|\b\d{{1,2}}([./-])\d{{1,2}}\1(?:\d{{4}}|\d\d)\b"
 )
 _UNREAD_DATE = re.compile(r"\b\d{1,2}\W{1,3}\w{3,}\W{1,3}\d{4}\b")
 """A day with the name of a month in any language, known or not."""
-_INNER = frozenset("comment review itemReviewed isPartOf mentions citation hasPart itemListElement subjectOf".split())
+_INNER = frozenset(
+    "comment review itemReviewed isPartOf mentions citation hasPart itemListElement "
+    "subjectOf".split()
+)
 """Properties of linked data whose objects are not the page itself."""
 
 
@@ -133,7 +176,10 @@ class PageTooLargeError(Exception):
 
 
 class Page(NamedTuple):
-    """The content of a web page. Unknown values are ``""``; a date that cannot be read is kept as written."""
+    """The content of a web page.
+
+    Unknown values are ``""``; a date that cannot be read is kept as written.
+    """
 
     text: str
     title: str
@@ -147,7 +193,10 @@ def binary_kind(content: bytes) -> str:
     if content.startswith(tuple(mark for mark, _ in _MARKS)):
         return ""
     for kind, magics in _BINARY.items():
-        if any(content.startswith(magic) and (len(magic) > 2 or b"\0" in content[:64]) for magic in magics):
+        if any(
+            content.startswith(magic) and (len(magic) > 2 or b"\0" in content[:64])
+            for magic in magics
+        ):
             return kind
     if content[:4] == b"RIFF":
         return "an image (WebP)" if content[8:12] == b"WEBP" else "a sound or video"
@@ -159,35 +208,43 @@ def binary_kind(content: bytes) -> str:
 
 
 def decode(content: bytes, charset: str = "") -> str:
-    """Return a page's text, decoded by its byte-order mark, else as UTF-8 if valid, else as declared, else by a guess.
+    """Return a page's text, decoded by its byte-order mark, else as UTF-8 if valid, else as
+    declared, else by a guess.
 
-    ``charset`` comes from the HTTP header. A declared encoding whose bytes look like UTF-8, such as ISO-2022-JP, is
-    tried before UTF-8. Text with a few bytes that are not UTF-8, such as a truncated page, is read as UTF-8.
+    ``charset`` comes from the HTTP header. A declared encoding whose bytes look like UTF-8, such as
+    ISO-2022-JP, is tried before UTF-8. Text with a few bytes that are not UTF-8, such as a
+    truncated page, is read as UTF-8.
     """
     for mark, encoding in _MARKS:
         if content.startswith(mark):
             return content[len(mark) :].decode(encoding, "replace")
     declared = _read_declared(content, charset)
-    text = _decode_as([*(name for name in declared if name.startswith(_SEVEN_BIT)), "utf-8"], content)
+    text = _decode_as(
+        [*(name for name in declared if name.startswith(_SEVEN_BIT)), "utf-8"], content
+    )
     if text is not None:
         return text
     lenient = content.decode("utf-8", "replace")
     if lenient.count("\ufffd") * 4 < sum(character > "\x7f" for character in lenient):
         return lenient
     text = _decode_as([*declared, *_guess_encodings(content)], content)
-    return content.decode(declared[0] if declared else "cp1252", "replace") if text is None else text
+    return (
+        content.decode(declared[0] if declared else "cp1252", "replace") if text is None else text
+    )
 
 
 def extract(source: str, url: str = "", latest: str = "") -> Page | None:
     """Return the main content of an HTML page, or ``None`` if it has none.
 
-    ``url`` is the address of the page, if known. ``latest`` is the day (ISO) of the fetch; the page's date cannot be
-    later. Nothing is fetched, and the result does not depend on the current day. Raises ValueError if the page cannot
-    be parsed, PageTooLargeError if parsing would take too long.
+    ``url`` is the address of the page, if known. ``latest`` is the day (ISO) of the fetch; the
+    page's date cannot be later. Nothing is fetched, and the result does not depend on the current
+    day. Raises ValueError if the page cannot be parsed, PageTooLargeError if parsing would take too
+    long.
     """
     import trafilatura
 
-    for name in ("trafilatura", "htmldate", "courlan", "charset_normalizer"):  # the reader reports errors itself
+    # The reader reports errors itself.
+    for name in ("trafilatura", "htmldate", "courlan", "charset_normalizer"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     tree = _tree(source)
     if tree is None:
@@ -203,7 +260,11 @@ def extract(source: str, url: str = "", latest: str = "") -> Page | None:
             favor_recall=True,
             include_comments=False,
             with_metadata=True,
-            date_extraction_params={"original_date": True, "extensive_search": False, "max_date": latest or _LATEST},
+            date_extraction_params={
+                "original_date": True,
+                "extensive_search": False,
+                "max_date": latest or _LATEST,
+            },
         )
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError) as error:
         raise ValueError(f"cannot be parsed: {type(error).__name__}") from error
@@ -249,13 +310,17 @@ def check_attributes(source: str) -> None:
     for count in attributes(source, MOST_ATTRIBUTES_OF_ONE):
         total += count
         if count > MOST_ATTRIBUTES_OF_ONE:
-            raise PageTooLargeError(f"page with an element of more than {MOST_ATTRIBUTES_OF_ONE:,} attributes")
+            raise PageTooLargeError(
+                f"page with an element of more than {MOST_ATTRIBUTES_OF_ONE:,} attributes"
+            )
         if total > MOST_ATTRIBUTES:
             raise PageTooLargeError(f"page of more than {MOST_ATTRIBUTES:,} attributes")
 
 
 def _drop_copies(tree: Any) -> None:
-    """Leave out a part of a page that repeats the words of an earlier part, such as a copy for small screens."""
+    """Leave out a part of a page that repeats the words of an earlier part, such as a copy for
+    small screens.
+    """
     from lxml.etree import iterwalk  # type: ignore[import-untyped]
 
     sums, starts = [0], dict[Any, int]()  # rolling hashes of the first n words
@@ -283,7 +348,9 @@ def _drop_copies(tree: Any) -> None:
 
 
 def _mark_breaks(tree: Any) -> None:
-    """Mark the line ends around headings in cells and list items, and between a block and the text next to it."""
+    """Mark the line ends around headings in cells and list items, and between a block and the text
+    next to it.
+    """
     for heading in [element for element in tree.iter() if element.tag in _HEADING_TAGS]:
         _wrap_tail(heading)
     for heading in tree.xpath(_HEADINGS):
@@ -291,7 +358,16 @@ def _mark_breaks(tree: Any) -> None:
         _append_before(heading, _BREAK)
     for block in [element for element in tree.iter() if element.tag in _BLOCKS]:
         parent, before = block.getparent(), block.getprevious()
-        if parent is None or parent.tag not in ("div", "li", "td", "th", "dd", "section", "article", "blockquote"):
+        if parent is None or parent.tag not in (
+            "div",
+            "li",
+            "td",
+            "th",
+            "dd",
+            "section",
+            "article",
+            "blockquote",
+        ):
             continue
         if ((parent.text if before is None else before.tail) or "").strip():
             _append_before(block, _BREAK)
@@ -300,7 +376,9 @@ def _mark_breaks(tree: Any) -> None:
 
 
 def _wrap_tail(heading: Any) -> None:
-    """Move the text after a heading into its own paragraph: else it would be lost, or be joined to the heading."""
+    """Move the text after a heading into its own paragraph: else it would be lost, or be joined to
+    the heading.
+    """
     parent, text = heading.getparent(), heading.tail or ""
     if parent is None or parent.tag not in _CONTAINERS or not text.strip():
         return
@@ -322,20 +400,28 @@ def _append_before(element: Any, text: str) -> None:
 
 
 def _mark_raised(tree: Any) -> None:
-    """Separate superscript digits from the number before them, as in 10^6; leave out the numbers that link to notes."""
+    """Separate superscript digits from the number before them, as in 10^6; leave out the numbers
+    that link to notes.
+    """
     for link in list(tree.iter("a")):
         text = "".join(islice(link.itertext(), 9)).strip(_BLANKS)
         _, mark, target = link.get("href", "").partition("#")
         raised = link.getparent().tag == "sup" or link.find(".//sup") is not None
         named = _NOTED.search(f"{target} {link.get('class', '')} {link.get('role', '')}")
-        marked = text and not text.isalpha() and (text[0] in "[(" or named or _text_before(link)[-1:].isdigit())
+        marked = (
+            text
+            and not text.isalpha()
+            and (text[0] in "[(" or named or _text_before(link)[-1:].isdigit())
+        )
         if mark and _NOTE.fullmatch(text) and (raised or marked):
             link.drop_tree()
     for raised in list(tree.iter("sup")):
         text = "".join(raised.itertext()).strip(_BLANKS)
         if not text or text in ("[]", "()"):
             raised.drop_tree()
-        elif _RAISED_NUMBER.fullmatch(text) or (text[0].isdigit() and _text_before(raised)[-1:].isdigit()):
+        elif _RAISED_NUMBER.fullmatch(text) or (
+            text[0].isdigit() and _text_before(raised)[-1:].isdigit()
+        ):
             raised.text = f"^{text}"
             for part in list(raised):
                 raised.remove(part)
@@ -363,17 +449,34 @@ def _date(tree: Any, url: str, latest: str) -> str:
     from htmldate import find_date
 
     rest = deepcopy(tree)
-    orders = {order_of(match[0]) for text in tree.itertext() for match in _DATE_IN_TEXT.finditer(text)}
+    orders = {
+        order_of(match[0]) for text in tree.itertext() for match in _DATE_IN_TEXT.finditer(text)
+    }
     order = next(iter(orders & set(ORDERS)), "") if len(orders & set(ORDERS)) == 1 else ""
     for part in list(rest.iter()):
-        if isinstance(part.tag, str) and part.tag not in ("html", "body") and (part.tag == "script" or _is_aside(part)):
+        if (
+            isinstance(part.tag, str)
+            and part.tag not in ("html", "body")
+            and (part.tag == "script" or _is_aside(part))
+        ):
             part.drop_tree() if part.getparent() is not None else None
         for name in ("text", "tail") if isinstance(part.tag, str) else ():
             text = getattr(part, name) or ""
             is_prose = len(text) > _LONGEST_DATE or _TERM.search(text)
-            setattr(part, name, _DATE_IN_TEXT.sub("" if is_prose else lambda date: clean_date(date[0], order), text))
+            setattr(
+                part,
+                name,
+                _DATE_IN_TEXT.sub(
+                    "" if is_prose else lambda date: clean_date(date[0], order), text
+                ),
+            )
     try:
-        return find_date(rest, url=url or None, original_date=True, extensive_search=False, max_date=latest) or ""
+        return (
+            find_date(
+                rest, url=url or None, original_date=True, extensive_search=False, max_date=latest
+            )
+            or ""
+        )
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
         return ""
 
@@ -382,7 +485,9 @@ def _is_aside(element: Any) -> bool:
     """Return whether an element is not about the page's subject: comments, related pages, menus."""
     if element.tag in ("html", "body", "main", "article", "head"):
         return False
-    return element.tag in _ASIDE or bool(_NOT_OF_PAGE.search(f"{element.get('class', '')} {element.get('id', '')}"))
+    return element.tag in _ASIDE or bool(
+        _NOT_OF_PAGE.search(f"{element.get('class', '')} {element.get('id', '')}")
+    )
 
 
 def _written_dates(tree: Any) -> Iterator[str]:
@@ -397,14 +502,22 @@ def _written_dates(tree: Any) -> Iterator[str]:
     yield from (metas[name] for name in _PUBLISHED if metas.get(name))
     times, others, updates = list[str](), list[str](), list[str]()
     for element in tree.iter():
-        if not isinstance(element.tag, str) or element.tag in ("html", "body", "meta", "script", "style"):
+        if not isinstance(element.tag, str) or element.tag in (
+            "html",
+            "body",
+            "meta",
+            "script",
+            "style",
+        ):
             continue
         sure = element.get("itemprop") == "datePublished" or element.get("pubdate") is not None
         timed = sure or element.tag == "time"
         named = timed or _DATED.search(f"{element.get('class', '')} {element.get('id', '')}")
         if named and (written := _date_in(element)):
             listed = times if timed else others
-            if not sure and _UPDATED.search(f"{element.get('class', '')} {element.get('itemprop', '')}"):
+            if not sure and _UPDATED.search(
+                f"{element.get('class', '')} {element.get('itemprop', '')}"
+            ):
                 listed = updates
             listed.insert(0 if sure else len(listed), written)
     yield from (*times, *others, *updates)
@@ -438,7 +551,9 @@ def _linked_dates(value: Any) -> Iterator[str]:
 
 
 def _tidy(text: str) -> str:
-    """Return a text with single spaces, without blank lines, bars around rows, and long lines that repeat the last."""
+    """Return a text with single spaces, without blank lines, bars around rows, and long lines that
+    repeat the last.
+    """
     text = _RAISED_DIGITS.sub(lambda match: f"^{unicodedata.normalize('NFKC', match[0])}", text)
     kept = list[str]()
     for line in (" ".join(line.split()) for line in text.replace(_BREAK, "\n").splitlines()):
@@ -454,20 +569,34 @@ def _tidy(text: str) -> str:
 
 
 def _title(extracted: str, tree: Any) -> str:
-    """Return the extracted title if half of its words are in the page's ``title`` element, else that element's text."""
+    """Return the extracted title if half of its words are in the page's ``title`` element, else
+    that element's text.
+    """
     own = " ".join((tree.findtext(".//title") or "").split())
-    words, own_words = set(re.findall(r"\w+", extracted.lower())), set(re.findall(r"\w+", own.lower()))
-    title = extracted if extracted and (not own_words or 2 * len(words & own_words) >= len(words)) else own
+    words, own_words = (
+        set(re.findall(r"\w+", extracted.lower())),
+        set(re.findall(r"\w+", own.lower())),
+    )
+    title = (
+        extracted
+        if extracted and (not own_words or 2 * len(words & own_words) >= len(words))
+        else own
+    )
     return " ".join(title.split())
 
 
 def _read_declared(content: bytes, charset: str) -> list[str]:
-    """Return the known encodings that the header and the page declare, as browsers interpret them."""
+    """Return the known encodings that the header and the page declare, as browsers interpret
+    them.
+    """
     names = [charset]
     if match := _META_CHARSET.search(content[:4096]):
         inside = match[1].decode("ascii", "ignore")
-        names.append("utf-8" if inside.lower().startswith("utf-16") else inside)  # the declaration is written in ASCII
-    meant = [_MEANT.get(name.strip().lower(), name.strip().lower()) for name in names if name.strip()]
+        # The declaration is written in ASCII.
+        names.append("utf-8" if inside.lower().startswith("utf-16") else inside)
+    meant = [
+        _MEANT.get(name.strip().lower(), name.strip().lower()) for name in names if name.strip()
+    ]
     return [name for name in dict.fromkeys(meant) if _is_charset(name)]
 
 
@@ -479,13 +608,17 @@ def _is_charset(name: str) -> bool:
 
 
 def _guess_encodings(content: bytes) -> list[str]:
-    """Return the encodings that the bytes look like, best first. For fewer than 8 bytes beyond ASCII, return cp1252."""
+    """Return the encodings that the bytes look like, best first.
+
+    For fewer than 8 bytes beyond ASCII, return cp1252.
+    """
     from trafilatura.utils import detect_encoding
 
     if sum(byte > 0x7F for byte in content[:100_000]) < 8:
         return ["cp1252"]
     guesses = (name.replace("_", "-") for name in detect_encoding(content))
-    return [name for name in guesses if not name.startswith(_SEVEN_BIT)]  # UTF-16 without a mark would contain NULs
+    # UTF-16 without a mark would contain NULs.
+    return [name for name in guesses if not name.startswith(_SEVEN_BIT)]
 
 
 def _decode_as(encodings: list[str], content: bytes) -> str | None:

@@ -1,4 +1,5 @@
-"""Read tables of records in any kind of file: CSV, TSV, a workbook, JSON lines, Parquet or a pandas pickle.
+"""Read tables of records in any kind of file: CSV, TSV, a workbook, JSON lines, Parquet or a pandas
+pickle.
 
 Also identify a file that is not such a table, and name the command that reads it.
 """
@@ -58,7 +59,9 @@ def start_of(path: Path) -> bytes:
 
 
 def kind_for(shape: TableShape) -> str:
-    """Return the kind of source that knows the most columns of a file of this shape, or ``""`` if none reads it."""
+    """Return the kind of source that knows the most columns of a file of this shape, or ``""`` if
+    none reads it.
+    """
     names = {name.strip("\"'").lower() for name in (*shape.names, *shape.cells)}
     known = [
         (len(columns), kind)
@@ -72,13 +75,16 @@ def kind_for(shape: TableShape) -> str:
 def is_table(start: bytes, shape: TableShape) -> bool:
     """Return whether a file is surely a table.
 
-    A kind of source knows its columns, or its delimiter is not a comma and its rows have equal numbers of cells.
+    A kind of source knows its columns, or its delimiter is not a comma and its rows have equal
+    numbers of cells.
     """
     if shape.form not in TABLES or shape.form == "commas" or kind_for(shape):
         return shape.form in TABLES and bool(kind_for(shape))
     lines = start.decode(shape.encoding or "latin-1", "replace").splitlines()
     try:
-        rows = list(islice((row for row in csv.reader(lines, delimiter=shape.delimiter) if row), 21))
+        rows = list(
+            islice((row for row in csv.reader(lines, delimiter=shape.delimiter) if row), 21)
+        )
     except csv.Error:
         return False
     return len(rows) > 1 and len({len(row) for row in rows}) == 1
@@ -98,7 +104,9 @@ def remedy_for(shape: TableShape) -> str:
 
 
 def read_json_lines(path: Path, options: ReadOptions) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the place and the object of each line of a file of JSON lines; refuse a file that is something else."""
+    """Yield the place and the object of each line of a file of JSON lines; refuse a file that is
+    something else.
+    """
     start = start_of(path)
     shape = shape_of_start(start)
     refuse_binary(path, shape)
@@ -108,25 +116,36 @@ def read_json_lines(path: Path, options: ReadOptions) -> Iterator[tuple[str, dic
 
 
 def is_quoted(start: bytes, delimiter: str) -> bool:
-    """Return whether the quotes at the beginning of a table are those of a spreadsheet: valid and necessary.
+    """Return whether the quotes at the beginning of a table are those of a spreadsheet: valid and
+    necessary.
 
-    They are valid if every cell that contains a quote is quoted, inner quotes are doubled, and every row has as many
-    cells as the first. They are necessary if a cell contains a doubled quote, a delimiter or a line end, or if all
-    cells except numbers are quoted. A single heading in quotation marks proves nothing.
+    They are valid if every cell that contains a quote is quoted, inner quotes are doubled, and
+    every row has as many cells as the first. They are necessary if a cell contains a doubled quote,
+    a delimiter or a line end, or if all cells except numbers are quoted. A single heading in
+    quotation marks proves nothing.
     """
-    text = start.decode(shape_of_start(start).encoding or "latin-1", "replace").removeprefix("\ufeff")
+    text = start.decode(shape_of_start(start).encoding or "latin-1", "replace").removeprefix(
+        "\ufeff"
+    )
     if "\n" not in text:
         text = text.replace("\r", "\n")
     is_whole = len(start) < LOOKED_AT
     mark = re.escape(delimiter)
-    cell = re.compile(rf'(?:"(?P<quoted>[^"]*+(?:""[^"]*+)*)"|(?P<plain>[^"{mark}\r\n]*+))(?P<end>{mark}|\r?\n|\Z)')
+    cell = re.compile(
+        rf'(?:"(?P<quoted>[^"]*+(?:""[^"]*+)*)"|(?P<plain>[^"{mark}\r\n]*+))(?P<end>{mark}|\r?\n|\Z)'
+    )
     widths, width, position = set[int](), 0, 0
     quoted, plain, needed = 0, 0, False
     while position < len(text) and (match := cell.match(text, position)):
         position, width = match.end(), width + 1
         content = match["quoted"]
-        quoted, plain = quoted + (content is not None), plain + (not _NUMBER.fullmatch(match["plain"] or ""))
-        needed = needed or (content is not None and re.search(rf'["{mark}\r\n]', content) is not None)
+        quoted, plain = (
+            quoted + (content is not None),
+            plain + (not _NUMBER.fullmatch(match["plain"] or "")),
+        )
+        needed = needed or (
+            content is not None and re.search(rf'["{mark}\r\n]', content) is not None
+        )
         if match["end"] != delimiter:
             widths.update({width} if width > 1 and (match["end"] or is_whole) else ())
             width = 0
@@ -136,9 +155,11 @@ def is_quoted(start: bytes, delimiter: str) -> bool:
 
 
 def guessed_encoding(path: Path, start: bytes, options: ReadOptions) -> str:
-    """Guess and note the encoding of a table that is not UTF-8, ``""`` without a guess; note which sheet is read.
+    """Guess and note the encoding of a table that is not UTF-8, ``""`` without a guess; note which
+    sheet is read.
 
-    If only a few letters are not ASCII, guess an encoding of Western Europe, unless some of these letters are UTF-8.
+    If only a few letters are not ASCII, guess an encoding of Western Europe, unless some of these
+    letters are UTF-8.
     """
     if path.suffix.lower() in SHEETS and (note := sheet_note(path)):
         options.note(f"{path}: {note}")
@@ -157,31 +178,44 @@ def guessed_encoding(path: Path, start: bytes, options: ReadOptions) -> str:
         encoding = str(best.encoding)
     if encoding == "cp1252" and sum(map(start.count, _TURKISH)) > 1:
         encoding = "cp1254"
-    options.note(f"{path}: is not UTF-8, and is read as {encoding}, which is a guess; {SAVE_AS_UTF8}")
+    options.note(
+        f"{path}: is not UTF-8, and is read as {encoding}, which is a guess; {SAVE_AS_UTF8}"
+    )
     return encoding
 
 
 def first_cells(shape: TableShape, encoding: str) -> tuple[str, ...]:
-    return tuple(cell.encode("latin-1").decode(encoding) for cell in shape.cells) if encoding else shape.cells
+    return (
+        tuple(cell.encode("latin-1").decode(encoding) for cell in shape.cells)
+        if encoding
+        else shape.cells
+    )
 
 
 def read_cells(
     path: Path, options: ReadOptions, delimiter: str, *, quoting: bool, fallback: str = ""
 ) -> Iterator[tuple[str, list[str]]]:
-    """Yield the place (of the first line) and the cells of each row of a TSV or CSV file, without blank lines.
+    """Yield the place (of the first line) and the cells of each row of a TSV or CSV file, without
+    blank lines.
 
-    With ``quoting``, a cell may be in double quotes and then contain delimiters, line ends and doubled quotes. Without
-    ``quoting``, a quote is an ordinary character. ``options.max_line_bytes`` limits the length of a row. An unquoted
-    cell that marks a missing value, such as ``NA``, is empty. ``fallback`` names the encoding of lines not in UTF-8.
+    With ``quoting``, a cell may be in double quotes and then contain delimiters, line ends and
+    doubled quotes. Without ``quoting``, a quote is an ordinary character.
+    ``options.max_line_bytes`` limits the length of a row. An unquoted cell that marks a missing
+    value, such as ``NA``, is empty. ``fallback`` names the encoding of lines not in UTF-8.
     """
     read = read_lines(path, options, fallback)
-    lines = ((place, line) for place, line in read if not (place == f"{path}:1" and is_separator_line(line)))
+    lines = (
+        (place, line)
+        for place, line in read
+        if not (place == f"{path}:1" and is_separator_line(line))
+    )
     if not quoting:
         for place, line in lines:
             if line:
                 yield place, ["" if cell in _MISSING else cell for cell in line.split(delimiter)]
         return
-    # The csv module's limit is global to the process and too low for a long line, so it is raised and never lowered.
+    # The csv module's limit is global to the process and too low for a long line, so it is raised
+    # and never lowered.
     csv.field_size_limit(max(csv.field_size_limit(), options.max_line_bytes + 1))
     source = _RowLines(lines, options, delimiter)
     rows = csv.reader(source, delimiter=delimiter, strict=True)
@@ -206,9 +240,13 @@ class _RowError(Exception):
 
 
 class _RowLines:
-    """Gives lines to a csv reader, and remembers where the current row began and how long the row is."""
+    """Gives lines to a csv reader, and remembers where the current row began and how long the row
+    is.
+    """
 
-    def __init__(self, lines: Iterator[tuple[str, str]], options: ReadOptions, delimiter: str) -> None:
+    def __init__(
+        self, lines: Iterator[tuple[str, str]], options: ReadOptions, delimiter: str
+    ) -> None:
         self._lines, self._options = lines, options
         mark, words = re.escape(delimiter), "|".join(map(re.escape, sorted(_MISSING)))
         self._missing = re.compile(rf"(?:(?<={mark})|\A)(?:{words})(?={mark}|\Z)")
@@ -245,10 +283,11 @@ class _RowLines:
 class Columns(NamedTuple):
     """The columns that a reader looks for.
 
-    A header must have a column for a field of each group in ``required``. A column that only ``names`` contains, and
-    not the reader's ``own`` names, is a guess, which is noted. If no column fits the field ``docid``, ids are made from
-    the content of the rows; an empty ``docid`` disables this. ``unused`` begins the note about unused columns, which
-    appears if ids are made or a column is guessed.
+    A header must have a column for a field of each group in ``required``. A column that only
+    ``names`` contains, and not the reader's ``own`` names, is a guess, which is noted. If no column
+    fits the field ``docid``, ids are made from the content of the rows; an empty ``docid`` disables
+    this. ``unused`` begins the note about unused columns, which appears if ids are made or a column
+    is guessed.
     """
 
     names: Names
@@ -258,16 +297,26 @@ class Columns(NamedTuple):
     unused: str = "these columns are not used:"
 
     def of(self, header: Sequence[str]) -> dict[str, list[str]]:
-        """Return the columns of each field in a header; guess if no column has one of the reader's own names."""
+        """Return the columns of each field in a header; guess if no column has one of the reader's
+        own names.
+        """
         there = columns_of(header, self.names)
         sure = columns_of(header, self.own) if self.own else there
         named = {field for field, names in self.names.items() if len(names) == 1}
-        found = {field: each if field in named else sure.get(field) or each[:1] for field, each in there.items()}
+        found = {
+            field: each if field in named else sure.get(field) or each[:1]
+            for field, each in there.items()
+        }
         ids = found.get(self.docid, [])
-        return {**found, self.docid: [name for name in ids if name.strip()] or ids} if ids else found
+        return (
+            {**found, self.docid: [name for name in ids if name.strip()] or ids} if ids else found
+        )
 
-    def check(self, place: str, header: Sequence[str], options: ReadOptions, cells: Collection[str] = ()) -> bool:
-        """Return whether ids must be made, and note guesses; ``cells`` are the columns to name in a message.
+    def check(
+        self, place: str, header: Sequence[str], options: ReadOptions, cells: Collection[str] = ()
+    ) -> bool:
+        """Return whether ids must be made, and note guesses; ``cells`` are the columns to name in a
+        message.
 
         Raises SourceError if a required column is missing or occurs twice.
         """
@@ -278,23 +327,35 @@ class Columns(NamedTuple):
             columns = [column for field in fields for column in there.get(field, ())]
             if not columns:
                 known = self.names if fields[0] in named else own
-                wanted = " or ".join(repr(name) for field in fields for name in known[field] if name)
+                wanted = " or ".join(
+                    repr(name) for field in fields for name in known[field] if name
+                )
                 shown = ", ".join(repr(name[:40]) for name in list(cells or header)[:20])
                 listed = (f"{shown}, …" if len(cells or header) > 20 else shown) or "none"
-                raise SourceError(f"there is no column {wanted}; the columns are {listed}", place=place)
+                raise SourceError(
+                    f"there is no column {wanted}; the columns are {listed}", place=place
+                )
             if twice := [column for column in columns if list(header).count(column) > 1]:
                 raise SourceError(f"the column {twice[0]!r} occurs twice", place=place)
         sure = columns_of(header, own)
         for field in sorted(there.keys() - sure.keys() - set(named)):
-            options.note(f"{place}: the column {there[field][0]!r} is used as {field!r}; choose another with --column")
+            options.note(
+                f"{place}: the column {there[field][0]!r} is used as {field!r}; choose another "
+                "with --column"
+            )
         makes_ids = bool(self.docid) and self.docid not in there
         if makes_ids:
-            options.note(f"{place}: no column contains ids; each row gets an id made from its content")
+            options.note(
+                f"{place}: no column contains ids; each row gets an id made from its content"
+            )
         used = {column for columns in there.values() for column in columns}
         unused = [repr(column) for column in header if column.strip() and column not in used]
         if unused and (makes_ids or there.keys() - sure.keys()):
             shown = ", ".join(unused[:10]) + (", …" if len(unused) > 10 else "")
-            options.note(f"{place}: {self.unused} {shown}; give one a meaning with --column, as in --column date=NAME")
+            options.note(
+                f"{place}: {self.unused} {shown}; give one a meaning with --column, as in --column "
+                "date=NAME"
+            )
         return makes_ids
 
 
@@ -304,10 +365,12 @@ def content_id(row: Mapping[str, str]) -> str:
 
 
 def read_rows(path: Path, options: ReadOptions, columns: Columns) -> Iterator[tuple[str, Row]]:
-    """Yield the place (file and line, or number of the row) and the fields, without empty ones, of each row of a table.
+    """Yield the place (file and line, or number of the row) and the fields, without empty ones, of
+    each row of a table.
 
-    If several columns fit a field, the first that is not empty is used. Bad rows are reported and left out. A pickle is
-    read whole, all other files row by row. JSON lines have no header, so required columns are not checked.
+    If several columns fit a field, the first that is not empty is used. Bad rows are reported and
+    left out. A pickle is read whole, all other files row by row. JSON lines have no header, so
+    required columns are not checked.
     """
     suffix = path.with_suffix("").suffix if path.suffix.lower() == ".gz" else path.suffix
     makes_ids = False
@@ -327,13 +390,17 @@ def read_rows(path: Path, options: ReadOptions, columns: Columns) -> Iterator[tu
                 wanted = {name for names in columns.names.values() for name in names}
                 cells = read_columns(path, read_bytes(path, options), wanted)
                 header = list(cells)
-                records = (dict(zip(cells, row, strict=True)) for row in zip(*cells.values(), strict=True))
+                records = (
+                    dict(zip(cells, row, strict=True)) for row in zip(*cells.values(), strict=True)
+                )
             makes_ids = columns.check(str(path), header, options)
             numbered = ((f"{path}:{number}", record) for number, record in enumerate(records, 1))
             rows = _texts(numbered, columns, options)
         case _:
             refuse_binary(path, shape_of_start(start_of(path)))
-            raise SourceError(f"is not a table that factseek reads; give one of {', '.join(SUFFIXES)}", place=path)
+            raise SourceError(
+                f"is not a table that factseek reads; give one of {', '.join(SUFFIXES)}", place=path
+            )
     for place, row in rows:
         yield place, {columns.docid: content_id(row), **row} if makes_ids else row
 
@@ -349,7 +416,9 @@ def _texts(
 def texts_of(
     record: Mapping[str, Any], there: Mapping[str, Sequence[str]], place: str, options: ReadOptions
 ) -> Row | None:
-    """Return the non-empty texts of a record's fields; report a text that cannot be stored, and return ``None``."""
+    """Return the non-empty texts of a record's fields; report a text that cannot be stored, and
+    return ``None``.
+    """
     row: Row = {}
     for field, columns in there.items():
         for column in columns:
@@ -358,7 +427,9 @@ def texts_of(
                 if _UNSTORABLE.search(text):
                     raise ValueError("contains a character that is not text")
             except ValueError as error:
-                reason = str(error) if "character" in str(error) else f"{error}, not a text or a number"
+                reason = (
+                    str(error) if "character" in str(error) else f"{error}, not a text or a number"
+                )
                 options.bad_lines.report(place, f"column {column!r} {reason}")
                 return None
             if text and field not in row:
@@ -367,7 +438,9 @@ def texts_of(
 
 
 def as_text(value: Any) -> str:
-    """Return the text of a single value: a whole float as an integer, a day in ISO 8601, a list of texts joined."""
+    """Return the text of a single value: a whole float as an integer, a day in ISO 8601, a list of
+    texts joined.
+    """
     match value:
         case None:
             return ""
@@ -379,11 +452,18 @@ def as_text(value: Any) -> str:
             return value.isoformat()[:10]
         case list() if all(isinstance(part, str) for part in value):
             return "; ".join(part.strip() for part in value)
-    raise ValueError(f"contains {'an infinite number' if isinstance(value, float) else f'a {type(value).__name__}'}")
+    raise ValueError(
+        "contains "
+        f"{'an infinite number' if isinstance(value, float) else f'a {type(value).__name__}'}"
+    )
 
 
-def _read_delimited(path: Path, options: ReadOptions, columns: Columns) -> tuple[bool, Iterator[tuple[str, Row]]]:
-    """Return whether ids must be made, and the rows of a CSV or TSV file with a header, whose cells may be quoted."""
+def _read_delimited(
+    path: Path, options: ReadOptions, columns: Columns
+) -> tuple[bool, Iterator[tuple[str, Row]]]:
+    """Return whether ids must be made, and the rows of a CSV or TSV file with a header, whose cells
+    may be quoted.
+    """
     start = start_of(path)
     shape = shape_of_start(start)
     refuse_binary(path, shape)
@@ -406,14 +486,22 @@ def _read_delimited(path: Path, options: ReadOptions, columns: Columns) -> tuple
             raise SourceError(NO_MARK, place=path)
         raise SourceError("is not UTF-8", place=path, remedy=SAVE_AS_UTF8)
     makes_ids = columns.check(place, header, options, first if shape.delimiter else header)
-    places = {field: [header.index(column) for column in named] for field, named in columns.of(header).items()}
+    places = {
+        field: [header.index(column) for column in named]
+        for field, named in columns.of(header).items()
+    }
 
     def texts() -> Iterator[tuple[str, Row]]:
         for place, cells in rows:
             if len(cells) != len(header):
-                options.bad_lines.report(place, f"has {len(cells)} fields, but the header has {len(header)}")
+                options.bad_lines.report(
+                    place, f"has {len(cells)} fields, but the header has {len(header)}"
+                )
                 continue
-            texts = {field: next(filter(None, (cells[at].strip() for at in ats)), "") for field, ats in places.items()}
+            texts = {
+                field: next(filter(None, (cells[at].strip() for at in ats)), "")
+                for field, ats in places.items()
+            }
             yield place, {field: text for field, text in texts.items() if text}
 
     return makes_ids, texts()

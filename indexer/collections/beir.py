@@ -1,4 +1,6 @@
-"""Collections in BEIR's form: ``corpus.jsonl`` with ``_id``, ``title``, ``text`` and ``metadata``."""
+"""Collections in BEIR's form: ``corpus.jsonl`` with ``_id``, ``title``, ``text`` and
+``metadata``.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ _ABOUT = ("url", "date", "language", "source", "topic")
 def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
     """Yield the documents of each corpus in the order of its lines.
 
-    The texts ``url``, ``date``, ``language``, ``source`` and ``topic`` in ``metadata`` become fields of the document.
+    The texts ``url``, ``date``, ``language``, ``source`` and ``topic`` in ``metadata`` become
+    fields of the document.
     """
     for path in [one_file(source, "corpus.jsonl") for source in sources]:
         for place, entry in read_json_lines(path, options):
@@ -32,9 +35,13 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
                 options.bad_lines.report(place, f"has no '_id'{wrapper_advice(entry)}")
             elif not isinstance(about, dict):
                 options.bad_lines.report(place, "'metadata' is not a JSON object")
-            elif found := named_fields({name: entry.get(name) for (name,) in _NAMES.values()}, _NAMES, place, options):
+            elif found := named_fields(
+                {name: entry.get(name) for (name,) in _NAMES.values()}, _NAMES, place, options
+            ):
                 own = {name: about[name] for name in _ABOUT if isinstance(about.get(name), str)}
                 rest = {name: value for name, value in about.items() if name not in own}
                 fields = {**found[0], **own}
-                if record := make_record(fields, place, options, rest, empty="documents without title and text"):
+                if record := make_record(
+                    fields, place, options, rest, empty="documents without title and text"
+                ):
                     yield record

@@ -1,9 +1,9 @@
 """Read reviews of claims that fact-checkers publish as schema.org's ClaimReview.
 
-The reviews come from web pages (JSON-LD or microdata), from JSON files and JSON lines (reviews, or Data
-Commons' feed), and from tables. Columns of tables are named after the properties, with dots:
-``reviewRating.alternateName``. The docid is the address of the review; further reviews at one address get ``#2``,
-``#3``. A repeated review is left out.
+The reviews come from web pages (JSON-LD or microdata), from JSON files and JSON lines (reviews, or
+Data Commons' feed), and from tables. Columns of tables are named after the properties, with dots:
+``reviewRating.alternateName``. The docid is the address of the review; further reviews at one
+address get ``#2``, ``#3``. A repeated review is left out.
 """
 
 from __future__ import annotations
@@ -16,7 +16,14 @@ from urllib.parse import quote
 
 from ...core.text import unescape
 from . import RECORDS, Files, ReadOptions, Record, dated
-from ._documents import MAX_DOCID_BYTES, Docids, digest, make_record, names_of_any_table, text_language
+from ._documents import (
+    MAX_DOCID_BYTES,
+    Docids,
+    digest,
+    make_record,
+    names_of_any_table,
+    text_language,
+)
 from ._files import BadFileError, expand, read_bytes
 from ._lines import read_json
 from ._linked_data import BrokenScriptError, Node, microdata, nodes_of_type, parse_script, scripts
@@ -32,7 +39,9 @@ FILES: Sequence[Files] = [(form, frozenset({"claimreviewed"})) for form in RECOR
 
 _TYPE = "ClaimReview"
 _LONGEST_ADDRESS = MAX_DOCID_BYTES - 12
-"""An address of at most this many bytes becomes a docid, with room for a number; a digest replaces a longer one."""
+"""An address of at most this many bytes becomes a docid, with room for a number; a digest replaces
+a longer one.
+"""
 _PAGES = (".html", ".htm", ".xhtml")
 _LANGUAGE = re.compile(r"""<html\b[^<>]*?\slang\s*=\s*["']?([A-Za-z-]{2,20})""", re.I)
 _SELF = re.compile(r"<(?:link|meta)\b[^<>]*>", re.I)
@@ -47,7 +56,12 @@ _COLUMNS: Mapping[str, Sequence[str]] = {
     "author.name": ("author.name", "author", "publisher", "publisher.name"),
     "author.url": ("author.url", "publisher.url", "publisher_url", "publisher.site"),
     "author.image": ("author.image", "publisher_image"),
-    "reviewRating.alternateName": ("reviewRating.alternateName", "textualRating", "rating", "reviewRating"),
+    "reviewRating.alternateName": (
+        "reviewRating.alternateName",
+        "textualRating",
+        "rating",
+        "reviewRating",
+    ),
     "reviewRating.ratingValue": ("reviewRating.ratingValue", "ratingValue", "rating_value"),
     "reviewRating.bestRating": ("reviewRating.bestRating", "bestRating", "best_rating"),
     "reviewRating.worstRating": ("reviewRating.worstRating", "worstRating", "worst_rating"),
@@ -61,7 +75,13 @@ _COLUMNS: Mapping[str, Sequence[str]] = {
 }
 """The column names of each property."""
 _MEANINGS = {
-    **{DOCID: "docid", "claimReviewed": "text", "headline": "title", "url": "url", "datePublished": "date"},
+    **{
+        DOCID: "docid",
+        "claimReviewed": "text",
+        "headline": "title",
+        "url": "url",
+        "datePublished": "date",
+    },
     **{"inLanguage": "language", "author.name": "source", "reviewRating.alternateName": "rating"},
 }
 """The document field that each property becomes."""
@@ -71,7 +91,16 @@ _MEANINGS = {
 def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
     """Yield one document per review, in the order of the files and of the reviews in each."""
     docids = Docids()
-    endings = (*_PAGES, ".json", ".jsonld", ".jsonl", ".ndjson", ".csv", ".tsv", *select_readable(*SHEETS))
+    endings = (
+        *_PAGES,
+        ".json",
+        ".jsonld",
+        ".jsonl",
+        ".ndjson",
+        ".csv",
+        ".tsv",
+        *select_readable(*SHEETS),
+    )
     for path in expand(sources, endings, options):
         for review in _reviews(path, options):
             if record := _record(review, docids, options):
@@ -143,8 +172,13 @@ def _of_page(path: Path, options: ReadOptions) -> list[_Review]:
 
 def _address(page: str) -> str:
     for tag in _SELF.finditer(page):
-        named = {name.lower(): unescape(a or b or c) for name, a, b, c in _ATTRIBUTE.findall(tag[0])}
-        said = "canonical" in named.get("rel", "").lower().split() or named.get("property", "").lower() == "og:url"
+        named = {
+            name.lower(): unescape(a or b or c) for name, a, b, c in _ATTRIBUTE.findall(tag[0])
+        }
+        said = (
+            "canonical" in named.get("rel", "").lower().split()
+            or named.get("property", "").lower() == "og:url"
+        )
         address = (named.get("href") or named.get("content") or "").strip()
         if said and address.startswith(("https://", "http://")):
             return address
@@ -165,9 +199,12 @@ def _record(review: _Review, docids: Docids, options: ReadOptions) -> Record | N
         options.leave_out(review.place, "reviews that occurred before")
         return None
     if not fields["url"]:
-        options.note("some reviews have no web address; export --as claimreview will leave them out")
+        options.note(
+            "some reviews have no web address; export --as claimreview will leave them out"
+        )
     language = fields["language"] or text_language(fields["text"], review.language)
     fields |= {"docid": docids.make_unique(docid), "language": language}
     record = make_record(fields, review.place, options, metadata)
-    # Reviews of one page share its address, so the address does not show that a stored review is the same one.
+    # Reviews of one page share its address, so the address does not show that a stored review is
+    # the same one.
     return record and record._replace(known_by="" if docid_in(review.node) else "text")

@@ -1,8 +1,8 @@
 """Read claims that fact-checkers have already verified, and that may answer a new claim.
 
-There are three forms. The collection of CheckThat! 2020 task 2 is a TSV file whose header is an empty cell, ``vclaim``
-and ``title``. Later years have folders with one JSON file per claim. The third form is a table or JSON lines with the
-same fields.
+There are three forms. The collection of CheckThat! 2020 task 2 is a TSV file whose header is an
+empty cell, ``vclaim`` and ``title``. Later years have folders with one JSON file per claim. The
+third form is a table or JSON lines with the same fields.
 """
 
 from __future__ import annotations
@@ -22,11 +22,15 @@ from ._tables import Columns, Row, read_rows, texts_of
 SUMMARY = "verified claims: TSV, CSV, JSON or JSON lines with an id, vclaim and title"
 COLUMNS = True
 FILTER_FIELDS = ("rating", "label", "verdict")
-FILES: Sequence[Files] = [*((form, frozenset({"vclaim"})) for form in RECORDS), ("JSON", frozenset())]
+FILES: Sequence[Files] = [
+    *((form, frozenset({"vclaim"})) for form in RECORDS),
+    ("JSON", frozenset()),
+]
 
 _METADATA = ("subtitle", "author", "rating", "label", "verdict")
 _NAMES = {
-    "docid": ("vclaim_id", "claim_id", "docid", "id", ""),  # R puts row numbers into a column without a name
+    # R puts row numbers into a column without a name.
+    "docid": ("vclaim_id", "claim_id", "docid", "id", ""),
     "text": ("vclaim", "claim", "text"),
     "title": ("title",),
     "url": ("url", "page_url", "link"),
@@ -41,8 +45,12 @@ _NAMES = {
 
 @dated
 def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
-    """Yield the verified claims of each file in order; the files of a folder are read in the order of their names."""
-    for path in expand(sources, (".tsv", ".csv", ".jsonl", ".json", *select_readable(*SHEETS)), options):
+    """Yield the verified claims of each file in order; the files of a folder are read in the order
+    of their names.
+    """
+    for path in expand(
+        sources, (".tsv", ".csv", ".jsonl", ".json", *select_readable(*SHEETS)), options
+    ):
         names = names_of_any_table(_NAMES, options)
         if path.name.lower().removesuffix(".gz").endswith(".json"):
             rows = _json_rows(path, options, names if options.columns else _NAMES)
@@ -52,7 +60,9 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
             metadata = with_rating({name: row[name] for name in _METADATA if name in row})
             if "docid" not in row:
                 options.bad_lines.report(place, "has no id")
-            elif record := make_record(row, place, options, metadata, empty="claims without a text"):
+            elif record := make_record(
+                row, place, options, metadata, empty="claims without a text"
+            ):
                 yield record
 
 

@@ -1,13 +1,14 @@
 """Read papers of CORD-19: their metadata, and their full text if available.
 
-A source is a release's folder (with ``metadata.csv`` in it) or the table itself: CSV, TSV, JSON lines, Parquet, or the
-pandas pickle of CheckThat! 2025 task 4b. Columns are found by name, so all releases with a ``cord_uid`` can be read.
+A source is a release's folder (with ``metadata.csv`` in it) or the table itself: CSV, TSV, JSON
+lines, Parquet, or the pandas pickle of CheckThat! 2025 task 4b. Columns are found by name, so all
+releases with a ``cord_uid`` can be read.
 
-Rows that share a ``cord_uid`` are one paper, also across sources. The first row with a value for a field is used,
-except that the longest abstract and the most precise date win.
+Rows that share a ``cord_uid`` are one paper, also across sources. The first row with a value for a
+field is used, except that the longest abstract and the most precise date win.
 
-The indexer splits a paper into passages if it has a full text: a JSON parse of its PDF file or of PubMed Central's
-XML. Any other paper is a single passage.
+The indexer splits a paper into passages if it has a full text: a JSON parse of its PDF file or of
+PubMed Central's XML. Any other paper is a single passage.
 """
 
 from __future__ import annotations
@@ -27,7 +28,10 @@ from ._files import BadFileError, one_file
 from ._lines import read_json
 from ._tables import Columns, Row, read_rows
 
-SUMMARY = "papers of CORD-19: a release's folder, or its metadata as CSV, JSON lines, Parquet or pandas pickle"
+SUMMARY = (
+    "papers of CORD-19: a release's folder, or its metadata as CSV, JSON lines, Parquet or "
+    "pandas pickle"
+)
 SPLIT = True
 WHOLE_FOLDER = True
 FILES: Sequence[Files] = [(form, frozenset({"cord_uid", "title"})) for form in RECORDS]
@@ -36,7 +40,10 @@ _METADATA = ("authors", "journal", "doi", "pmcid", "pubmed_id", "license", "sour
 _FILES = ("pmc_json_files", "pdf_json_files")
 _BETWEEN_ADDRESSES = r";(?=\s|https?://|$)"
 """An address may contain a semicolon, as the DOIs of Wiley's older papers do."""
-_NAMES = {name: (name,) for name in ("cord_uid", "title", "abstract", "publish_time", "url", *_FILES, *_METADATA)}
+_NAMES = {
+    name: (name,)
+    for name in ("cord_uid", "title", "abstract", "publish_time", "url", *_FILES, *_METADATA)
+}
 _COLUMNS = Columns(_NAMES, (("cord_uid",), ("title", "abstract")))
 
 
@@ -56,15 +63,17 @@ class _Parse(NamedTuple):
 def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
     """Yield the papers of ``sources``, each at the position of its last row.
 
-    The tables are read twice: the first pass finds the ids that occur more than once. In the second, only rows with
-    such an id are kept in memory.
+    The tables are read twice: the first pass finds the ids that occur more than once. In the
+    second, only rows with such an id are kept in memory.
     """
     tables = [(one_file(source, "metadata.csv"), _ParseFolder(source)) for source in sources]
     repeats = _count_repeats(paper.row["cord_uid"] for paper in _papers(tables, options.silent()))
     for rows in _group_rows(_papers(tables, options), repeats):
         if len(rows) > 1:
             options.skipped["rows merged into another row of the same cord_uid"] += len(rows) - 1
-        if record := _record(rows[0]._replace(row=_merge_rows([paper.row for paper in rows])), options):
+        if record := _record(
+            rows[0]._replace(row=_merge_rows([paper.row for paper in rows])), options
+        ):
             yield record
 
 
@@ -73,7 +82,10 @@ def _number(docid: str) -> int:
 
 
 def _count_repeats(docids: Iterable[str]) -> dict[int, int]:
-    """Return the count of each id that occurs more than once, by the id's digest. This needs eight bytes per id."""
+    """Return the count of each id that occurs more than once, by the id's digest.
+
+    This needs eight bytes per id.
+    """
     import numpy as np
 
     digests = array("Q", map(_number, docids))
@@ -83,7 +95,9 @@ def _count_repeats(docids: Iterable[str]) -> dict[int, int]:
 
 
 def _group_rows(papers: Iterable[_Paper], repeats: Mapping[int, int]) -> Iterator[list[_Paper]]:
-    """Yield the rows of each paper together, at the position of its last row; at the end, papers that lack a row."""
+    """Yield the rows of each paper together, at the position of its last row; at the end, papers
+    that lack a row.
+    """
     waiting: dict[str, list[_Paper]] = {}
     for paper in papers:
         docid = paper.row["cord_uid"]
@@ -117,7 +131,9 @@ def _merge_rows(rows: Sequence[Row]) -> Row:
 def _record(paper: _Paper, options: ReadOptions) -> Record | None:
     row = paper.row
     parse = paper.parses.read(row, options)
-    text = "\n\n".join(part for part in (row.get("abstract", "") or parse.abstract, parse.body) if part)
+    text = "\n\n".join(
+        part for part in (row.get("abstract", "") or parse.abstract, parse.body) if part
+    )
     fields = {
         "docid": row["cord_uid"],
         "text": text,
@@ -135,8 +151,9 @@ def _record(paper: _Paper, options: ReadOptions) -> Record | None:
 class _ParseFolder:
     """The parses next to one metadata file.
 
-    Since May 2020, the metadata contain their paths. In older releases, the name of a parse comes from its ``sha`` or
-    ``pmcid``, and the parse may be in any folder. A path that leads out of the folder is not followed.
+    Since May 2020, the metadata contain their paths. In older releases, the name of a parse comes
+    from its ``sha`` or ``pmcid``, and the parse may be in any folder. A path that leads out of the
+    folder is not followed.
     """
 
     def __init__(self, source: Path) -> None:
@@ -144,15 +161,22 @@ class _ParseFolder:
         self._folders: list[Path] | None = None
 
     def read(self, row: Mapping[str, str], options: ReadOptions) -> _Parse:
-        """Return the parse of a paper: PubMed Central's if it has a body, else the PDF's with the longest body.
+        """Return the parse of a paper: PubMed Central's if it has a body, else the PDF's with the
+        longest body.
 
-        A damaged parse is reported. A listed parse that is missing is counted if the first folder of its path exists.
+        A damaged parse is reported. A listed parse that is missing is counted if the first folder
+        of its path exists.
         """
         is_listed = any(name in row for name in _FILES)
-        for column, older, ending in ((_FILES[0], "pmcid", ".xml.json"), (_FILES[1], "sha", ".json")):
+        for column, older, ending in (
+            (_FILES[0], "pmcid", ".xml.json"),
+            (_FILES[1], "sha", ".json"),
+        ):
             names = _parts(row.get(column if is_listed else older, ""))
             found = (
-                self._find_listed(names, options) if is_listed else (self._find_file(name + ending) for name in names)
+                self._find_listed(names, options)
+                if is_listed
+                else (self._find_file(name + ending) for name in names)
             )
             parses = [parse for path in found if path and (parse := _read_parse(path, options))]
             best = max(parses, key=lambda parse: len(parse.body), default=_Parse())
@@ -169,7 +193,8 @@ class _ParseFolder:
             path = self._root / relative
             if os.path.isfile(path):
                 files.append(path)
-            elif os.path.isdir(self._root / relative.parts[0]):  # noqa: PTH112  a name may be too long for a folder
+            # A name may be too long for a folder.
+            elif os.path.isdir(self._root / relative.parts[0]):  # noqa: PTH112
                 options.skipped["full texts that are in the metadata but not in the folder"] += 1
         return files
 
@@ -178,8 +203,12 @@ class _ParseFolder:
             return None
         if self._folders is None:
             walked = os.walk(self._root)
-            self._folders = sorted(Path(at) for at, _, files in walked if any(file.endswith(".json") for file in files))
-        return next((path for folder in self._folders if os.path.isfile(path := folder / name)), None)
+            self._folders = sorted(
+                Path(at) for at, _, files in walked if any(file.endswith(".json") for file in files)
+            )
+        return next(
+            (path for folder in self._folders if os.path.isfile(path := folder / name)), None
+        )
 
 
 def _parts(listed: str, separator: str = ";") -> list[str]:
@@ -189,8 +218,9 @@ def _parts(listed: str, separator: str = ";") -> list[str]:
 def _read_parse(path: Path, options: ReadOptions) -> _Parse | None:
     """Return one parse; report it and return ``None`` if it is damaged.
 
-    The body consists of its paragraphs, separated by blank lines. The first paragraph of each section follows the
-    section's heading. References, figures and all parts after the body are left out.
+    The body consists of its paragraphs, separated by blank lines. The first paragraph of each
+    section follows the section's heading. References, figures and all parts after the body are left
+    out.
     """
     try:
         content = read_json(path, options)
@@ -198,7 +228,9 @@ def _read_parse(path: Path, options: ReadOptions) -> _Parse | None:
         options.bad_lines.report(error.place, error.what)
         return None
     if not isinstance(content, dict) or not isinstance(content.get("body_text"), list):
-        options.bad_lines.report(str(path), "is not a parse of a paper (it has no list 'body_text')")
+        options.bad_lines.report(
+            str(path), "is not a parse of a paper (it has no list 'body_text')"
+        )
         return None
     about = content.get("metadata")
     title = about.get("title") if isinstance(about, dict) else ""
@@ -207,13 +239,24 @@ def _read_parse(path: Path, options: ReadOptions) -> _Parse | None:
         body.append(f"{section}\n{text}" if section and section != last else text)
         last = section
     abstract = "\n\n".join(text for _, text in _paragraphs(content.get("abstract")))
-    return _Parse(" ".join(title.split()) if isinstance(title, str) else "", abstract, "\n\n".join(body))
+    return _Parse(
+        " ".join(title.split()) if isinstance(title, str) else "", abstract, "\n\n".join(body)
+    )
 
 
 def _paragraphs(listed: Any) -> Iterator[tuple[str, str]]:
-    """Yield the section and the text of each paragraph with text; ``Mice ::: Methods`` becomes ``Methods: Mice``."""
+    """Yield the section and the text of each paragraph with text; ``Mice ::: Methods`` becomes
+    ``Methods: Mice``.
+    """
     for paragraph in listed if isinstance(listed, list) else ():
-        if isinstance(paragraph, dict) and isinstance(paragraph.get("text"), str) and paragraph["text"].strip():
+        if (
+            isinstance(paragraph, dict)
+            and isinstance(paragraph.get("text"), str)
+            and paragraph["text"].strip()
+        ):
             section = paragraph.get("section")
             names = reversed(section.split(":::")) if isinstance(section, str) else ()
-            yield ": ".join(" ".join(name.split()) for name in names if name.strip()), paragraph["text"].strip()
+            yield (
+                ": ".join(" ".join(name.split()) for name in names if name.strip()),
+                paragraph["text"].strip(),
+            )

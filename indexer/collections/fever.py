@@ -1,8 +1,9 @@
-"""Read Wikipedia pages in FEVER's form: ``wiki-pages`` shards, one page per line, split into sentences.
+"""Read Wikipedia pages in FEVER's form: ``wiki-pages`` shards, one page per line, split into
+sentences.
 
-The docid is the page's id unchanged (``Domain_Range_Ratio_-LRB-DRR-RRB-``), because FEVER's evidence uses it. Title and
-text have normal brackets. Each sentence is a passage that keeps the number of its line, so a hit is evidence of the
-form ``[page, line]``.
+The docid is the page's id unchanged (``Domain_Range_Ratio_-LRB-DRR-RRB-``), because FEVER's
+evidence uses it. Title and text have normal brackets. Each sentence is a passage that keeps the
+number of its line, so a hit is evidence of the form ``[page, line]``.
 """
 
 from __future__ import annotations
@@ -21,17 +22,29 @@ from ._documents import check_docid
 from ._files import expand
 from ._tables import read_json_lines
 
-SUMMARY = "Wikipedia pages in FEVER's form: wiki-*.jsonl shards or their folder; each sentence a passage"
+SUMMARY = (
+    "Wikipedia pages in FEVER's form: wiki-*.jsonl shards or their folder; each sentence a passage"
+)
 SPLIT = True
 SENTENCES = True
 FILES: tuple[Files, ...] = (("JSON lines", frozenset({"id", "lines"})),)
 
-_BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}", "-COLON-": ":"}
+_BRACKETS = {
+    "-LRB-": "(",
+    "-RRB-": ")",
+    "-LSB-": "[",
+    "-RSB-": "]",
+    "-LCB-": "{",
+    "-RCB-": "}",
+    "-COLON-": ":",
+}
 _ESCAPED = re.compile("|".join(_BRACKETS))
 
 
 def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
-    """Yield the pages of each shard in the order of its lines, and a folder's ``wiki-*`` shards by name."""
+    """Yield the pages of each shard in the order of its lines, and a folder's ``wiki-*`` shards by
+    name.
+    """
     files = expand(sources, (".jsonl",), options)
     named = {path for path in sources if not path.is_dir()}
     # If a folder also contains claims, only its wiki-* files are read.
@@ -50,15 +63,19 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
 
 
 def readable(text: str) -> str:
-    """Return a text with brackets and colons instead of the dump's escapes for them, such as ``-LRB-``."""
+    """Return a text with brackets and colons instead of the dump's escapes for them, such as
+    ``-LRB-``.
+    """
     return _ESCAPED.sub(lambda match: _BRACKETS[match[0]], text)
 
 
 def sentences(lines: str) -> Iterator[tuple[int, str]]:
-    """Yield the number and the text of each sentence in a page's ``lines``, without empty sentences.
+    """Yield the number and the text of each sentence in a page's ``lines``, without empty
+    sentences.
 
-    A line is ``number TAB sentence TAB links…``, numbered from 0 without a gap. The dump has line breaks inside links:
-    a line that does not begin with the next number continues the previous line.
+    A line is ``number TAB sentence TAB links…``, numbered from 0 without a gap. The dump has line
+    breaks inside links: a line that does not begin with the next number continues the previous
+    line.
     """
     rows: list[str] = []
     for line in lines.split("\n"):
@@ -87,7 +104,10 @@ def _record(page: dict[str, Any], place: str, options: ReadOptions) -> Record | 
     if not numbered:
         return None
     ends = list(accumulate((len(text) + 1 for _, text in numbered), initial=0))
-    spans = tuple(Span(n, start, start + len(text)) for (n, text), start in zip(numbered, ends[:-1], strict=True))
+    spans = tuple(
+        Span(n, start, start + len(text))
+        for (n, text), start in zip(numbered, ends[:-1], strict=True)
+    )
     language = options.language or "en"
     title = readable(page["id"])
     document = Document(

@@ -20,7 +20,9 @@ from ._files import expand
 from ._lines import parse_json_object
 from ._tables import read_json_lines
 
-SUMMARY = "documents as JSON lines: docid, text, and optionally title, url, date, language, source, topic"
+SUMMARY = (
+    "documents as JSON lines: docid, text, and optionally title, url, date, language, source, topic"
+)
 FILES: tuple[Files, ...] = (
     ("JSON lines", frozenset({"docid", "text"})),
     ("JSON lines", frozenset({"id", "text"})),
@@ -66,7 +68,10 @@ def _read_exported(row: dict[str, Any], place: str, options: ReadOptions) -> Rec
         return None
     reason = check_docid(document.docid)
     if not reason and checksum(document) != digest:
-        reason = "its checksum does not match its content; if you edit an exported document, remove its checksum"
+        reason = (
+            "its checksum does not match its content; if you edit an exported document, remove "
+            "its checksum"
+        )
     if reason:
         options.bad_lines.report(place, reason)
         return None
@@ -74,14 +79,18 @@ def _read_exported(row: dict[str, Any], place: str, options: ReadOptions) -> Rec
 
 
 class Refused(NamedTuple):
-    """The reason why a line is not a valid document, and the part to fix: docid, text, or the whole line."""
+    """The reason why a line is not a valid document, and the part to fix: docid, text, or the whole
+    line.
+    """
 
     reason: str
     part: Literal["docid", "text", "body"]
 
 
 def read_line(line: str, language: str) -> Document | Refused:
-    """Return the document of a line of JSON, as ``factseek index jsonl`` reads it, or the reason to refuse it."""
+    """Return the document of a line of JSON, as ``factseek index jsonl`` reads it, or the reason to
+    refuse it.
+    """
     options = ReadOptions(language=language)
     try:
         row = parse_json_object(line, "", options)
@@ -92,7 +101,9 @@ def read_line(line: str, language: str) -> Document | Refused:
         except (msgspec.DecodeError, RecursionError):
             content = None
         docid = content.get("docid") if isinstance(content, dict) else "unknown"
-        return Refused(error.what, "body" if isinstance(docid, str) and not check_docid(docid) else "docid")
+        return Refused(
+            error.what, "body" if isinstance(docid, str) and not check_docid(docid) else "docid"
+        )
     return Refused("has neither text nor title", "text") if record is None else record.document
 
 
@@ -102,6 +113,13 @@ def unread_date(document: Document) -> str:
 
 
 def export_document(document: Document, digest: str = "") -> str:
-    """Return a document as a line of JSON; reading the line returns an equal document. ``digest`` is its checksum."""
-    row = {**document._asdict(), "metadata": dict(document.metadata), "checksum": digest or checksum(document)}
+    """Return a document as a line of JSON; reading the line returns an equal document.
+
+    ``digest`` is its checksum.
+    """
+    row = {
+        **document._asdict(),
+        "metadata": dict(document.metadata),
+        "checksum": digest or checksum(document),
+    }
     return msgspec.json.encode(row, order="deterministic").decode()

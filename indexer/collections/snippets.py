@@ -1,9 +1,11 @@
-"""Read snippets of text: a table with or without a header, JSON lines, or the passages file of CheckThat! 2019.
+"""Read snippets of text: a table with or without a header, JSON lines, or the passages file of
+CheckThat! 2019.
 
-If the first line begins with ``{``, the file is JSON lines. A table is separated by tabs, or by commas, semicolons or
-vertical bars if its first line names the columns. Without a header, the columns are ``id text`` or ``id topic text``.
-In a tab-separated file, quotes are ordinary characters, unless a spreadsheet clearly saved the file with quotes. A
-snippet's topic and page come from its id if the id contains them and the source does not give them.
+If the first line begins with ``{``, the file is JSON lines. A table is separated by tabs, or by
+commas, semicolons or vertical bars if its first line names the columns. Without a header, the
+columns are ``id text`` or ``id topic text``. In a tab-separated file, quotes are ordinary
+characters, unless a spreadsheet clearly saved the file with quotes. A snippet's topic and page come
+from its id if the id contains them and the source does not give them.
 """
 
 from __future__ import annotations
@@ -18,7 +20,14 @@ from typing import Any
 from ...core.errors import SourceError
 from ...core.records.table_shape import SAVE_AS_UTF8, TABLES, shape_of_start
 from . import Files, ReadOptions, Record, dated
-from ._documents import checkthat_ids, columns_of, make_record, named_fields, names_of_any_table, plain_name
+from ._documents import (
+    checkthat_ids,
+    columns_of,
+    make_record,
+    named_fields,
+    names_of_any_table,
+    plain_name,
+)
 from ._files import expand
 from ._lines import json_name, parse_json_object, read_lines
 from ._office import SHEETS, select_readable
@@ -37,7 +46,10 @@ from ._tables import (
     start_of,
 )
 
-SUMMARY = "text snippets: TSV or JSON lines with id and text, and optionally topic, page, url, title, date"
+SUMMARY = (
+    "text snippets: TSV or JSON lines with id and text, and optionally topic, page, url, "
+    "title, date"
+)
 COLUMNS = True
 FILES: tuple[Files, ...] = (
     *(
@@ -61,8 +73,13 @@ _NAMES: Mapping[str, Sequence[str]] = {
     "language": ("language", "lang"),
     "source": ("source",),
 }
-_OTHER_IDS = frozenset("qid queryid tweetid claimid vclaimid postid documentid sid uid corduid paperid".split())
-"""Names of first columns in tables of things other than snippets. If the first line has one, the file is refused."""
+_OTHER_IDS = frozenset(
+    "qid queryid tweetid claimid vclaimid postid documentid sid uid corduid paperid".split()
+)
+"""Names of first columns in tables of things other than snippets.
+
+If the first line has one, the file is refused.
+"""
 _HEADERLESS = {2: ["docid", "text"], 3: ["docid", "topic", "text"]}
 _SPELLINGS = {"docid": '"id" (or "docid", "snippet_id")', "text": '"text" (or "snippet")'}
 """The names that the id's or the text's column may have, for messages."""
@@ -70,13 +87,17 @@ _MARKS = {",": "comma", ";": "semicolon", "|": "vertical bar"}
 _LONGEST_NAME = 40
 _DIGIT = re.compile(r"\d")
 _OF_NO_NAME = re.compile(r"[\d\s]")
-"""A digit or a blank shows that a cell is not a column name: an id has digits, a text has blanks."""
+"""A digit or a blank shows that a cell is not a column name: an id has digits, a text has
+blanks.
+"""
 
 
 @dated
 def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
     """Yield one document per snippet, in the order of the files and of their lines."""
-    for path in expand(sources, (".tsv", ".csv", ".jsonl", ".ndjson", ".json", *select_readable(*SHEETS)), options):
+    for path in expand(
+        sources, (".tsv", ".csv", ".jsonl", ".ndjson", ".json", *select_readable(*SHEETS)), options
+    ):
         yield from _read_file(path, options)
 
 
@@ -96,7 +117,10 @@ def _read_file(path: Path, options: ReadOptions) -> Iterator[Record]:
         if is_table(start, shape):
             if not (shape.encoding or fallback):
                 raise SourceError("is not UTF-8", place=path, remedy=SAVE_AS_UTF8)
-            what, kind = f'{shape.sentence}, but its first line does not name columns "id" and "text"', kind_for(shape)
+            what, kind = (
+                f'{shape.sentence}, but its first line does not name columns "id" and "text"',
+                kind_for(shape),
+            )
             remedy = f"read it with factseek index {kind}" if kind else _rename(cells)
             raise SourceError(what, place=f"{path}:1", remedy=remedy)
     lines = ((place, line) for place, line in read_lines(path, options, fallback) if line.strip())
@@ -110,9 +134,18 @@ def _read_file(path: Path, options: ReadOptions) -> Iterator[Record]:
         yield from _read_objects(chain([first], lines), options)
     else:
         # If many rows have other numbers of cells, only the header shows the delimiter.
-        mark = next((mark for mark in _MARKS if "\t" not in first[1] and _is_header_by(mark, *first, options)), "\t")
+        mark = next(
+            (
+                mark
+                for mark in _MARKS
+                if "\t" not in first[1] and _is_header_by(mark, *first, options)
+            ),
+            "\t",
+        )
         quoting = mark != "\t" or is_quoted(start, mark)
-        yield from _read_rows(read_cells(path, options, mark, quoting=quoting, fallback=fallback), options, mark)
+        yield from _read_rows(
+            read_cells(path, options, mark, quoting=quoting, fallback=fallback), options, mark
+        )
 
 
 def _is_header_by(mark: str, place: str, line: str, options: ReadOptions) -> bool:
@@ -129,7 +162,10 @@ def _cells_of(line: str, mark: str) -> list[str]:
 
 def _read_objects(lines: Iterator[tuple[str, str]], options: ReadOptions) -> Iterator[Record]:
     names = names_of_any_table(_NAMES, options) if options.columns else _NAMES
-    required = {field: f'"{names[field][0]}"' if len(names[field]) == 1 else _SPELLINGS[field] for field in _SPELLINGS}
+    required = {
+        field: f'"{names[field][0]}"' if len(names[field]) == 1 else _SPELLINGS[field]
+        for field in _SPELLINGS
+    }
     for place, line in lines:
         row = parse_json_object(line, place, options)
         for snippet in () if row is None else _paragraphs(row, place, options):
@@ -138,7 +174,9 @@ def _read_objects(lines: Iterator[tuple[str, str]], options: ReadOptions) -> Ite
                 yield record
 
 
-def _paragraphs(row: dict[str, Any], place: str, options: ReadOptions) -> Iterator[Mapping[str, Any]]:
+def _paragraphs(
+    row: dict[str, Any], place: str, options: ReadOptions
+) -> Iterator[Mapping[str, Any]]:
     paragraphs = row.get("paragraphs")
     if "paragraphs" not in row:
         yield row
@@ -150,10 +188,14 @@ def _paragraphs(row: dict[str, Any], place: str, options: ReadOptions) -> Iterat
             if isinstance(paragraph, dict):
                 yield {**common, **paragraph}
             else:
-                options.bad_lines.report(place, f"a paragraph is {json_name(paragraph)}, not a JSON object")
+                options.bad_lines.report(
+                    place, f"a paragraph is {json_name(paragraph)}, not a JSON object"
+                )
 
 
-def _read_rows(rows: Iterator[tuple[str, list[str]]], options: ReadOptions, mark: str) -> Iterator[Record]:
+def _read_rows(
+    rows: Iterator[tuple[str, list[str]]], options: ReadOptions, mark: str
+) -> Iterator[Record]:
     rows = ((place, cells) for place, cells in rows if any(cell.strip() for cell in cells))
     first = next(rows, None)
     if first is None:
@@ -164,58 +206,82 @@ def _read_rows(rows: Iterator[tuple[str, list[str]]], options: ReadOptions, mark
         second = next(rows, None)
         rows = chain([second], rows) if second else rows
         may_be_id = len(cells) in _HEADERLESS and plain_name(cells[0]) not in _OTHER_IDS
-        if may_be_id and second and not _DIGIT.search(cells[0]) and _OF_NO_NAME.search(second[1][0].strip()):
+        if (
+            may_be_id
+            and second
+            and not _DIGIT.search(cells[0])
+            and _OF_NO_NAME.search(second[1][0].strip())
+        ):
             what = 'its first line is a header, but does not name columns "id" and "text"'
             raise SourceError(what, place=place, remedy=_rename(cells))
     columns = header or _headerless(cells, place)
     if header is None and not _DIGIT.search(cells[0]):
-        what = f"the first line has no known column names, so the columns are read as {', '.join(columns)}"
+        what = (
+            "the first line has no known column names, so the columns are read as "
+            f"{', '.join(columns)}"
+        )
         options.note(f"{place}: {what}; see --column")
-    makes_ids = bool(header) and _make_columns(options).check(place, [cell.strip() for cell in cells], options)
+    makes_ids = bool(header) and _make_columns(options).check(
+        place, [cell.strip() for cell in cells], options
+    )
     for place, cells in rows if header else chain([first], rows):
         row = dict(zip(columns, cells, strict=False))
         if len(cells) != len(columns):
             remedy = "write a tab inside a text as a space"
             if mark in _MARKS:
                 remedy = f"put a text with a {_MARKS[mark]} in quotes"
-            options.bad_lines.report(place, f"has {_columns(len(cells))}, not {len(columns)}; {remedy}")
+            options.bad_lines.report(
+                place, f"has {_columns(len(cells))}, not {len(columns)}; {remedy}"
+            )
         elif header is None and re.search(r"\s", row.get("topic", "").strip()):
             reason = "contains white space (without a header, 3 columns are id, topic, text)"
             options.bad_lines.report(place, f"topic {row['topic'][:40]!r} {reason}")
         else:
             fields = {name: cell for name, cell in row.items() if name in _NAMES}
-            metadata = {name: cell for name, cell in row.items() if name and name not in _NAMES and cell}
+            metadata = {
+                name: cell for name, cell in row.items() if name and name not in _NAMES and cell
+            }
             fields = {"docid": content_id(fields), **fields} if makes_ids else fields
             if record := _record(fields, metadata, place, options):
                 yield record
 
 
 def _make_columns(options: ReadOptions) -> Columns:
-    return Columns(names_of_any_table(_NAMES, options), (), _NAMES, "docid", "these columns become metadata:")
+    return Columns(
+        names_of_any_table(_NAMES, options), (), _NAMES, "docid", "these columns become metadata:"
+    )
 
 
 def _header(cells: Sequence[str], place: str, options: ReadOptions) -> list[str] | None:
-    """Return the fields of the columns if ``cells`` are a header, and ``None`` if they are a snippet.
+    """Return the fields of the columns if ``cells`` are a header, and ``None`` if they are a
+    snippet.
 
-    A header names the id, the text or a column from the options, and has no long cell. Raises SourceError if a header
-    lacks a text or names a column twice.
+    A header names the id, the text or a column from the options, and has no long cell. Raises
+    SourceError if a header lacks a text or names a column twice.
     """
     named = [cell.strip() for cell in cells]
     own, known = columns_of(named, _NAMES), _make_columns(options).of(named)
     if any(len(cell) > _LONGEST_NAME for cell in cells):
         return None
-    if not (options.columns or own.keys() & {"docid", "text"} or ("text" in known and len(cells) > 1)):
+    if not (
+        options.columns or own.keys() & {"docid", "text"} or ("text" in known and len(cells) > 1)
+    ):
         return None
     fields = {name: field for field, names in known.items() for name in names}
     columns = [fields.get(name) or (f"column {name}" if name in _NAMES else name) for name in named]
     if "text" not in known and not options.columns:
-        raise SourceError('the header has no column "text" (or "snippet")', place=place, remedy=_rename(cells))
+        raise SourceError(
+            'the header has no column "text" (or "snippet")', place=place, remedy=_rename(cells)
+        )
     for number, name in enumerate(columns):
         if name and name in columns[:number]:
             first, second = named[columns.index(name)], named[number]
             if first == second:
                 raise SourceError(f"the header has the column {second!r} twice", place=place)
-            what, remedy = f"the columns {first!r} and {second!r} both mean {name}", f"--column {name}=NAME"
+            what, remedy = (
+                f"the columns {first!r} and {second!r} both mean {name}",
+                f"--column {name}=NAME",
+            )
             raise SourceError(what, place=place, remedy=f"choose one with {remedy}")
     return columns
 
@@ -227,25 +293,36 @@ def _headerless(cells: Sequence[str], place: str) -> list[str]:
     if len(cells) in _HEADERLESS:
         return _HEADERLESS[len(cells)]
     if len(cells) > 1:
-        what = f'has {_columns(len(cells))}, and its first line does not name a column "id" or "text"'
+        what = (
+            f'has {_columns(len(cells))}, and its first line does not name a column "id" or "text"'
+        )
         what += " (without a header they are id, text or id, topic, text)"
         raise SourceError(what, place=place, remedy=_rename(cells))
     if mark := next((mark for mark in _MARKS if mark in cells[0]), ""):
         what = f"has no tab, and no header with column names separated by {_MARKS[mark]}s"
         remedy = f'write the names of the columns in the first line, as in "id{mark}text"'
         named = _cells_of(cells[0], mark)
-        if named and all(0 < len(name) <= _LONGEST_NAME and not _DIGIT.search(name) for name in named):
+        if named and all(
+            0 < len(name) <= _LONGEST_NAME and not _DIGIT.search(name) for name in named
+        ):
             remedy += f"; {_rename(named)}"
         raise SourceError(what, place=place, remedy=remedy)
-    remedy = "write an id and a tab before each snippet, or read it as one page with factseek index webpages"
+    remedy = (
+        "write an id and a tab before each snippet, or read it as one page with factseek index "
+        "webpages"
+    )
     raise SourceError("has 1 column: text without an id", place=place, remedy=remedy)
 
 
-def _record(fields: dict[str, str], metadata: Mapping[str, Any], place: str, options: ReadOptions) -> Record | None:
+def _record(
+    fields: dict[str, str], metadata: Mapping[str, Any], place: str, options: ReadOptions
+) -> Record | None:
     topic, page = checkthat_ids(fields.get("docid", "").strip())
     page = fields.get("page", "").strip() or page
     metadata = with_rating({"page": page, **metadata} if page else metadata)
-    return make_record({**fields, "topic": fields.get("topic", "").strip() or topic}, place, options, metadata)
+    return make_record(
+        {**fields, "topic": fields.get("topic", "").strip() or topic}, place, options, metadata
+    )
 
 
 def _rename(cells: Sequence[str]) -> str:

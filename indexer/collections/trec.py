@@ -1,9 +1,10 @@
-"""Read TREC documents: SGML newswire (``<DOC>``, ``<DOCNO>``, ``<TEXT>``) and web pages (``<DOCHDR>``).
+"""Read TREC documents: SGML newswire (``<DOC>``, ``<DOCNO>``, ``<TEXT>``) and web pages
+(``<DOCHDR>``).
 
-The text of a newswire document is the content of its text elements and the text outside all elements. Its title is the
-content of its headline elements. Markup in both is removed. Other elements are left out and counted. If nothing else
-contains text, the content of these elements is the text. The text of a web page is everything visible, and its URL is
-the first line of its header.
+The text of a newswire document is the content of its text elements and the text outside all
+elements. Its title is the content of its headline elements. Markup in both is removed. Other
+elements are left out and counted. If nothing else contains text, the content of these elements is
+the text. The text of a web page is everything visible, and its URL is the first line of its header.
 """
 
 from __future__ import annotations
@@ -28,7 +29,10 @@ FILES: tuple[Files, ...] = (("XML", frozenset()),)
 _START = re.compile(r"<DOC(?:\s[^<>]*)?>", re.I)
 _END = re.compile(r"</DOC>", re.I)
 _ID_ATTRIBUTE = re.compile(r"""<DOC\s[^<>]*?\bid\s*=\s*["']?([^\s"'>]+)""", re.I)
-_INLINE = re.compile(r"</?(?:a|abbr|b|big|cite|code|em|font|i|q|s|small|span|strong|sub|sup|tt|u)(?:\s[^<>]*)?>", re.I)
+_INLINE = re.compile(
+    r"</?(?:a|abbr|b|big|cite|code|em|font|i|q|s|small|span|strong|sub|sup|tt|u)(?:\s[^<>]*)?>",
+    re.I,
+)
 
 _CDATA = re.compile(r"<!\[CDATA\[(.*?)(?:\]\]>|\Z)", re.S)
 
@@ -54,15 +58,18 @@ _UNSEEN = re.compile(r"<(script|style|noscript|title)\b|<!--", re.I)
 
 # Entities of the TREC discs; HTML lacks some of them, or defines them otherwise.
 _ENTITIES = {"&hyph;": "-", "&blank;": " ", "&cir;": "°", "&bull;": "•"}
-_WRITTEN_DATE = re.compile(r"[A-Z][a-z]+\.? \d{1,2}, \d{4}|\d{1,2} [A-Z][a-z]+\.? \d{4}|\d{4}-\d\d-\d\d")
+_WRITTEN_DATE = re.compile(
+    r"[A-Z][a-z]+\.? \d{1,2}, \d{4}|\d{1,2} [A-Z][a-z]+\.? \d{4}|\d{4}-\d\d-\d\d"
+)
 
 
 @dated
 def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
-    """Yield the documents in the order of the files and of their lines; a line not in UTF-8 is read as Latin-1.
+    """Yield the documents in the order of the files and of their lines; a line not in UTF-8 is read
+    as Latin-1.
 
-    ``options.max_file_bytes`` limits the length of a document. In a folder, a file that contains no document is counted
-    as left out.
+    ``options.max_file_bytes`` limits the length of a document. In a folder, a file that contains no
+    document is counted as left out.
     """
     named = {source for source in sources if not source.is_dir()}
     for path in expand(sources, ("",), options):
@@ -78,7 +85,9 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
 
 
 def _docs(path: Path, options: ReadOptions) -> Iterator[tuple[str, str]]:
-    """Yield the place and the source of each document; report one that does not end before the next, or is too long."""
+    """Yield the place and the source of each document; report one that does not end before the
+    next, or is too long.
+    """
     place, parts, size = "", list[str](), 0
     for here, piece in _pieces(path, options):
         start = _START.match(piece.lstrip()) if place else _START.search(piece)
@@ -131,12 +140,18 @@ def _news_fields(body: str, options: ReadOptions) -> dict[str, str]:
     closed = {name.lower() for name in re.findall(r"</([A-Za-z][\w.:-]*)", body)}
 
     def is_tag(written: str) -> bool:
-        """Return whether text in angle brackets is a tag, and not the text between two inequality signs."""
+        """Return whether text in angle brackets is a tag, and not the text between two inequality
+        signs.
+        """
         tag = _TAG.fullmatch(written)
         if tag is None or tag["end"] or tag["attributes"]:
             return tag is not None
         name = tag["name"]
-        return name.lower() in closed or name.lower() in _UNCLOSED or (name.isupper() and len(name) > 1)
+        return (
+            name.lower() in closed
+            or name.lower() in _UNCLOSED
+            or (name.isupper() and len(name) > 1)
+        )
 
     texts, titles, dates, others = list[str](), list[str](), list[str](), list[tuple[str, str]]()
 
@@ -153,7 +168,11 @@ def _news_fields(body: str, options: ReadOptions) -> dict[str, str]:
             if name in _WHOLE or name in _HEADERS:
                 collect(inner, name if name in _HEADERS else header)
             elif name not in _OTHER:
-                taken = {**dict.fromkeys(_TEXT, texts), **dict.fromkeys(_TITLE, titles), **dict.fromkeys(_DATE, dates)}
+                taken = {
+                    **dict.fromkeys(_TEXT, texts),
+                    **dict.fromkeys(_TITLE, titles),
+                    **dict.fromkeys(_DATE, dates),
+                }
                 text = _plain(inner, is_tag)
                 taken[name].append(text) if name in taken else others.append((name, text))
 
@@ -190,7 +209,10 @@ def _plain(source: str, is_tag: Callable[[str], bool] = bool) -> str:
 
 
 def _date(written: Sequence[str]) -> str:
-    """Return the first readable date, else the first one. Two-digit years, as in ``870324``, mean 1969 to 2068."""
+    """Return the first readable date, else the first one.
+
+    Two-digit years, as in ``870324``, mean 1969 to 2068.
+    """
     dates = []
     for text in (" ".join(date.split()) for date in written):
         if re.fullmatch(r"\d{6}", text):
@@ -199,4 +221,6 @@ def _date(written: Sequence[str]) -> str:
             dates.append(match[0])
         else:
             dates.append(text)
-    return next((date for date in dates if clean_date(date) or order_of(date)), next(iter(dates), ""))
+    return next(
+        (date for date in dates if clean_date(date) or order_of(date)), next(iter(dates), "")
+    )

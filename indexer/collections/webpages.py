@@ -1,9 +1,11 @@
-"""Read the main content of web pages, without menus and banners: HTML, PDF and text files, WARC and ARC archives.
+"""Read the main content of web pages, without menus and banners: HTML, PDF and text files, WARC and
+ARC archives.
 
-The docid of a file is its name without the ending or, if names repeat, its path below the source folder. The docid of
-an archived page is its URL. A later capture with other content has the docid ``URL@time`` (fourteen digits). A digest
-replaces a docid of more than 512 bytes. A claims file of CheckThat! 2019 gives pages their URL, title and topic. The
-claims file is one of the sources, or lies in a folder ``claims`` in or next to a source folder.
+The docid of a file is its name without the ending or, if names repeat, its path below the source
+folder. The docid of an archived page is its URL. A later capture with other content has the docid
+``URL@time`` (fourteen digits). A digest replaces a docid of more than 512 bytes. A claims file of
+CheckThat! 2019 gives pages their URL, title and topic. The claims file is one of the sources, or
+lies in a folder ``claims`` in or next to a source folder.
 """
 
 from __future__ import annotations
@@ -37,7 +39,9 @@ FILES: tuple[Files, ...] = (("HTML", frozenset()),)
 _TABLE_ENDINGS = (".tsv", ".csv", *SHEETS, ".ndjson", ".parquet", ".pkl")
 _PAGES = (".html", ".htm", ".xhtml", ".txt")
 _Result = dict[str, str]
-"""The url and the title of a page in the results of a search, and the topic: the id of the claim."""
+"""The url and the title of a page in the results of a search, and the topic: the id of the
+claim.
+"""
 _SAVED_FROM = re.compile(r"<!--\s*saved from url=\(\d+\)\s*(https?://[^\s<>]+?)\s*-->", re.I)
 """The comment that browsers write at the top of a saved page."""
 
@@ -45,7 +49,8 @@ _SAVED_FROM = re.compile(r"<!--\s*saved from url=\(\d+\)\s*(https?://[^\s<>]+?)\
 def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
     """Yield one document per page, in the order of the files and of the records of archives.
 
-    The reader keeps a few bytes in memory for each URL of an archive, to recognise a page that was captured again.
+    The reader keeps a few bytes in memory for each URL of an archive, to recognise a page that was
+    captured again.
     """
     claims = [source for source in sources if _is_json(source) and not source.is_dir()]
     pages = [source for source in sources if source not in claims]
@@ -56,15 +61,21 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
     for path in expand(claims, (), options) or beside:
         for place, claim in read_objects(path, options):
             if not _is_claim(claim):
-                raise BadFileError(place, 'is not a claim with "claimID" and "results"; give HTML, WARC or text files')
+                raise BadFileError(
+                    place,
+                    'is not a claim with "claimID" and "results"; give HTML, WARC or text files',
+                )
             results |= dict(_results(claim))
     docids = _docids([path for path in files if path not in archives], pages)
     archived = Docids()
     for path in files:
         if path in archives:
             yield from _read_archive(path, archived, options)
-        elif record := _page_of_file(path, docids[path], results.get(_stem(path.name), {}), options):
-            # A file that the user names may have the name of another page; in a later crawl, it is the same page.
+        elif record := _page_of_file(
+            path, docids[path], results.get(_stem(path.name), {}), options
+        ):
+            # A file that the user names may have the name of another page; in a later crawl, it is
+            # the same page.
             yield record._replace(known_by="file" if path in pages else "")
 
 
@@ -73,11 +84,17 @@ def _is_json(path: Path) -> bool:
 
 
 def _beside(folder: Path) -> Iterator[Path]:
-    """Yield the claims files of a folder of pages: in its ``claims`` folder, or in one next to it."""
+    """Yield the claims files of a folder of pages: in its ``claims`` folder, or in one next to
+    it.
+    """
     for place in (folder / "claims", folder.resolve().parent / "claims"):
         for path in sorted(filter(Path.is_file, place.iterdir())) if place.is_dir() else ():
             try:
-                _, claim = next(read_objects(path, ReadOptions().silent()), ("", {})) if _is_json(path) else ("", {})
+                _, claim = (
+                    next(read_objects(path, ReadOptions().silent()), ("", {}))
+                    if _is_json(path)
+                    else ("", {})
+                )
             except BadFileError:
                 continue
             if _is_claim(claim):
@@ -92,28 +109,43 @@ def _results(claim: Mapping[str, Any]) -> Iterator[tuple[str, _Result]]:
     for result in claim["results"]:
         if isinstance(result, dict) and isinstance(result.get("pageID"), str):
             url, title = (str(result.get(key) or "") for key in ("url", "title"))
-            yield result["pageID"], {"url": url, "title": " ".join(title.split()), "topic": claim["claimID"]}
+            yield (
+                result["pageID"],
+                {"url": url, "title": " ".join(title.split()), "topic": claim["claimID"]},
+            )
 
 
 def _page_of_file(path: Path, docid: str, result: _Result, options: ReadOptions) -> Record | None:
     place = str(path)
     url, known = result.get("url", ""), result.get("title", "")
-    fields = {"docid": docid, "url": url, "topic": result.get("topic", "") or checkthat_ids(docid)[0]}
+    fields = {
+        "docid": docid,
+        "url": url,
+        "topic": result.get("topic", "") or checkthat_ids(docid)[0],
+    }
     try:
         content = read_bytes(path, options)
         if content.startswith(b"%PDF"):
             title, text, starts = pdf_text(path)
             fields["title"] = known or title
-            return _record(Page(text, title, "", "", ""), fields, place, options, {PAGE_STARTS: starts})
+            return _record(
+                Page(text, title, "", "", ""), fields, place, options, {PAGE_STARTS: starts}
+            )
     except BadFileError as error:
         options.bad_lines.report(error.place, error.what)
         return None
     if reason := "an empty file" if not content.strip() else binary_kind(content):
         remedy = binary_remedy(reason)
-        options.bad_lines.report(place, f"is {reason}, not a web page{f'; {remedy}' if remedy else ''}")
+        options.bad_lines.report(
+            place, f"is {reason}, not a web page{f'; {remedy}' if remedy else ''}"
+        )
         return None
     shape = shape_of_start(content[:LOOKED_AT])
-    if path.suffix.lower() in _TABLE_ENDINGS or shape.form == "JSON lines" or is_table(content[:LOOKED_AT], shape):
+    if (
+        path.suffix.lower() in _TABLE_ENDINGS
+        or shape.form == "JSON lines"
+        or is_table(content[:LOOKED_AT], shape)
+    ):
         kind = kind_for(shape)
         remedy = f"; read it with factseek index {kind}" if kind else ""
         options.bad_lines.report(place, f"{shape.sentence}, not a web page{remedy}")
@@ -151,7 +183,9 @@ def _read_archive(path: Path, docids: Docids, options: ReadOptions) -> Iterator[
             yield record
 
 
-def _html_page(content: bytes, place: str, options: ReadOptions, capture: Capture | None = None) -> Page | None:
+def _html_page(
+    content: bytes, place: str, options: ReadOptions, capture: Capture | None = None
+) -> Page | None:
     text = decode(content, capture.charset if capture else "")
     try:
         if capture:
@@ -171,16 +205,33 @@ def _html_page(content: bytes, place: str, options: ReadOptions, capture: Captur
 
 
 def _plain_page(content: bytes, charset: str) -> Page:
-    """Return a text as a page: line ends become line feeds, NULs become blanks, and outer blanks are removed."""
-    text = decode(content, charset).replace("\r\n", "\n").replace("\r", "\n").replace("\0", " ").strip()
+    """Return a text as a page: line ends become line feeds, NULs become blanks, and outer blanks
+    are removed.
+    """
+    text = (
+        decode(content, charset)
+        .replace("\r\n", "\n")
+        .replace("\r", "\n")
+        .replace("\0", " ")
+        .strip()
+    )
     return Page(text, "", "", "", "")
 
 
 def _record(
-    page: Page, fields: Mapping[str, str], place: str, options: ReadOptions, metadata: Mapping[str, Any] = NO_METADATA
+    page: Page,
+    fields: Mapping[str, str],
+    place: str,
+    options: ReadOptions,
+    metadata: Mapping[str, Any] = NO_METADATA,
 ) -> Record | None:
     language = text_language(page.text, page.language)
-    return make_record({"text": page.text, "date": page.date, "language": language, **fields}, place, options, metadata)
+    return make_record(
+        {"text": page.text, "date": page.date, "language": language, **fields},
+        place,
+        options,
+        metadata,
+    )
 
 
 def _docids(files: Sequence[Path], sources: Sequence[Path]) -> dict[Path, str]:
@@ -190,13 +241,21 @@ def _docids(files: Sequence[Path], sources: Sequence[Path]) -> dict[Path, str]:
     for path in files:
         folder = next((folder for folder in folders if path.is_relative_to(folder)), path.parent)
         below, stem = path.relative_to(folder), _stem(path.name)
-        longer = (below.with_name(stem).as_posix(), below.as_posix(), f"{folder.resolve().name}/{below.as_posix()}")
+        longer = (
+            below.with_name(stem).as_posix(),
+            below.as_posix(),
+            f"{folder.resolve().name}/{below.as_posix()}",
+        )
         names[path] = [_readable(name) for name in (stem, *longer)]
     docids: dict[Path, str] = {}
     for level in range(4):
         rest = [path for path in files if path not in docids]
         counts = Counter(names[path][level] for path in rest)
-        docids |= {path: names[path][level] for path in rest if counts[names[path][level]] == 1 or level == 3}
+        docids |= {
+            path: names[path][level]
+            for path in rest
+            if counts[names[path][level]] == 1 or level == 3
+        }
     return docids
 
 

@@ -8,7 +8,15 @@ ENTAILS, CONTRADICTS, NEUTRAL = "entailment", "contradiction", "neutral"
 LABELS = (ENTAILS, CONTRADICTS, NEUTRAL)  # the labels, in the order of the fields of Entailment
 _NAMES = {
     ENTAILS: ("entailment", "entails", "supports", "support", "supported", "true"),
-    CONTRADICTS: ("contradiction", "contradicts", "refutes", "refute", "refuted", "contradict", "false"),
+    CONTRADICTS: (
+        "contradiction",
+        "contradicts",
+        "refutes",
+        "refute",
+        "refuted",
+        "contradict",
+        "false",
+    ),
     NEUTRAL: ("neutral", "notenoughinfo", "nei", "unknown"),
 }
 

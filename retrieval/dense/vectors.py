@@ -1,8 +1,8 @@
 """The vectors of an index and the search in them: the only module that uses FAISS.
 
-FAISS finds candidates. Every score that this module returns is recomputed from the stored float32 vectors, in float64,
-and rounded to float32. So a row has the same score, to the last bit, on every path: flat, filtered or compressed, for
-any number of queries, threads and segments.
+FAISS finds candidates. Every score that this module returns is recomputed from the stored float32
+vectors, in float64, and rounded to float32. So a row has the same score, to the last bit, on every
+path: flat, filtered or compressed, for any number of queries, threads and segments.
 """
 
 from __future__ import annotations
@@ -26,21 +26,31 @@ ANN = "ann.faiss"
 Vectors = NDArray[np.float32]
 Mask = NDArray[np.bool_]
 MARGIN = 16  # the number of candidates beyond ``k`` that the first exact scan returns
-DEPTH = 4  # an approximate index returns this many times ``k`` candidates, because its own order is not exact
+# An approximate index returns this many times ``k`` candidates, because its own order is not exact.
+DEPTH = 4
 DEPTH_LEAST = 128
 BLOCK_QUERIES, BLOCK_ROWS = 256, 8_192
 FEW_QUERIES = 20
-"""For fewer queries, FAISS scans row by row. A selector, even of all rows, more than halves the time of this scan."""
+"""For fewer queries, FAISS scans row by row.
+
+A selector, even of all rows, more than halves the time of this scan.
+"""
 UNIT_TOLERANCE = 1e-3  # how far rounding may move a length from 1
-SCATTERED = 4_096  # up to this many rows are read one by one from the file; more are read through the memory map
+# Up to this many rows are read one by one from the file; more are read through the memory map.
+SCATTERED = 4_096
 SAMPLED = 2_048
-"""The number of evenly spaced vectors of a segment to check on opening; in a smaller segment, all are checked."""
+"""The number of evenly spaced vectors of a segment to check on opening; in a smaller segment, all
+are checked.
+"""
 POINTS_PER_LIST = 39  # FAISS's own minimum of training vectors per list
-FEWEST_SCANNED = 16  # the minimum number of vectors of a fast-scan index: each codebook needs this many points
+# The minimum number of vectors of a fast-scan index: each codebook needs this many points.
+FEWEST_SCANNED = 16
 
 
 class VectorFiles(NamedTuple):
-    """A segment's files for one encoder: vectors, their approximate index, and the cosines of random queries."""
+    """A segment's files for one encoder: vectors, their approximate index, and the cosines of
+    random queries.
+    """
 
     vectors: str = "vectors.f32"
     ann: str = ANN
@@ -49,7 +59,11 @@ class VectorFiles(NamedTuple):
     @classmethod
     def for_variant(cls, variant: str) -> VectorFiles:
         """Return the file names of a further encoder; the first encoder has no ``variant``."""
-        return cls(f"vectors-{variant}.f32", f"ann-{variant}.faiss", f"chance-{variant}.f32") if variant else cls()
+        return (
+            cls(f"vectors-{variant}.f32", f"ann-{variant}.faiss", f"chance-{variant}.f32")
+            if variant
+            else cls()
+        )
 
 
 def mean_direction(vectors: Vectors) -> Vectors:
@@ -61,13 +75,20 @@ def mean_direction(vectors: Vectors) -> Vectors:
 
 
 def unit_vector(numbers: Sequence[float], dimension: int) -> Vectors:
-    """Return a query's vector at unit length. Raises QueryError if it has another dimension or no direction."""
+    """Return a query's vector at unit length.
+
+    Raises QueryError if it has another dimension or no direction.
+    """
     if len(numbers) != dimension:
-        raise QueryError(f"the vector has {len(numbers)} numbers, but the vectors of this index have {dimension}")
+        raise QueryError(
+            f"the vector has {len(numbers)} numbers, but the vectors of this index have {dimension}"
+        )
     vector = np.asarray(numbers, dtype=np.float64)
     length = float(np.linalg.norm(vector))
     if not 0 < length < np.inf:
-        raise QueryError("the vector has no direction: all of its numbers are 0, or one is not finite")
+        raise QueryError(
+            "the vector has no direction: all of its numbers are 0, or one is not finite"
+        )
     unit: Vectors = (vector / length).astype(np.float32)
     return unit
 
@@ -80,7 +101,9 @@ class Nearest(NamedTuple):
 
 
 def whole_rows(path: Path, dimension: int) -> int:
-    """Return the number of complete vectors in a file that may be cut off; 0 if it does not exist."""
+    """Return the number of complete vectors in a file that may be cut off; 0 if it does not
+    exist.
+    """
     try:
         return path.stat().st_size // (4 * dimension)
     except FileNotFoundError:
@@ -88,10 +111,11 @@ def whole_rows(path: Path, dimension: int) -> int:
 
 
 def write_vectors(path: Path, chunks: Iterable[Vectors], dimension: int, *, after: int = 0) -> int:
-    """Write unit vectors as they arrive, in chunks of shape (n, ``dimension``); return their number.
+    """Write unit vectors as they arrive, in chunks of shape (n, ``dimension``); return their
+    number.
 
-    The first ``after`` vectors of the file are kept, and the new ones follow them. Raises ValueError if a vector is not
-    of unit length.
+    The first ``after`` vectors of the file are kept, and the new ones follow them. Raises
+    ValueError if a vector is not of unit length.
     """
     count = 0
     with os_errors_reported(path), path.open("r+b" if after else "wb") as file:
@@ -109,7 +133,10 @@ def write_vectors(path: Path, chunks: Iterable[Vectors], dimension: int, *, afte
 
 
 def read_vectors(path: Path, rows: int, dimension: int) -> Vectors:
-    """Map a file of vectors, shape (``rows``, ``dimension``). Raises IndexStateError if the file is damaged."""
+    """Map a file of vectors, shape (``rows``, ``dimension``).
+
+    Raises IndexStateError if the file is damaged.
+    """
     expected = rows * dimension * 4
     with damage_reported(path):
         size = path.stat().st_size
@@ -126,15 +153,19 @@ def _evenly_spaced(rows: int, most: int) -> NDArray[np.int64]:
 
 
 def build_ann(vectors: Vectors, folder: Path, settings: DenseSettings, *, file: str = ANN) -> bool:
-    """Write the approximate index of a segment if the settings and its size require one; return whether it was written.
+    """Write the approximate index of a segment if the settings and its size require one; return
+    whether it was written.
 
-    It is trained on the segment's own vectors. Each code of 4 bits covers two dimensions, or more if the dimension is
-    odd. One thread builds it, so the same vectors give the same file.
+    It is trained on the segment's own vectors. Each code of 4 bits covers two dimensions, or more
+    if the dimension is odd. One thread builds it, so the same vectors give the same file.
     """
     if settings.type != "auto" or len(vectors) < max(settings.auto_flat_below, FEWEST_SCANNED):
         return False
     faiss = _faiss()
-    sample, dimension = vectors[_evenly_spaced(len(vectors), settings.train_sample)], vectors.shape[1]
+    sample, dimension = (
+        vectors[_evenly_spaced(len(vectors), settings.train_sample)],
+        vectors.shape[1],
+    )
     lists = max(1, min(settings.lists, len(sample) // POINTS_PER_LIST))
     parts = max(size for size in range(1, max(dimension // 2, 1) + 1) if dimension % size == 0)
     index = faiss.index_factory(dimension, f"IVF{lists},PQ{parts}x4fs", faiss.METRIC_INNER_PRODUCT)
@@ -159,24 +190,35 @@ def build_ann(vectors: Vectors, folder: Path, settings: DenseSettings, *, file: 
 
 
 def read_ann(path: Path, rows: int, dimension: int) -> Any:
-    """Open the approximate index of a segment, memory-mapped. Raises IndexStateError if it is not one of this size."""
+    """Open the approximate index of a segment, memory-mapped.
+
+    Raises IndexStateError if it is not one of this size.
+    """
     faiss = _faiss()
     try:
         index = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
     except RuntimeError:
-        raise IndexStateError("cannot be read as a FAISS index", place=path, remedy=REMEDY) from None
+        raise IndexStateError(
+            "cannot be read as a FAISS index", place=path, remedy=REMEDY
+        ) from None
     if (index.ntotal, index.d) != (rows, dimension):
-        what = f"contains {index.ntotal} vectors of {index.d} dimensions, expected {rows} of {dimension} dimensions"
+        what = (
+            f"contains {index.ntotal} vectors of {index.d} dimensions, expected {rows} of "
+            f"{dimension} dimensions"
+        )
         raise IndexStateError(what, place=path, remedy=REMEDY)
     if not isinstance(index, faiss.IndexIVFPQFastScan):
-        raise IndexStateError("is not a fast-scan index, the only supported kind", place=path, remedy=REMEDY)
+        raise IndexStateError(
+            "is not a fast-scan index, the only supported kind", place=path, remedy=REMEDY
+        )
     return index
 
 
 class VectorIndex:
     """The vectors of all segments of an index; row numbers continue from segment to segment.
 
-    Any number of threads may search at once. Raises IndexStateError, naming the file, if a file is damaged.
+    Any number of threads may search at once. Raises IndexStateError, naming the file, if a file is
+    damaged.
     """
 
     def __init__(
@@ -186,42 +228,57 @@ class VectorIndex:
         settings: DenseSettings,
         files: VectorFiles = VectorFiles(),  # noqa: B008  it is immutable
     ) -> None:
-        """Open segments, each a folder and its number of rows; ``files`` names the files of one encoder."""
+        """Open segments, each a folder and its number of rows; ``files`` names the files of one
+        encoder.
+        """
         self.dimension = dimension
-        self._segments = [_Segment(folder, rows, dimension, settings, files) for folder, rows in segments]
+        self._segments = [
+            _Segment(folder, rows, dimension, settings, files) for folder, rows in segments
+        ]
         self._bounds = list(accumulate((rows for _, rows in segments), initial=0))
 
     def __len__(self) -> int:
         return self._bounds[-1]
 
     def search(self, queries: Vectors, k: int, keep: Mask | None = None) -> list[Nearest]:
-        """Find, for each query of shape (n, dimension), every row that scores at least as high as the ``k``-th best.
+        """Find, for each query of shape (n, dimension), every row that scores at least as high as
+        the ``k``-th best.
 
-        It returns more than ``k`` rows if scores tie at the cut, and fewer only if there are fewer rows or ``keep``
-        admits fewer. ``keep``, shape (rows,), marks the rows that may be found. The score is the inner product. An
-        approximate index may miss a few rows.
+        It returns more than ``k`` rows if scores tie at the cut, and fewer only if there are fewer
+        rows or ``keep`` admits fewer. ``keep``, shape (rows,), marks the rows that may be found.
+        The score is the inner product. An approximate index may miss a few rows.
 
-        Raises ValueError if ``k`` is less than 1 or the shape of ``queries`` or ``keep`` does not fit.
+        Raises ValueError if ``k`` is less than 1 or the shape of ``queries`` or ``keep`` does not
+        fit.
         """
         if k < 1:
             raise ValueError(f"k is {k}, it must be at least 1")
         if queries.ndim != 2 or queries.shape[1] != self.dimension:
-            raise ValueError(f"queries have the shape {queries.shape}, the index has {self.dimension} dimensions")
+            raise ValueError(
+                f"queries have the shape {queries.shape}, the index has {self.dimension} dimensions"
+            )
         if keep is not None and keep.shape != (len(self),):
             raise ValueError(f"keep has the shape {keep.shape}, the index has {len(self)} rows")
         queries = np.ascontiguousarray(queries, dtype=np.float32)
         results: list[Nearest] = []
         for start in range(0, len(queries), BLOCK_QUERIES):
             some, parts = queries[start : start + BLOCK_QUERIES], []
-            for segment, first, end in zip(self._segments, self._bounds, self._bounds[1:], strict=False):
+            for segment, first, end in zip(
+                self._segments, self._bounds, self._bounds[1:], strict=False
+            ):
                 kept = None if keep is None else keep[first:end]
-                parts.append([Nearest(hit.scores, hit.rows + first) for hit in segment.search(some, k, kept)])
+                parts.append(
+                    [Nearest(hit.scores, hit.rows + first) for hit in segment.search(some, k, kept)]
+                )
             results += (_merge([part[number] for part in parts], k) for number in range(len(some)))
         return results
 
     def of_rows(self, rows: Sequence[int]) -> Vectors:
         """Return the vectors of rows, in their order, shape (rows, dimension)."""
-        vectors, places = np.empty((len(rows), self.dimension), dtype=np.float32), np.asarray(rows, dtype=np.int64)
+        vectors, places = (
+            np.empty((len(rows), self.dimension), dtype=np.float32),
+            np.asarray(rows, dtype=np.int64),
+        )
         owners = np.searchsorted(self._bounds, places, side="right") - 1
         for number in np.unique(owners):
             mine = owners == number
@@ -230,12 +287,16 @@ class VectorIndex:
 
 
 class _Segment:
-    def __init__(self, folder: Path, rows: int, dimension: int, settings: DenseSettings, files: VectorFiles) -> None:
+    def __init__(
+        self, folder: Path, rows: int, dimension: int, settings: DenseSettings, files: VectorFiles
+    ) -> None:
         ann = folder / files.ann
         self._path = folder / files.vectors
         self._vectors = read_vectors(self._path, rows, dimension)
         self._settings = settings
-        self._ann = read_ann(ann, rows, dimension) if settings.type != "flat" and ann.is_file() else None
+        self._ann = (
+            read_ann(ann, rows, dimension) if settings.type != "flat" and ann.is_file() else None
+        )
         self._scattered = -1
         if self._ann is not None:
             with damage_reported(self._path):
@@ -263,9 +324,9 @@ class _Segment:
     def _exact(self, queries: Vectors, k: int, keep: Mask | None, kept: int) -> list[Nearest]:
         """Scan all kept rows, and return the best.
 
-        FAISS's float32 sums depend on the kind of call, but stay well within ``slack`` of the exact value. If the last
-        fetched row scores lower than the k-th by more than ``slack``, all rows that were not fetched score lower than
-        the k-th.
+        FAISS's float32 sums depend on the kind of call, but stay well within ``slack`` of the exact
+        value. If the last fetched row scores lower than the k-th by more than ``slack``, all rows
+        that were not fetched score lower than the k-th.
         """
         slack = 4 * (self._vectors.shape[1] + 2) * 2.0**-24 * np.linalg.norm(queries, axis=1)
         results: dict[int, Nearest] = {}
@@ -282,7 +343,9 @@ class _Segment:
             n *= 2
         return [results[number] for number in range(len(queries))]
 
-    def _scan(self, queries: Vectors, n: int, keep: Mask | None) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    def _scan(
+        self, queries: Vectors, n: int, keep: Mask | None
+    ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         faiss = _faiss()
         scores = np.empty((len(queries), n), dtype=np.float32)
         rows = np.empty((len(queries), n), dtype=np.int64)
@@ -290,30 +353,42 @@ class _Segment:
         pointers = [faiss.swig_ptr(array) for array in (queries, self._vectors, scores, rows)]
         sizes = (dimension, len(queries), total, n)
         few = faiss.IDSelectorAll() if len(queries) < FEW_QUERIES else None
-        selector = few if keep is None else faiss.IDSelectorBitmap(np.packbits(keep, bitorder="little"))
+        selector = (
+            few if keep is None else faiss.IDSelectorBitmap(np.packbits(keep, bitorder="little"))
+        )
         faiss.knn_inner_product(*pointers[:2], *sizes, *pointers[2:], selector)
         if (rows < 0).any():  # a row of -1 means that a vector is not a number
             self._check_unit(np.arange(total))
         return scores, rows
 
-    def _approximate(self, queries: Vectors, k: int, keep: Mask | None, kept: int) -> list[Nearest | None]:
-        """Return the rows that the approximate index finds; None for a query with too few, or a tie at the cut."""
+    def _approximate(
+        self, queries: Vectors, k: int, keep: Mask | None, kept: int
+    ) -> list[Nearest | None]:
+        """Return the rows that the approximate index finds; None for a query with too few, or a tie
+        at the cut.
+        """
         n = max(DEPTH * k, DEPTH_LEAST)
         if self._ann is None or n >= kept:
             return [None] * len(queries)
         faiss = _faiss()
-        selector = None if keep is None else faiss.IDSelectorBitmap(np.packbits(keep, bitorder="little"))
+        selector = (
+            None if keep is None else faiss.IDSelectorBitmap(np.packbits(keep, bitorder="little"))
+        )
         parameters = faiss.SearchParametersIVF(nprobe=self._settings.scan_probes, sel=selector)
         rows = self._ann.search(queries, n, params=parameters)[1]
         results: list[Nearest | None] = []
         for query, candidates in zip(queries, rows, strict=True):
             rescored = self._rescore(query, candidates[candidates >= 0])  # -1 means no row
             best = _cut(rescored, k)
-            results.append(best if len(best.rows) >= k and len(best.rows) < len(rescored.rows) else None)
+            results.append(
+                best if len(best.rows) >= k and len(best.rows) < len(rescored.rows) else None
+            )
         return results
 
     def _rescore(self, query: Vectors, rows: NDArray[np.int64]) -> Nearest:
-        """Return rows with exact scores: float32 products are exact in float64, and each row is summed alone."""
+        """Return rows with exact scores: float32 products are exact in float64, and each row is
+        summed alone.
+        """
         exact = query.astype(np.float64)
         scores = np.empty(len(rows), dtype=np.float32)
         for start in range(0, len(rows), BLOCK_ROWS):
@@ -329,10 +404,11 @@ class _Segment:
             raise IndexStateError(what, place=self._path, remedy=REMEDY)
 
     def _of_rows(self, rows: NDArray[np.int64]) -> Vectors:
-        """Return the vectors of rows; if there is an approximate index, read a few rows without the memory map.
+        """Return the vectors of rows; if there is an approximate index, read a few rows without the
+        memory map.
 
-        Reading one byte of a mapped file loads the pages around it, sixteen on Linux. A few hundred rows per query
-        would soon load the whole file into the memory of the process.
+        Reading one byte of a mapped file loads the pages around it, sixteen on Linux. A few hundred
+        rows per query would soon load the whole file into the memory of the process.
         """
         if self._scattered < 0 or len(rows) > SCATTERED:
             return self._vectors[rows]
@@ -353,7 +429,9 @@ def _faiss() -> Any:
 
 
 def _cut(hits: Nearest, k: int) -> Nearest:
-    """Return the rows, highest score first and ties by row, without those that score less than the ``k``-th."""
+    """Return the rows, highest score first and ties by row, without those that score less than the
+    ``k``-th.
+    """
     order = np.lexsort((hits.rows, -hits.scores))
     scores, rows = hits.scores[order], hits.rows[order]
     if len(scores) > k:
@@ -370,7 +448,11 @@ def _merge(parts: Sequence[Nearest], k: int) -> Nearest:
 
 
 def not_unit(vectors: Vectors) -> Iterator[int]:
-    """Yield the rows whose vector is not of unit length, or contains a value that is not a number."""
+    """Yield the rows whose vector is not of unit length, or contains a value that is not a
+    number.
+    """
     for start in range(0, len(vectors), BLOCK_ROWS):
         lengths = np.linalg.norm(vectors[start : start + BLOCK_ROWS], axis=1)
-        yield from (start + int(row) for row in np.flatnonzero(~(np.abs(lengths - 1) < UNIT_TOLERANCE)))
+        yield from (
+            start + int(row) for row in np.flatnonzero(~(np.abs(lengths - 1) < UNIT_TOLERANCE))
+        )

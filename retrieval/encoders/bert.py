@@ -1,9 +1,11 @@
-"""A BERT model as an ONNX graph, written from its weights: without torch, in seconds and with little memory.
+"""A BERT model as an ONNX graph, written from its weights: without torch, in seconds and with
+little memory.
 
-Each call reads one text or one pair of texts: there is no padding, so no mask. In int8, each output channel of a matrix
-and each row of the word table has its own scale. Two techniques keep the other channels precise despite
-outlier channels. The norm before a product moves part of each channel's size into the weights (SmoothQuant, Xiao et
-al., 2023). The few outlier channels of an activation are computed in float32 (LLM.int8, Dettmers et al., 2022).
+Each call reads one text or one pair of texts: there is no padding, so no mask. In int8, each output
+channel of a matrix and each row of the word table has its own scale. Two techniques keep the other
+channels precise despite outlier channels. The norm before a product moves part of each channel's
+size into the weights (SmoothQuant, Xiao et al., 2023). The few outlier channels of an activation
+are computed in float32 (LLM.int8, Dettmers et al., 2022).
 """
 
 from __future__ import annotations
@@ -24,10 +26,22 @@ Floats = NDArray[np.float32]
 Largest = Mapping[str, Floats]
 """The largest absolute value of each channel, by the name of the node that makes the values."""
 KINDS = ("bert", "roberta", "xlm-roberta", "camembert")
-ACTIVATIONS = {"gelu": ("Gelu", "com.microsoft"), "gelu_new": ("FastGelu", "com.microsoft"), "relu": ("Relu", "")}
-POOLING = {"cls": "cls", "cls_token": "cls", "mean": "mean", "mean_tokens": "mean", "max": "max", "max_tokens": "max"}
+ACTIVATIONS = {
+    "gelu": ("Gelu", "com.microsoft"),
+    "gelu_new": ("FastGelu", "com.microsoft"),
+    "relu": ("Relu", ""),
+}
+POOLING = {
+    "cls": "cls",
+    "cls_token": "cls",
+    "mean": "mean",
+    "mean_tokens": "mean",
+    "max": "max",
+    "max_tokens": "max",
+}
 WEIGHTS = "weights.bin"
-STRENGTH = 0.6  # the share of a channel's size that moves from the values into the weights; 1 would be all of it
+# The share of a channel's size that moves from the values into the weights; 1 would be all of it.
+STRENGTH = 0.6
 OUTLIERS, MOST_OUTLIERS = 48, 16
 """One channel in ``OUTLIERS`` is computed in float32, but at most ``MOST_OUTLIERS`` channels."""
 _TINY = 1e-6
@@ -37,10 +51,11 @@ _WORDS = "embeddings.word_embeddings.weight"
 
 
 class Bert(NamedTuple):
-    """A BERT model on disk: the folder of its weights, its configuration, and how its states become a vector.
+    """A BERT model on disk: the folder of its weights, its configuration, and how its states become
+    a vector.
 
-    The names of its tensors start with ``prefix``. ``pooling`` is ``""`` for a model that scores pairs. ``dense`` are
-    the folders of the layers after the pooling.
+    The names of its tensors start with ``prefix``. ``pooling`` is ``""`` for a model that scores
+    pairs. ``dense`` are the folders of the layers after the pooling.
     """
 
     folder: Path
@@ -51,7 +66,9 @@ class Bert(NamedTuple):
 
     @property
     def first_position(self) -> int:
-        """The position of the first token; RoBERTa's positions start after the position of the padding."""
+        """The position of the first token; RoBERTa's positions start after the position of the
+        padding.
+        """
         return 0 if self.config["model_type"] == "bert" else int(self.config["pad_token_id"]) + 1
 
     @property
@@ -61,7 +78,8 @@ class Bert(NamedTuple):
 
 
 def read_bert(modules: Sequence[tuple[str, Path]], *, scores: bool) -> Bert | None:
-    """Return the BERT model in sentence-transformers' modules (kind, folder); None if it is not supported.
+    """Return the BERT model in sentence-transformers' modules (kind, folder); None if it is not
+    supported.
 
     ``scores`` means that the model scores pairs. If it does not, its pooling must be supported too.
     """
@@ -94,19 +112,33 @@ def read_bert(modules: Sequence[tuple[str, Path]], *, scores: bool) -> Bert | No
 
 
 def _pooling(modules: Sequence[tuple[str, Path]]) -> str:
-    """Return the method that makes one vector of the states of the tokens; ``""`` if it is not supported."""
-    if [kind for kind, _ in modules if kind not in ("Dense", "Normalize")] != ["Transformer", "Pooling"]:
+    """Return the method that makes one vector of the states of the tokens; ``""`` if it is not
+    supported.
+    """
+    if [kind for kind, _ in modules if kind not in ("Dense", "Normalize")] != [
+        "Transformer",
+        "Pooling",
+    ]:
         return ""
     settings = read_json(dict(modules)["Pooling"] / "config.json")
     modes = [name.removeprefix("pooling_mode_") for name, on in settings.items() if on is True]
-    modes = [str(settings.get("pooling_mode") or "+".join(mode for mode in modes if mode != "include_prompt"))]
+    modes = [
+        str(
+            settings.get("pooling_mode")
+            or "+".join(mode for mode in modes if mode != "include_prompt")
+        )
+    ]
     return POOLING.get(modes[0] or "mean", "")
 
 
-def write_bert(model: Bert, folder: Path, *, int8: bool, samples: Sequence[Any], probes: Sequence[Any]) -> list[Floats]:
-    """Write the graph of a model to ``folder``; in int8, also return the float32 results for the ``probes``.
+def write_bert(
+    model: Bert, folder: Path, *, int8: bool, samples: Sequence[Any], probes: Sequence[Any]
+) -> list[Floats]:
+    """Write the graph of a model to ``folder``; in int8, also return the float32 results for the
+    ``probes``.
 
-    ``samples`` show which channels of the model are outliers. ``samples`` and ``probes`` are tokens of texts or pairs.
+    ``samples`` show which channels of the model are outliers. ``samples`` and ``probes`` are tokens
+    of texts or pairs.
     """
     words = _words(model, int8=int8)
     if not int8:
@@ -114,7 +146,9 @@ def write_bert(model: Bert, folder: Path, *, int8: bool, samples: Sequence[Any],
         return []
     with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
         shown = _write(model, words, Path(scratch), shown=True)
-        session = onnx_runtime().InferenceSession(str(Path(scratch) / ONNX), providers=["CPUExecutionProvider"])
+        session = onnx_runtime().InferenceSession(
+            str(Path(scratch) / ONNX), providers=["CPUExecutionProvider"]
+        )
         inputs = [entry.name for entry in session.get_inputs()]
         largest: dict[str, Floats] = {}
         for tokens in samples:
@@ -129,14 +163,24 @@ def write_bert(model: Bert, folder: Path, *, int8: bool, samples: Sequence[Any],
 
 
 def _write(
-    model: Bert, words: Sequence[NDArray[Any]], folder: Path, *, largest: Largest | None = None, shown: bool = False
+    model: Bert,
+    words: Sequence[NDArray[Any]],
+    folder: Path,
+    *,
+    largest: Largest | None = None,
+    shown: bool = False,
 ) -> list[str]:
-    """Write a graph, in int8 if ``largest`` is given; return the names of the outputs that ``shown`` adds."""
+    """Write a graph, in int8 if ``largest`` is given; return the names of the outputs that
+    ``shown`` adds.
+    """
     graph = _Graph(folder, largest)
     reads_types = not model.pooling and model.config["type_vocab_size"] > 1
     states = _states(graph, model, words, reads_types=reads_types)
     if model.pooling:
-        results = {VECTOR: states[-1], LAYERED: graph.node("Mean", *states[-1 - (len(states) - 1) // 3 :])}
+        results = {
+            VECTOR: states[-1],
+            LAYERED: graph.node("Mean", *states[-1 - (len(states) - 1) // 3 :]),
+        }
         outputs = {name: _vector(graph, model, state) for name, state in results.items()}
     else:
         outputs = {SCORES: _scores(graph, model, states[-1])}
@@ -152,16 +196,26 @@ def _words(model: Bert, *, int8: bool) -> tuple[NDArray[Any], ...]:
         return (tensors(_WORDS),)
     table = tensors.rows(_WORDS)
     count, width = table.get_shape()
-    rounded, scales = np.empty((count, width), dtype=np.int8), np.empty((count, 1), dtype=np.float32)
+    rounded, scales = (
+        np.empty((count, width), dtype=np.int8),
+        np.empty((count, 1), dtype=np.float32),
+    )
     for start in range(0, count, _ROWS):
         rows = table[start : min(start + _ROWS, count)].astype(np.float32)
         scale = np.maximum(np.abs(rows).max(axis=1, keepdims=True) / 127, np.finfo(np.float32).tiny)
-        rounded[start : start + _ROWS], scales[start : start + _ROWS] = np.round(rows / scale), scale
+        rounded[start : start + _ROWS], scales[start : start + _ROWS] = (
+            np.round(rows / scale),
+            scale,
+        )
     return rounded, scales
 
 
-def _states(graph: _Graph, model: Bert, words: Sequence[NDArray[Any]], *, reads_types: bool) -> list[str]:
-    """Add the layers; return the states of the tokens before the first layer and after each layer."""
+def _states(
+    graph: _Graph, model: Bert, words: Sequence[NDArray[Any]], *, reads_types: bool
+) -> list[str]:
+    """Add the layers; return the states of the tokens before the first layer and after each
+    layer.
+    """
     tensors = _Tensors(model.folder, model.prefix)
     positions = tensors("embeddings.position_embeddings.weight")[model.first_position :]
     types = tensors("embeddings.token_type_embeddings.weight")
@@ -174,7 +228,9 @@ def _states(graph: _Graph, model: Bert, words: Sequence[NDArray[Any]], *, reads_
     places = graph.tensor(positions if reads_types else positions + types[0])
     values = graph.node("Add", values, graph.node("Slice", places, zero, length, zero))
     if reads_types:
-        values = graph.node("Add", values, graph.node("Gather", graph.tensor(types), "token_type_ids"))
+        values = graph.node(
+            "Add", values, graph.node("Gather", graph.tensor(types), "token_type_ids")
+        )
 
     epsilon, heads = float(model.config["layer_norm_eps"]), int(model.config["num_attention_heads"])
     kind, domain = ACTIVATIONS[model.config["hidden_act"]]
@@ -182,9 +238,15 @@ def _states(graph: _Graph, model: Bert, words: Sequence[NDArray[Any]], *, reads_
     for number in range(model.config["num_hidden_layers"]):
         layer = f"encoder.layer.{number}"
         weights, biases = zip(
-            *(tensors.layer(f"{layer}.attention.self.{name}") for name in ("query", "key", "value")), strict=True
+            *(
+                tensors.layer(f"{layer}.attention.self.{name}")
+                for name in ("query", "key", "value")
+            ),
+            strict=True,
         )
-        smooth, whole, weight = graph.norm(values, norm, tensors.layer(norm), np.concatenate(weights), epsilon)
+        smooth, whole, weight = graph.norm(
+            values, norm, tensors.layer(norm), np.concatenate(weights), epsilon
+        )
         states.append(whole)
         projection = graph.dense(smooth, weight, np.concatenate(biases))
         parts = graph.node("Split", projection, outputs=3, axis=2, num_outputs=3)
@@ -199,15 +261,24 @@ def _states(graph: _Graph, model: Bert, words: Sequence[NDArray[Any]], *, reads_
         apart = np.zeros(len(weight), dtype=bool)
         if graph.largest is not None:
             sizes = graph.largest[f"{layer}.intermediate"]
-            apart[np.argsort(-sizes, kind="stable")[: min(len(sizes) // OUTLIERS, MOST_OUTLIERS)]] = True
+            apart[
+                np.argsort(-sizes, kind="stable")[: min(len(sizes) // OUTLIERS, MOST_OUTLIERS)]
+            ] = True
         active = graph.node(kind, graph.dense(smooth, weight[~apart], bias[~apart]), domain=domain)
         graph.norms[f"{layer}.intermediate"] = active
         values = graph.node("Add", graph.dense(active, last_weight[:, ~apart], last_bias), whole)
         if apart.any():
-            active = graph.node(kind, graph.product(smooth, weight[apart], bias[apart]), domain=domain)
+            active = graph.node(
+                kind, graph.product(smooth, weight[apart], bias[apart]), domain=domain
+            )
             values = graph.node("Add", values, graph.product(active, last_weight[:, apart]))
         norm = f"{layer}.output.LayerNorm"
-    return [*states, graph.node("LayerNormalization", values, *map(graph.tensor, tensors.layer(norm)), epsilon=epsilon)]
+    return [
+        *states,
+        graph.node(
+            "LayerNormalization", values, *map(graph.tensor, tensors.layer(norm)), epsilon=epsilon
+        ),
+    ]
 
 
 def _vector(graph: _Graph, model: Bert, state: str) -> str:
@@ -216,7 +287,9 @@ def _vector(graph: _Graph, model: Bert, state: str) -> str:
     if model.pooling == "cls":
         vector = graph.node("Gather", state, graph.tensor(np.array(0)), axis=1)
     else:
-        vector = graph.node({"mean": "ReduceMean", "max": "ReduceMax"}[model.pooling], state, axis, keepdims=0)
+        vector = graph.node(
+            {"mean": "ReduceMean", "max": "ReduceMax"}[model.pooling], state, axis, keepdims=0
+        )
     for folder in model.dense:
         settings, tensors = read_json(folder / "config.json"), _Tensors(folder)
         bias = tensors("linear.bias") if settings.get("bias", True) else None
@@ -227,14 +300,20 @@ def _vector(graph: _Graph, model: Bert, state: str) -> str:
 
 
 def _scores(graph: _Graph, model: Bert, state: str) -> str:
-    """Add the head that scores a pair by its first token: BERT's pooler and classifier, or RoBERTa's head."""
+    """Add the head that scores a pair by its first token: BERT's pooler and classifier, or
+    RoBERTa's head.
+    """
     tensors = _Tensors(model.folder)
     first = graph.node("Gather", state, graph.tensor(np.array(0)), axis=1)
     is_bert = model.config["model_type"] == "bert"
     inner, outer = (
-        (f"{model.prefix}pooler.dense", "classifier") if is_bert else ("classifier.dense", "classifier.out_proj")
+        (f"{model.prefix}pooler.dense", "classifier")
+        if is_bert
+        else ("classifier.dense", "classifier.out_proj")
     )
-    return graph.product(graph.node("Tanh", graph.product(first, *tensors.layer(inner))), *tensors.layer(outer))
+    return graph.product(
+        graph.node("Tanh", graph.product(first, *tensors.layer(inner))), *tensors.layer(outer)
+    )
 
 
 class _Tensors:
@@ -256,9 +335,11 @@ class _Tensors:
 
 
 class _Graph:
-    """A graph under construction in a folder; its weights go to one file, which a runtime maps into memory.
+    """A graph under construction in a folder; its weights go to one file, which a runtime maps into
+    memory.
 
-    ``norms`` names the values that products read. If their ``largest`` values are given, products are in int8.
+    ``norms`` names the values that products read. If their ``largest`` values are given, products
+    are in int8.
     """
 
     def __init__(self, folder: Path, largest: Largest | None) -> None:
@@ -269,11 +350,15 @@ class _Graph:
         self._tensors: list[Any] = []
         self._weights = (folder / WEIGHTS).open("wb")
 
-    def node(self, kind: str, *inputs: str, outputs: int = 1, domain: str = "", **attributes: Any) -> Any:
+    def node(
+        self, kind: str, *inputs: str, outputs: int = 1, domain: str = "", **attributes: Any
+    ) -> Any:
         from onnx import helper
 
         names = [f"{kind}_{len(self._nodes)}_{number}" for number in range(outputs)]
-        self._nodes.append(helper.make_node(kind, inputs, names, names[0], domain=domain, **attributes))
+        self._nodes.append(
+            helper.make_node(kind, inputs, names, names[0], domain=domain, **attributes)
+        )
         return names[0] if outputs == 1 else names
 
     def tensor(self, values: NDArray[Any]) -> str:
@@ -285,7 +370,9 @@ class _Graph:
             self._tensors.append(numpy_helper.from_array(values, name))
             return name
         kind = helper.np_dtype_to_tensor_dtype(values.dtype)
-        tensor = TensorProto(name=name, dims=values.shape, data_type=kind, data_location=TensorProto.EXTERNAL)
+        tensor = TensorProto(
+            name=name, dims=values.shape, data_type=kind, data_location=TensorProto.EXTERNAL
+        )
         self._weights.write(bytes(-self._weights.tell() % 4096))
         place = {"location": WEIGHTS, "offset": self._weights.tell(), "length": values.nbytes}
         for key, value in place.items():
@@ -303,21 +390,34 @@ class _Graph:
         """Multiply by weights and add the bias, in int8 if the graph is in int8."""
         if self.largest is None:
             return self.product(values, weights, bias)
-        scales = np.maximum(np.abs(weights).max(axis=1) / 127, np.finfo(np.float32).tiny).astype(np.float32)
+        scales = np.maximum(np.abs(weights).max(axis=1) / 127, np.finfo(np.float32).tiny).astype(
+            np.float32
+        )
         rounded = np.round(weights.T / scales).astype(np.int8)
         arguments = (rounded, scales, np.zeros(len(scales), dtype=np.int8), bias)
-        return str(self.node("DynamicQuantizeMatMul", values, *map(self.tensor, arguments), domain="com.microsoft"))
+        return str(
+            self.node(
+                "DynamicQuantizeMatMul",
+                values,
+                *map(self.tensor, arguments),
+                domain="com.microsoft",
+            )
+        )
 
     def norm(
         self, values: str, name: str, norm: tuple[Floats, Floats], weights: Floats, epsilon: float
     ) -> tuple[str, str, Floats]:
-        """Add the norm before a product; return its values, scaled and unscaled, and the product's weights."""
+        """Add the norm before a product; return its values, scaled and unscaled, and the product's
+        weights.
+        """
         if self.largest is None:
             made = self.node("LayerNormalization", values, *map(self.tensor, norm), epsilon=epsilon)
             self.norms[name] = made
             return made, made, weights
         logarithms = STRENGTH * np.log(np.maximum(self.largest[name].astype(np.float64), _TINY))
-        logarithms -= (1 - STRENGTH) * np.log(np.maximum(np.abs(weights).max(axis=0).astype(np.float64), _TINY))
+        logarithms -= (1 - STRENGTH) * np.log(
+            np.maximum(np.abs(weights).max(axis=0).astype(np.float64), _TINY)
+        )
         factors = np.exp(logarithms - logarithms.mean()).astype(np.float32)
         divided = (self.tensor(part / factors) for part in norm)
         made = self.node("LayerNormalization", values, *divided, epsilon=epsilon)
@@ -328,11 +428,17 @@ class _Graph:
         from onnx import TensorProto, helper
 
         self._weights.close()
-        nodes = [*self._nodes, *(helper.make_node("Identity", [value], [name]) for name, value in outputs.items())]
+        nodes = [
+            *self._nodes,
+            *(helper.make_node("Identity", [value], [name]) for name, value in outputs.items()),
+        ]
         graph = helper.make_graph(
             nodes,
             "bert",
-            [helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "length"]) for name in inputs],
+            [
+                helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "length"])
+                for name in inputs
+            ],
             [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs],
             self._tensors,
         )

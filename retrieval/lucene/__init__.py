@@ -1,1 +1,3 @@
-"""BM25 over Lucene: the Java virtual machine, a few Java classes of our own, analysis, highlights and spelling."""
+"""BM25 over Lucene: the Java virtual machine, a few Java classes of our own, analysis, highlights
+and spelling.
+"""

@@ -1,4 +1,6 @@
-"""Analysis: Lucene's analyzers by name, the words of a text with their terms, and the positions of a query's words."""
+"""Analysis: Lucene's analyzers by name, the words of a text with their terms, and the positions of
+a query's words.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,12 @@ _LUCENE = "org.apache.lucene.analysis"
 _PACKAGES = dict(
     pair.split("=")
     for pair in (
-        "arabic=ar armenian=hy basque=eu bengali=bn brazilian=br bulgarian=bg catalan=ca czech=cz danish=da dutch=nl "
-        "estonian=et finnish=fi french=fr galician=gl german=de greek=el hindi=hi hungarian=hu indonesian=id irish=ga "
-        "italian=it japanese=ja latvian=lv lithuanian=lt nepali=ne norwegian=no persian=fa portuguese=pt romanian=ro "
+        "arabic=ar armenian=hy basque=eu bengali=bn brazilian=br bulgarian=bg catalan=ca czech=cz "
+        "danish=da dutch=nl "
+        "estonian=et finnish=fi french=fr galician=gl german=de greek=el hindi=hi hungarian=hu "
+        "indonesian=id irish=ga "
+        "italian=it japanese=ja latvian=lv lithuanian=lt nepali=ne norwegian=no persian=fa "
+        "portuguese=pt romanian=ro "
         "russian=ru serbian=sr sorani=ckb spanish=es swedish=sv tamil=ta telugu=te turkish=tr"
     ).split()
 )
@@ -33,9 +38,18 @@ ANALYZERS: dict[str, str] = {
     "thai": "factseek.ClusterAnalyzer",
     "whitespace": f"{_LUCENE}.core.WhitespaceAnalyzer",
 }
-"""The Java class of each analyzer; ``english`` is Anserini's, which gives the published scores; ``thai`` is our own."""
+"""The Java class of each analyzer; ``english`` is Anserini's, which gives the published scores;
+``thai`` is our own.
+"""
 LANGUAGES: dict[str, str] = {
-    **{"cs": "czech", "en": "english", "ko": "cjk", "zh": "cjk", "nb": "norwegian", "nn": "norwegian"},
+    **{
+        "cs": "czech",
+        "en": "english",
+        "ko": "cjk",
+        "zh": "cjk",
+        "nb": "norwegian",
+        "nn": "norwegian",
+    },
     **dict.fromkeys(("th", "lo", "km", "my"), "thai"),
     **{package: name for name, package in _PACKAGES.items() if name not in ("brazilian", "czech")},
 }
@@ -43,16 +57,24 @@ LANGUAGES: dict[str, str] = {
 
 
 def language_code(written: str) -> str:
-    """Return the ISO 639 code of a tag such as ``en``, ``en-US`` or ``eng``. Raises ConfigError if the tag has none."""
+    """Return the ISO 639 code of a tag such as ``en``, ``en-US`` or ``eng``.
+
+    Raises ConfigError if the tag has none.
+    """
     code = languages.language_code(written)
     if code and re.fullmatch(r"\s*[A-Za-z]{2,3}\s*([-_].*)?", written, re.DOTALL):
         return code
-    remedy = f"say {code}" if code else "use a code such as en or ar; to name an analyzer, use --analyzer"
+    remedy = (
+        f"say {code}"
+        if code
+        else "use a code such as en or ar; to name an analyzer, use --analyzer"
+    )
     raise ConfigError(f"language {written!r} is not a code of ISO 639", remedy=remedy)
 
 
 def analyzer_name(language: str, analyzer: str = "") -> str:
-    """Return the name of an analyzer: the chosen one, else the one of ``language``, else ``standard``.
+    """Return the name of an analyzer: the chosen one, else the one of ``language``, else
+    ``standard``.
 
     ``analyzer`` is a name or a language code. Raises ConfigError if it is unknown.
     """
@@ -65,30 +87,41 @@ def analyzer_name(language: str, analyzer: str = "") -> str:
     return name
 
 
-MOST_REMEMBERED = 200_000  # the maximum number of words and chunks in memory; a cache that exceeds it is emptied
-LONGEST_REMEMBERED = 100  # the maximum length of a cached word: in a script without spaces a word may be a whole text
-PIECE = 50_000  # the number of characters to highlight at once: analysing new words takes a few tenths of a second
-_FEW_CHUNKS = 32  # the maximum number of chunks to find one by one; for more, one pass over the text is faster
+# The maximum number of words and chunks in memory; a cache that exceeds it is emptied.
+MOST_REMEMBERED = 200_000
+# The maximum length of a cached word: in a script without spaces a word may be a whole text.
+LONGEST_REMEMBERED = 100
+# The number of characters to highlight at once: analysing new words takes a few tenths of a second.
+PIECE = 50_000
+# The maximum number of chunks to find one by one; for more, one pass over the text is faster.
+_FEW_CHUNKS = 32
 _BLANK, _CHUNK = re.compile(r"\s"), re.compile(r"\S+")
 _ASCII_WORD = re.compile(r"[A-Za-z0-9]+(?:['.][A-Za-z0-9]+)*")
-_READ_JOINERS = ("persian", "sorani")  # the analyzers for which a zero-width non-joiner (U+200C) has a meaning
+# The analyzers for which a zero-width non-joiner (U+200C) has a meaning.
+_READ_JOINERS = ("persian", "sorani")
 _JOINT = re.compile(r"[:._,'](?:(?<=\w[:._])(?=\w)|(?<=\d[,'])(?=\d\d\d))")
 _JOINED = re.compile(r"\w+(?:[:.]\w+)*")
 _NUMBER = re.compile(r"(?<![\w.,])\d{1,3}([',.])\d{3}(?:\1\d{3})*(?:[.,]\d+)?(?![.,]?\w)")
 _PART = re.compile(r"[^\W_]+")
 LETTER = re.compile(f"{UNSPACED.pattern}|[\uac00-\ud7af]")
-"""A letter of a script without spaces between words, or of one whose letters may be words, such as Korean."""
+"""A letter of a script without spaces between words, or of one whose letters may be words, such as
+Korean.
+"""
 Analyze = Callable[[Sequence[str]], Sequence[tuple[str, ...]]]  # Return the terms of each word
 Terms = dict[str, tuple[str, ...]]  # words, each with its terms
 Chunks = tuple[set[str], dict[str, set[str]]]  # all chunks in the cache, and those with each term
-Place = tuple[int, int, str, tuple[str, ...], list[int], list[int]]  # a word in a folded chunk, and its sources' places
+# A word in a folded chunk, and its sources' places.
+Place = tuple[int, int, str, tuple[str, ...], list[int], list[int]]
 Stretch = tuple[int, int]  # the start and the end of a slice of a text, in characters
-Highlighter = Callable[[str], list[Stretch]]  # Return the slices of a text that match a query, in order
+# Return the slices of a text that match a query, in order.
+Highlighter = Callable[[str], list[Stretch]]
 
 
 @cache
 def _word() -> re.Pattern[str]:
-    """Return the pattern of a word in any script; it may contain combining marks and zero-width non-joiners."""
+    """Return the pattern of a word in any script; it may contain combining marks and zero-width
+    non-joiners.
+    """
     letters = rf"[^\W_](?:[^\W_]|[{marks()}\u200c])*"
     return re.compile(rf"{letters}(?:['.]{letters})*")
 
@@ -99,10 +132,12 @@ def words_of(text: str) -> list[str]:
 
 
 def parts_of(text: str) -> str:
-    """Return the parts of those words of a folded text that Lucene does not split, separated by spaces.
+    """Return the parts of those words of a folded text that Lucene does not split, separated by
+    spaces.
 
-    Examples are ``Measles`` in ``BREAKING:Measles``, and ``polio`` and ``vaccine`` in ``polio_vaccine``. The part of a
-    number such as ``657,461`` is the number without its thousands separators.
+    Examples are ``Measles`` in ``BREAKING:Measles``, and ``polio`` and ``vaccine`` in
+    ``polio_vaccine``. The part of a number such as ``657,461`` is the number without its thousands
+    separators.
     """
     parts, last = list[str](), 0
     for joint in _JOINT.finditer(text):
@@ -110,20 +145,35 @@ def parts_of(text: str) -> str:
             continue
         start, last = text.rfind(" ", 0, joint.start()) + 1, text.find(" ", joint.end())
         last = len(text) if last < 0 else last
-        parts += [number[0].replace(number[1], "") for number in _NUMBER.finditer(text, start, last)]
+        parts += [
+            number[0].replace(number[1], "") for number in _NUMBER.finditer(text, start, last)
+        ]
         for joined in _JOINED.findall(text, start, last):
-            several = [] if joined.isalnum() or not any(map(str.isalpha, joined)) else _PART.findall(joined)
+            several = (
+                []
+                if joined.isalnum() or not any(map(str.isalpha, joined))
+                else _PART.findall(joined)
+            )
             parts += several if len(several) > 1 else []
     return " ".join(parts)
 
 
 def _words_and_parts(form: str) -> list[tuple[int, int, str]]:
-    """Return, with places, the words of a folded text, the parts of words with dots, and numbers without separators."""
-    words = [(*match.span(), match[0]) for match in (_ASCII_WORD if form.isascii() else _word()).finditer(form)]
-    named = [(start, word) for start, _, word in words if "." in word and any(map(str.isalpha, word))]
+    """Return, with places, the words of a folded text, the parts of words with dots, and numbers
+    without separators.
+    """
+    words = [
+        (*match.span(), match[0])
+        for match in (_ASCII_WORD if form.isascii() else _word()).finditer(form)
+    ]
+    named = [
+        (start, word) for start, _, word in words if "." in word and any(map(str.isalpha, word))
+    ]
     dotted = [(start, part) for start, word in named for part in _PART.finditer(word)]
     parts = [(start + part.start(), start + part.end(), part[0]) for start, part in dotted]
-    numbers = [(*number.span(), number[0].replace(number[1], "")) for number in _NUMBER.finditer(form)]
+    numbers = [
+        (*number.span(), number[0].replace(number[1], "")) for number in _NUMBER.finditer(form)
+    ]
     return words + parts + numbers
 
 
@@ -148,10 +198,12 @@ def terms_of(analyzer: str, texts: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 class TermCache:
-    """A cache of the terms of words and of chunks, which are the texts between two spaces. It is safe for threads.
+    """A cache of the terms of words and of chunks, which are the texts between two spaces.
 
-    Analysing a word takes a thousand times as long as looking it up. Finding the words of a text takes several times as
-    long as splitting it at spaces.
+    It is safe for threads.
+
+    Analysing a word takes a thousand times as long as looking it up. Finding the words of a text
+    takes several times as long as splitting it at spaces.
     """
 
     def __init__(self, analyze: Analyze, most: int = MOST_REMEMBERED) -> None:
@@ -168,7 +220,9 @@ class TermCache:
         return self._terms_of([word])[word] if known is None else known
 
     def matcher(self, wanted: frozenset[str]) -> Callable[[str], Terms]:
-        """Return a function from a text to its words with a term in ``wanted``, each with all its terms."""
+        """Return a function from a text to its words with a term in ``wanted``, each with all its
+        terms.
+        """
         holding = self._holding(wanted)
 
         def matching(text: str) -> Terms:
@@ -187,18 +241,30 @@ class TermCache:
 
         def stretches(text: str) -> list[Stretch]:
             chunks = holding(text)
-            marks_of.update((chunk, self._marks(chunk, wanted)) for chunk in chunks if chunk not in marks_of)
+            marks_of.update(
+                (chunk, self._marks(chunk, wanted)) for chunk in chunks if chunk not in marks_of
+            )
             if len(chunks) > _FEW_CHUNKS:
-                places = [(match.start(), match[0]) for match in _CHUNK.finditer(text) if match[0] in chunks]
+                places = [
+                    (match.start(), match[0])
+                    for match in _CHUNK.finditer(text)
+                    if match[0] in chunks
+                ]
             else:
                 places = []
                 for chunk in chunks:
                     end = 0
                     while (start := text.find(chunk, end)) >= 0:
                         end = start + len(chunk)
-                        if (not start or text[start - 1].isspace()) and (end == len(text) or text[end].isspace()):
+                        if (not start or text[start - 1].isspace()) and (
+                            end == len(text) or text[end].isspace()
+                        ):
                             places.append((start, chunk))
-            return sorted((start + first, start + last) for start, chunk in places for first, last in marks_of[chunk])
+            return sorted(
+                (start + first, start + last)
+                for start, chunk in places
+                for first, last in marks_of[chunk]
+            )
 
         return stretches
 
@@ -220,12 +286,16 @@ class TermCache:
                 place = (start, end) if last - first == len(word) else (start + first, start + last)
                 mark = starts[place[0]], ends[place[1] - 1]
                 at = bisect_left(marks, mark)
-                if not (at and mark[0] < marks[at - 1][1]) and not (at < len(marks) and marks[at][0] < mark[1]):
+                if not (at and mark[0] < marks[at - 1][1]) and not (
+                    at < len(marks) and marks[at][0] < mark[1]
+                ):
                     marks.insert(at, mark)
         return marks
 
     def _holding(self, wanted: frozenset[str]) -> Callable[[str], set[str]]:
-        """Return a function from a text to its chunks that contain a wanted term or are not in the cache."""
+        """Return a function from a text to its chunks that contain a wanted term or are not in the
+        cache.
+        """
         letters = list(filter(LETTER.search, wanted))
         last = set[str](), -1, set[str]()  # the cache, its size, and the matching chunks in it
 
@@ -238,35 +308,52 @@ class TermCache:
             if new := new - long:
                 if len(new) > self._most:  # do not cache a text of so many chunks
                     known, chunks_of, new = set(), {}, set(chunks) - long
-                words = {chunk: [word for _, _, word in _words_and_parts(fold(chunk))] for chunk in new}
+                words = {
+                    chunk: [word for _, _, word in _words_and_parts(fold(chunk))] for chunk in new
+                }
                 terms_of = self._terms_of({word for chunk in new for word in words[chunk]})
                 for chunk in new:
                     for term in {term for word in words[chunk] for term in terms_of[word]}:
                         chunks_of.setdefault(term, set()).add(chunk)
-                known |= new  # only now, because a chunk in `known` without its terms would match nothing
+                # Only now, because a chunk in `known` without its terms would match nothing.
+                known |= new
             if last[0] is not known or last[1] != len(known):
-                last = known, len(known), set[str]().union(*(chunks_of.get(term, ()) for term in wanted))
+                last = (
+                    known,
+                    len(known),
+                    set[str]().union(*(chunks_of.get(term, ()) for term in wanted)),
+                )
             held = long | last[2].intersection(chunks)
             if letters and not text.isascii():
                 forms = {chunk: fold(chunk) for chunk in chunks if not chunk.isascii()}
-                held.update(chunk for chunk, form in forms.items() if any(letter in form for letter in letters))
+                held.update(
+                    chunk
+                    for chunk, form in forms.items()
+                    if any(letter in form for letter in letters)
+                )
             return held
 
         return holding
 
     def _terms_of(self, words: Collection[str]) -> Terms:
-        """Return the terms of words; analyse all new words in one call, and cache the short ones."""
+        """Return the terms of words; analyse all new words in one call, and cache the short
+        ones.
+        """
         terms = {word: made for word in words if (made := self._words.get(word)) is not None}
         if len(self._words) + len(self._chunks[0]) + len(self._places) > self._most:
             self._words, self._chunks, self._places = {}, (set(), {}), {}
         if new := sorted(set(words) - terms.keys()):
             terms.update(zip(new, self._analyze(new), strict=True))
-            self._words.update((word, terms[word]) for word in new if len(word) <= LONGEST_REMEMBERED)
+            self._words.update(
+                (word, terms[word]) for word in new if len(word) <= LONGEST_REMEMBERED
+            )
         return terms
 
 
 def _inside(word: str, terms: tuple[str, ...], wanted: frozenset[str]) -> list[Stretch]:
-    """Return the matches within a word: all of it or, in a script without spaces, the wanted terms in it."""
+    """Return the matches within a word: all of it or, in a script without spaces, the wanted terms
+    in it.
+    """
     matching = wanted.intersection(terms)
     if matching and len(terms) == 1:
         return [(0, len(word))]
@@ -274,7 +361,9 @@ def _inside(word: str, terms: tuple[str, ...], wanted: frozenset[str]) -> list[S
         matching |= {term for term in wanted if LETTER.search(term) and term in word}
     if not matching:
         return []
-    pattern = "|".join(re.escape(term) for term in sorted(matching, key=lambda term: (-len(term), term)))
+    pattern = "|".join(
+        re.escape(term) for term in sorted(matching, key=lambda term: (-len(term), term))
+    )
     return [part.span() for part in re.finditer(pattern, word, re.IGNORECASE)] or [(0, len(word))]
 
 
@@ -292,12 +381,16 @@ class Analyzer(TermCache):
 
 
 def highlights(query: str, text: str, terms: TermCache) -> list[Stretch]:
-    """Return the slices ``(start, end)`` of ``text`` that match a term of ``query``, in order, not overlapping."""
+    """Return the slices ``(start, end)`` of ``text`` that match a term of ``query``, in order, not
+    overlapping.
+    """
     return highlighter(query, terms)(text)
 
 
 def highlighter(query: str, terms: TermCache) -> Highlighter:
-    """Return a function that finds the slices of a text that match a term of ``query``; it suits many texts."""
+    """Return a function that finds the slices of a text that match a term of ``query``; it suits
+    many texts.
+    """
     wanted = query_terms(query, terms)
     return terms.finder(wanted) if wanted else lambda _: []
 
@@ -308,7 +401,9 @@ def query_terms(query: str, terms: Callable[[str], tuple[str, ...]]) -> frozense
 
 
 def in_time(marked: Highlighter, is_over: Callable[[], bool]) -> Highlighter:
-    """Return ``marked`` with a time limit: it reads a long text in pieces, and keeps the matches found in time."""
+    """Return ``marked`` with a time limit: it reads a long text in pieces, and keeps the matches
+    found in time.
+    """
 
     def stretches(text: str) -> list[Stretch]:
         if len(text) <= PIECE:
@@ -316,7 +411,8 @@ def in_time(marked: Highlighter, is_over: Callable[[], bool]) -> Highlighter:
         marks: list[Stretch] = []
         start = 0
         while start < len(text) and not is_over():
-            blank = _BLANK.search(text, start + PIECE)  # a piece ends at a space, so it splits no word
+            # A piece ends at a space, so it splits no word.
+            blank = _BLANK.search(text, start + PIECE)
             end = blank.start() if blank else len(text)
             marks.extend((start + first, start + last) for first, last in marked(text[start:end]))
             start = end

@@ -1,7 +1,7 @@
 """Lucene's indexes: write the index of one segment, and search several as one.
 
-A call from Python into Java is expensive. So one call adds some hundred passages, and a search is one call that returns
-one string for any number of hits.
+A call from Python into Java is expensive. So one call adds some hundred passages, and a search is
+one call that returns one string for any number of hits.
 """
 
 from __future__ import annotations
@@ -24,7 +24,13 @@ from ...core.domain import Filter
 from ...core.errors import IndexStateError, MachineError, QueryError
 from ..config import BM25Settings
 from ..filters import FIELDS, METADATA, days_of, title_tokens, token
-from ..search.collection_statistics import CollectionQuery, FieldStatistics, Term, TermCount, weighted_terms
+from ..search.collection_statistics import (
+    CollectionQuery,
+    FieldStatistics,
+    Term,
+    TermCount,
+    weighted_terms,
+)
 from ..search.cut import Rows, order_ties
 from ..store.integrity import REMEDY
 from .analysis import analysable, open_analyzer, parts_of, terms_of
@@ -33,7 +39,8 @@ from .jvm import call_java, java, java_text, pack, unpack
 Fields = Literal["flat", "title_text"]
 Ranked = tuple[list[float], list[int]]  # Scores and rows, best first
 FLAT, TITLE, TEXT, PARTS, FILTERS = "contents", "title", "text", "parts", "filters"
-_PASSAGES_AT_ONCE, _CHARACTERS_AT_ONCE = 256, 1 << 20  # the limits of one call that adds passages in Java
+# The limits of one call that adds passages in Java.
+_PASSAGES_AT_ONCE, _CHARACTERS_AT_ONCE = 256, 1 << 20
 _TOKENS_AT_ONCE = 100_000  # the number of filter tokens to read from Lucene at a time
 _MANY_TIES = "\1"
 _RANKED_UP_TO = 50_000  # passages of an index in which Java itself orders equal scores
@@ -50,8 +57,9 @@ def flat_text(title: str, text: str) -> str:
 class PassageWriter:
     """Writes the Lucene index of one segment: passages in the order of their addition, in one leaf.
 
-    It collects passages and adds some hundred at a time; Java threads add them while Python continues to read. Its
-    methods raise MachineError if the disk is full, but perhaps only when later passages are added.
+    It collects passages and adds some hundred at a time; Java threads add them while Python
+    continues to read. Its methods raise MachineError if the disk is full, but perhaps only when
+    later passages are added.
     """
 
     def __init__(
@@ -64,27 +72,44 @@ class PassageWriter:
         phrases: bool = False,
         parts: bool = False,
     ) -> None:
-        """Open the index for writing; ``phrases`` adds the positions of words, ``parts`` the parts of joined words."""
-        self._folder, self._analyzer, self._is_flat, self._parts = folder, analyzer, fields == "flat", parts
+        """Open the index for writing; ``phrases`` adds the positions of words, ``parts`` the parts
+        of joined words.
+        """
+        self._folder, self._analyzer, self._is_flat, self._parts = (
+            folder,
+            analyzer,
+            fields == "flat",
+            parts,
+        )
         names = pack((*_names(fields), PARTS, FILTERS))
         place = _java_path(folder)
         opened = open_analyzer(analyzer)
-        self._writer = self._call_java(lambda: java("PassageWriter").open(place, opened, names, buffer_mb, phrases))
+        self._writer = self._call_java(
+            lambda: java("PassageWriter").open(place, opened, names, buffer_mb, phrases)
+        )
         self._gathered: list[str] = []
         self._size = 0
         self._ended = False
 
     def add_passage(self, title: str, text: str, filters: str) -> None:
-        """Add the next passage; ``filters`` is the string of :func:`factseek.retrieval.filters.tokens`."""
+        """Add the next passage; ``filters`` is the string of
+        :func:`factseek.retrieval.filters.tokens`.
+        """
         whole = analysable(self._analyzer, flat_text(title, text))
-        fields = (whole,) if self._is_flat else (analysable(self._analyzer, title), analysable(self._analyzer, text))
+        fields = (
+            (whole,)
+            if self._is_flat
+            else (analysable(self._analyzer, title), analysable(self._analyzer, text))
+        )
         self._gathered += (*fields, parts_of(whole) if self._parts else "", filters)
         self._size += len(title) + len(text)
         if len(self._gathered) >= 4 * _PASSAGES_AT_ONCE or self._size >= _CHARACTERS_AT_ONCE:
             self._hand_over()
 
     def end(self) -> None:
-        """Start the last work in the background: merge the passages into one leaf, make it durable, close the index."""
+        """Start the last work in the background: merge the passages into one leaf, make it durable,
+        close the index.
+        """
         if not self._ended:
             self._hand_over()
             self._call_java(partial(java("PassageWriter").end, self._writer))
@@ -112,15 +137,18 @@ class PassageWriter:
 class PassageSearcher:
     """Searches the Lucene indexes of several segments as one, with global statistics.
 
-    Rows number the passages of all segments in order. It is safe for threads, which search in parallel. Its methods
-    raise IndexStateError if the index is damaged.
+    Rows number the passages of all segments in order. It is safe for threads, which search in
+    parallel. Its methods raise IndexStateError if the index is damaged.
     """
 
-    def __init__(self, folders: Sequence[Path], analyzer: str, fields: Fields, deleted: Sequence[int] = ()) -> None:
+    def __init__(
+        self, folders: Sequence[Path], analyzer: str, fields: Fields, deleted: Sequence[int] = ()
+    ) -> None:
         """Open the indexes in ``folders``; ``deleted`` lists the rows of deleted passages."""
         self._place = os.path.commonpath(folders) if folders else ""
         self._fields = _names(fields)
-        # A document's id in Lucene includes its segment's name, which is the name of the parent folder.
+        # A document's id in Lucene includes its segment's name, which is the name of the parent
+        # folder.
         self._segments = tuple(folder.parent.name for folder in folders)
         self._analyzer = analyzer
         self._readers: list[int] = []
@@ -135,7 +163,10 @@ class PassageSearcher:
         """The number of passages of each segment."""
         self.rows = sum(self.segment_rows)
         self._searcher: int = self._java.open(
-            self._readers, open_analyzer(analyzer), pack(self._fields), np.asarray(deleted, dtype="<i4").tobytes()
+            self._readers,
+            open_analyzer(analyzer),
+            pack(self._fields),
+            np.asarray(deleted, dtype="<i4").tobytes(),
         )
         self._clauses = cache_method(256, self._packed_clauses)
         self._ranked, self._searches = False, 0
@@ -151,16 +182,27 @@ class PassageSearcher:
         seconds: float | None = None,
         rows: Rows | None = None,
     ) -> Ranked | None:
-        """Return scores and rows of the ``n`` best passages by score descending, then row ascending.
+        """Return scores and rows of the ``n`` best passages by score descending, then row
+        ascending.
 
-        Scores are float32 values. ``rows`` maps rows to docids. If it is given, passages with equal scores are in the
-        total order of :mod:`factseek.core.order`. This order also decides which of them are among the ``n``
-        best. Return None if the search takes longer than ``seconds``.
+        Scores are float32 values. ``rows`` maps rows to docids. If it is given, passages with equal
+        scores are in the total order of :mod:`factseek.core.order`. This order also decides which
+        of them are among the ``n`` best. Return None if the search takes longer than ``seconds``.
         """
         milliseconds = -1 if seconds is None else max(0, int(seconds * 1000))
         texts, terms = self._java_texts(query), _packed_terms(query)
-        arguments = (*texts, terms, n, *astuple(weights), self._clauses(where), _statistics(query), milliseconds)
-        search: Callable[[bool], str | None] = partial(self._java.search, self._searcher, *arguments)
+        arguments = (
+            *texts,
+            terms,
+            n,
+            *astuple(weights),
+            self._clauses(where),
+            _statistics(query),
+            milliseconds,
+        )
+        search: Callable[[bool], str | None] = partial(
+            self._java.search, self._searcher, *arguments
+        )
         if rows is not None and not self._ranked and self.rows <= _RANKED_UP_TO:
             self._searches += 1
             if self._searches > _UNRANKED_SEARCHES:
@@ -181,7 +223,9 @@ class PassageSearcher:
         return scores[:n], places[:n]
 
     def _rank(self, rows: Rows) -> None:
-        """Send Java the docids, once, to order equal scores; sorting a million docids takes a second or two."""
+        """Send Java the docids, once, to order equal scores; sorting a million docids takes a
+        second or two.
+        """
         with self._ranking:
             if not self._ranked:
                 docids, order = list(rows.docids), list(range(self.rows))
@@ -195,14 +239,21 @@ class PassageSearcher:
     def matching(self, where: Filter) -> NDArray[np.bool_]:
         """Return a mask of the passages that pass a filter and are not deleted.
 
-        Raises QueryError if a phrase, an excluded phrase or a title of the filter contains no searchable word.
+        Raises QueryError if a phrase, an excluded phrase or a title of the filter contains no
+        searchable word.
         """
         clauses = self._clauses(where)
         return self._mask(lambda: self._java.passing(self._searcher, clauses))
 
     def having_words(self, query: str) -> NDArray[np.bool_]:
-        """Return a mask of the passages that contain a word or weighted term of the query, including deleted ones."""
-        return self._mask(lambda: self._java.holding(self._searcher, *self._java_texts(query), _packed_terms(query)))
+        """Return a mask of the passages that contain a word or weighted term of the query,
+        including deleted ones.
+        """
+        return self._mask(
+            lambda: self._java.holding(
+                self._searcher, *self._java_texts(query), _packed_terms(query)
+            )
+        )
 
     def _java_texts(self, query: str) -> tuple[str, str]:
         text = java_text(analysable(self._analyzer, query))
@@ -215,10 +266,17 @@ class PassageSearcher:
     def holds(self, word: str) -> bool:
         """Return whether a passage, deleted or not, contains a term of a word."""
         terms = sorted(set(terms_of(self._analyzer, [word])[0]))
-        return any(count.passages for count in self.term_counts([(field, t) for field in self._fields for t in terms]))
+        return any(
+            count.passages
+            for count in self.term_counts([(field, t) for field in self._fields for t in terms])
+        )
 
-    def term_weights(self, query: str, rows: Sequence[int], weights: BM25Settings) -> list[dict[str, float]]:
-        """Return, for each of these passages, the query terms that it contains, each with its part of the score."""
+    def term_weights(
+        self, query: str, rows: Sequence[int], weights: BM25Settings
+    ) -> list[dict[str, float]]:
+        """Return, for each of these passages, the query terms that it contains, each with its part
+        of the score.
+        """
         arguments = (
             *self._java_texts(query),
             *astuple(weights),
@@ -233,12 +291,19 @@ class PassageSearcher:
         return of_rows
 
     def field_statistics(self) -> list[FieldStatistics]:
-        """Return the statistics of the searched text fields; for a field that no passage has, they are 0."""
+        """Return the statistics of the searched text fields; for a field that no passage has, they
+        are 0.
+        """
         numbers = _numbers(self._call_java(lambda: self._java.fieldStatistics(self._searcher)), 3)
-        return sorted(FieldStatistics(name, self.rows, *of) for name, of in zip(self._fields, numbers, strict=True))
+        return sorted(
+            FieldStatistics(name, self.rows, *of)
+            for name, of in zip(self._fields, numbers, strict=True)
+        )
 
     def term_counts(self, terms: Sequence[Term]) -> list[TermCount]:
-        """Return, for each term, the number of passages that contain it and the number of its occurrences."""
+        """Return, for each term, the number of passages that contain it and the number of its
+        occurrences.
+        """
         pairs = pack([text for term in terms for text in term])
         counts = _numbers(self._call_java(lambda: self._java.termCounts(self._searcher, pairs)), 2)
         return [TermCount(*of) for of in counts]
@@ -254,12 +319,18 @@ class PassageSearcher:
         self._readers.clear()
 
     def _packed_clauses(self, where: Filter | None) -> bytes:
-        """Return the conditions that a passage must meet, in the format of Java's ``restricted``."""
+        """Return the conditions that a passage must meet, in the format of Java's
+        ``restricted``.
+        """
         if where is None:
             return b""
         clauses: list[str] = []
         if where.excluded:  # first, because Java does not cache such a filter
-            ids = [token("id", f"{segment}:{docid}") for segment in self._segments for docid in where.excluded]
+            ids = [
+                token("id", f"{segment}:{docid}")
+                for segment in self._segments
+                for docid in where.excluded
+            ]
             clauses += ("none", str(len(ids)), *ids)
         for name, admitted in where.values():
             field = name if name in FIELDS else f"{METADATA}.{name}"
@@ -268,9 +339,14 @@ class PassageSearcher:
             first, last = days_of(where.since, where.as_of)
             days = token("date", first or "0"), token("date", last or "9999-12-31")
             clauses += ("between", *days, token("date", "") if where.undated else "")
-        for kind, words in [("phrase", each) for each in where.phrases] + [("without", each) for each in where.without]:
+        for kind, words in [("phrase", each) for each in where.phrases] + [
+            ("without", each) for each in where.without
+        ]:
             if not terms_of(self._analyzer, [words])[0]:
-                what = f'"{words[:60]}" contains only words that the analyzer drops, so it matches nothing'
+                what = (
+                    f'"{words[:60]}" contains only words that the analyzer drops, so it '
+                    "matches nothing"
+                )
                 raise QueryError(what, remedy="remove the quotes or the minus")
             clauses += (kind, analysable(self._analyzer, words))
         for words in where.title:
@@ -285,7 +361,9 @@ class PassageSearcher:
 
 
 def passage_ids(folder: Path) -> Iterator[tuple[str, int]]:
-    """Yield the id token and the row of every passage of a segment's Lucene index, in the order of the tokens."""
+    """Yield the id token and the row of every passage of a segment's Lucene index, in the order of
+    the tokens.
+    """
     reader, prefix = _open_reader(folder), token("id", "")
     start = prefix
     try:
@@ -309,24 +387,34 @@ def _names(fields: Fields) -> tuple[str, ...]:
 
 def _open_reader(folder: Path) -> int:
     path = _java_path(folder)
-    reader: int = call_java(lambda: java("PassageSearcher").openReader(path), folder, IndexStateError, *_UNREADABLE)
+    reader: int = call_java(
+        lambda: java("PassageSearcher").openReader(path), folder, IndexStateError, *_UNREADABLE
+    )
     return reader
 
 
 def _java_path(folder: Path) -> str:
-    """Return the absolute path of a folder: Java keeps its initial working folder, even if Python changes its own."""
+    """Return the absolute path of a folder: Java keeps its initial working folder, even if Python
+    changes its own.
+    """
     if os.fsencode(folder).decode("utf-8", "replace") != str(folder):
-        raise MachineError("a name in this path is not UTF-8 text", place=folder, remedy="rename it")
+        raise MachineError(
+            "a name in this path is not UTF-8 text", place=folder, remedy="rename it"
+        )
     return str(folder.absolute())
 
 
 def _statistics(query: str) -> bytes:
-    """Return the statistics that a query carries, if any, in the format of Java's ``CollectionSearcher``."""
+    """Return the statistics that a query carries, if any, in the format of Java's
+    ``CollectionSearcher``.
+    """
     statistics = query.statistics if isinstance(query, CollectionQuery) else None
     if statistics is None:
         return b""
     terms = [text for term, count in statistics.terms.items() for text in (*term, *count)]
-    return pack(list(map(str, [len(statistics.fields), *chain.from_iterable(statistics.fields), *terms])))
+    return pack(
+        list(map(str, [len(statistics.fields), *chain.from_iterable(statistics.fields), *terms]))
+    )
 
 
 def _packed_terms(query: str) -> bytes:
@@ -336,5 +424,7 @@ def _packed_terms(query: str) -> bytes:
 
 
 def _numbers(packed: str, columns: int) -> list[list[int]]:
-    numbers: list[list[int]] = np.frombuffer(packed.encode("latin-1"), "<i8").reshape(-1, columns).tolist()
+    numbers: list[list[int]] = (
+        np.frombuffer(packed.encode("latin-1"), "<i8").reshape(-1, columns).tolist()
+    )
     return numbers

@@ -1,8 +1,9 @@
 """The words of a collection in their written form, and those similar to a misspelt word.
 
-An analyzer's terms are stems, which nobody types, and a misspelt word has a different stem from the correct word. So
-this module keeps the words of the documents, in lower case, with their frequencies. Only scripts with spaces between
-words have words here; Chinese, Japanese, Thai, Lao, Burmese and Khmer have none.
+An analyzer's terms are stems, which nobody types, and a misspelt word has a different stem from the
+correct word. So this module keeps the words of the documents, in lower case, with their
+frequencies. Only scripts with spaces between words have words here; Chinese, Japanese, Thai, Lao,
+Burmese and Khmer have none.
 """
 
 from __future__ import annotations
@@ -25,14 +26,21 @@ from ..store.signatures import UNSPACED
 
 SHORTEST, LONGEST = 3, 40  # the minimum and the maximum number of letters of a word to keep
 ONE_EDIT, OTHER_LETTERS, TWO_EDITS = 5, 6, 10
-"""The minimum length of a word to correct: by one edit that keeps the set of letters, by any one edit, by two edits."""
+"""The minimum length of a word to correct: by one edit that keeps the set of letters, by any one
+edit, by two edits.
+"""
 COMMON, VERY_COMMON, MOST_COMMON = 3, 10, 100
-"""The minimum frequency of a correction: by one edit, by two edits, by a letter rarely confused with the wrong one."""
+"""The minimum frequency of a correction: by one edit, by two edits, by a letter rarely confused
+with the wrong one.
+"""
 MOST_WORDS = 300_000  # the maximum number of words to keep of a segment; the most frequent stay
 DENIALS = frozenset(
-    "never none nobody nothing neither nor without cannot can't don't doesn't didn't isn't aren't wasn't weren't won't "
-    "nunca jamás nadie nada ninguno ninguna ningún tampoco sin nie niemals niemand nichts kein keine keiner ohne "
-    "jamais aucun aucune personne rien sans değil asla hiç hiçbir yok никога никой нищо нито няма без "
+    "never none nobody nothing neither nor without cannot can't don't doesn't didn't isn't aren't "
+    "wasn't weren't won't "
+    "nunca jamás nadie nada ninguno ninguna ningún tampoco sin nie niemals niemand nichts kein "
+    "keine keiner ohne "
+    "jamais aucun aucune personne rien sans değil asla hiç hiçbir yok никога никой нищо нито няма "
+    "без "
     "ليس ليست ليسوا لست أبدا بدون غير دون".split()
 )
 """Words that reverse a claim: a correction neither replaces nor inserts such a word."""
@@ -44,7 +52,8 @@ _CAPITAL_NOUNS = frozenset({"de", "lb"})  # languages that capitalise all nouns
 _TITLE_SMALL = 3  # words of up to this many letters may stay in lower case in a title
 _OPENING = " \t\"'“”‘’«»([{-–—*#"
 _ENDS = ".!?…:;\n،؟。"
-_ALIKE = ("aeiouy", "cksqxz", "gj", "dt", "bp", "fvw", "mn")  # letters that people confuse with each other
+# Letters that people confuse with each other.
+_ALIKE = ("aeiouy", "cksqxz", "gj", "dt", "bp", "fvw", "mn")
 _BRITISH = [pair.split("=") for pair in "ae=e oe=e our=or is=iz ys=yz ll=l gue=g re=er".split()]
 _BEGINNINGS = ("un", "re", "non", "anti", "over", "mis", "pre")
 _FORMS: Mapping[str, tuple[str, ...]] = {
@@ -64,7 +73,9 @@ class WordNearby(NamedTuple):
 
 
 class WordCounter:
-    """Counts the words of texts in bounded memory: if there are too many words, it drops the rarest."""
+    """Counts the words of texts in bounded memory: if there are too many words, it drops the
+    rarest.
+    """
 
     def __init__(self) -> None:
         self._chunks: Counter[str] = Counter()
@@ -72,7 +83,8 @@ class WordCounter:
 
     def add(self, text: str) -> None:
         """Count the words of a text."""
-        # Counting chunks between spaces first, and splitting each chunk only once, takes a third of the time.
+        # Counting chunks between spaces first, and splitting each chunk only once, takes a third of
+        # the time.
         self._chunks.update(fold(text).lower().split())
         if len(self._chunks) > _MOST_CHUNKS:
             self._cut()
@@ -86,10 +98,12 @@ class WordCounter:
         for chunk, count in self._chunks.items():
             if not chunk.isascii():
                 words = _word().findall(chunk)
-            elif (stripped := chunk.strip(_NO_LETTER)).isalpha():  # most English chunks are one word
+            # Most English chunks are one word.
+            elif (stripped := chunk.strip(_NO_LETTER)).isalpha():
                 words = [stripped]
             else:
-                words = _ASCII_WORD.findall(chunk) if stripped.islower() else []  # a number contains no word
+                # A number contains no word.
+                words = _ASCII_WORD.findall(chunk) if stripped.islower() else []
             for word in words:
                 if word in self._words or is_kept(word):
                     self._words[word] += count
@@ -108,22 +122,30 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 
 def suspects(text: str, language: str) -> dict[str, bool]:
-    """Return the lower-case words that are misspelt if no document has them, and whether each may be a name.
+    """Return the lower-case words that are misspelt if no document has them, and whether each may
+    be a name.
 
-    It leaves out short and very long words, denials, the general vocabulary, and names: capitalised words within a
-    sentence. A capitalised first word may be a name, unless the text is a title or the language capitalises all nouns.
+    It leaves out short and very long words, denials, the general vocabulary, and names: capitalised
+    words within a sentence. A capitalised first word may be a name, unless the text is a title or
+    the language capitalises all nouns.
     """
     found = list(_pattern(text).finditer(text))
     capitals = [
-        language not in _CAPITAL_NOUNS and not each[0].islower() and each[0] != each[0].lower() for each in found
+        language not in _CAPITAL_NOUNS and not each[0].islower() and each[0] != each[0].lower()
+        for each in found
     ]
-    if not any(len(each[0]) > _TITLE_SMALL and not capital for each, capital in zip(found, capitals, strict=True)):
+    if not any(
+        len(each[0]) > _TITLE_SMALL and not capital
+        for each, capital in zip(found, capitals, strict=True)
+    ):
         capitals = [False] * len(found)  # a title, or a text in capitals
     words: dict[str, bool] = {}
     for number, each in enumerate(found):
         before = text[: each.start()].rstrip(_OPENING)
         begins = not before or before[-1] in _ENDS
-        if capitals[number] and not (begins and each[0][1:].islower() and not any(capitals[number + 1 : number + 2])):
+        if capitals[number] and not (
+            begins and each[0][1:].islower() and not any(capitals[number + 1 : number + 2])
+        ):
             continue
         word = each[0].lower()
         if admitted_edits(word) and is_kept(word) and word not in DENIALS and not _is_known(word):
@@ -133,7 +155,9 @@ def suspects(text: str, language: str) -> dict[str, bool]:
 
 @cache
 def _vocabulary() -> frozenset[str]:
-    """Return the whole words in the vocabulary of the bundled English encoder; none if the encoder is missing."""
+    """Return the whole words in the vocabulary of the bundled English encoder; none if the encoder
+    is missing.
+    """
     try:
         lines = (find_model(ENGLISH).path / "vocab.txt").read_text("utf-8").splitlines()
     except (MachineError, OSError):
@@ -143,7 +167,9 @@ def _vocabulary() -> frozenset[str]:
 
 @lru_cache(maxsize=20_000)
 def _is_known(word: str) -> bool:
-    stems = {word[len(beginning) :] for beginning in ("", *_BEGINNINGS) if word.startswith(beginning)}
+    stems = {
+        word[len(beginning) :] for beginning in ("", *_BEGINNINGS) if word.startswith(beginning)
+    }
     for rest in [*stems]:
         for ending, instead in _FORMS.items():
             if rest.endswith(ending) and len(rest) - len(ending) >= SHORTEST:
@@ -155,7 +181,9 @@ def _is_known(word: str) -> bool:
 
 
 def masks(words: Sequence[str]) -> NDArray[np.uint64]:
-    """Return 64 bits per word, a bit set for each of its letters: words one edit apart differ in at most two bits."""
+    """Return 64 bits per word, a bit set for each of its letters: words one edit apart differ in at
+    most two bits.
+    """
     lengths = np.fromiter(map(len, words), np.intp, len(words))
     codes = np.frombuffer("".join(words).encode("utf-32-le", "surrogatepass"), dtype="<u4")
     letters = np.uint64(1) << (codes & np.uint32(63)).astype(np.uint64)
@@ -167,17 +195,22 @@ def masks(words: Sequence[str]) -> NDArray[np.uint64]:
 
 
 def admitted_edits(word: str) -> int:
-    """Return the maximum number of edits in a correction of ``word``, which depends on the word's length."""
+    """Return the maximum number of edits in a correction of ``word``, which depends on the word's
+    length.
+    """
     letters = len(word) + (not word.isascii())  # other scripts write vowels as marks, or not at all
     return (letters >= ONE_EDIT) + (letters >= TWO_EDITS)
 
 
 def possible(own: NDArray[np.uint64], word: str, edits: int) -> NDArray[np.intp]:
-    """Return the positions of the masks in ``own`` whose words may be within ``edits`` edits of ``word``."""
+    """Return the positions of the masks in ``own`` whose words may be within ``edits`` edits of
+    ``word``.
+    """
     (mask,) = masks([word])
     differing = own ^ mask
     alike = np.flatnonzero(np.bitwise_count(differing) <= 2 * edits)
-    # An edit adds at most one letter and removes at most one, which excludes most of the remaining words.
+    # An edit adds at most one letter and removes at most one, which excludes most of the remaining
+    # words.
     differing = differing[alike]
     lacking, more = np.bitwise_count(differing & mask), np.bitwise_count(differing & own[alike])
     near: NDArray[np.intp] = alike[(lacking <= edits) & (more <= edits)]
@@ -185,16 +218,22 @@ def possible(own: NDArray[np.uint64], word: str, edits: int) -> NDArray[np.intp]
 
 
 def within(word: str, others: Sequence[str], edits: int) -> list[tuple[int, int]]:
-    """Return the positions and distances of those of ``others`` that are within ``edits`` edits of ``word``."""
+    """Return the positions and distances of those of ``others`` that are within ``edits`` edits of
+    ``word``.
+    """
     from rapidfuzz import process
     from rapidfuzz.distance import OSA
 
-    near = process.extract(word, others, scorer=OSA.distance, score_cutoff=edits, limit=None, processor=None)
+    near = process.extract(
+        word, others, scorer=OSA.distance, score_cutoff=edits, limit=None, processor=None
+    )
     return [(place, int(distance)) for _, distance, place in near]
 
 
 def nearest(word: str, candidates: Iterable[WordNearby], *, may_be_name: bool) -> str:
-    """Return the sufficiently frequent candidate with the fewest edits, then the highest frequency; else ``""``."""
+    """Return the sufficiently frequent candidate with the fewest edits, then the highest frequency;
+    else ``""``.
+    """
     counts: Counter[str] = Counter()
     edits: dict[str, int] = {}
     for candidate in candidates:
@@ -221,7 +260,9 @@ def _least(word: str, meant: str, edits: int) -> float:
 
 
 def respelt(text: str, spellings: Mapping[str, str]) -> str:
-    """Return a text with words corrected by ``spellings``, which are in lower case; capitals stay capitals."""
+    """Return a text with words corrected by ``spellings``, which are in lower case; capitals stay
+    capitals.
+    """
 
     def put_right(match: re.Match[str]) -> str:
         word = match[0]
@@ -235,7 +276,9 @@ def respelt(text: str, spellings: Mapping[str, str]) -> str:
 
 
 def is_kept(word: str) -> bool:
-    """Return whether a collection keeps a word: it contains only letters and is neither short nor very long."""
+    """Return whether a collection keeps a word: it contains only letters and is neither short nor
+    very long.
+    """
     if not SHORTEST <= len(word) <= LONGEST:
         return False
     if word.isascii() and word.isalpha():  # a fast path for nearly all English words
@@ -245,7 +288,9 @@ def is_kept(word: str) -> bool:
 
 @cache
 def _word() -> re.Pattern[str]:
-    """Return the pattern of a word in any script; it may contain combining marks, apostrophes and joiners."""
+    """Return the pattern of a word in any script; it may contain combining marks, apostrophes and
+    joiners.
+    """
     return re.compile(rf"[^\W_](?:[^\W_]|[{marks()}]|['’\u200c\u200d](?=\w))*")
 
 

@@ -1,7 +1,9 @@
-"""The retrievers: one file each, found by its name (``bm25`` is ``bm25.py``, ``bm25+rm3`` is ``bm25_rm3.py``).
+"""The retrievers: one file each, found by its name (``bm25`` is ``bm25.py``, ``bm25+rm3`` is
+``bm25_rm3.py``).
 
-Each module implements :class:`RetrieverKind`. A name may carry a variant after a colon, ``dense:multilingual``; the
-module interprets it. Configuration, command line, HTTP, the page, ``bench`` and ``tune`` use the list of this package.
+Each module implements :class:`RetrieverKind`. A name may carry a variant after a colon,
+``dense:multilingual``; the module interprets it. Configuration, command line, HTTP, the page,
+``bench`` and ``tune`` use the list of this package.
 """
 
 from __future__ import annotations
@@ -33,18 +35,33 @@ class Retriever(Protocol):
     """A ranking of the passages of an index, for a batch of queries."""
 
     def search(
-        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
+        self,
+        queries: Sequence[str],
+        k: int,
+        where: Filter | None = None,
+        limit: Deadline | None = None,
     ) -> list[list[Hit]]:
-        """Return at most ``k`` hits per query, in the total order. Raises CutOffError if nothing is ready in time."""
+        """Return at most ``k`` hits per query, in the total order.
+
+        Raises CutOffError if nothing is ready in time.
+        """
 
     def columns(
-        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
+        self,
+        queries: Sequence[str],
+        k: int,
+        where: Filter | None = None,
+        limit: Deadline | None = None,
     ) -> list[ScoredDocids]:
-        """Return the documents of the hits of :meth:`search`; override it if this is possible without making hits."""
+        """Return the documents of the hits of :meth:`search`; override it if this is possible
+        without making hits.
+        """
         return list(map(best_documents, self.search(queries, k, where, limit)))
 
     def matching(self, query: str) -> Mask | None:
-        """Return a mask of the rows that a query can find without a filter; None, the default, means all."""
+        """Return a mask of the rows that a query can find without a filter; None, the default,
+        means all.
+        """
         return None
 
 
@@ -54,12 +71,20 @@ class Rankings(Protocol):
     names: Sequence[str]
 
     def search(
-        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
+        self,
+        queries: Sequence[str],
+        k: int,
+        where: Filter | None = None,
+        limit: Deadline | None = None,
     ) -> Ranked:
-        """Return at most ``k`` hits per query for each ranking that is ready; raise CutOffError if none is."""
+        """Return at most ``k`` hits per query for each ranking that is ready; raise CutOffError if
+        none is.
+        """
 
     def matching(self, query: str) -> Mask | None:
-        """Return the passages that at least one of the rankings can find; None, the default, means all."""
+        """Return the passages that at least one of the rankings can find; None, the default, means
+        all.
+        """
         return None
 
 
@@ -73,19 +98,22 @@ class MissingComponent(NamedTuple):
 class RetrieverKind(Protocol):
     """The interface of a module of this package.
 
-    A module with ``FUSES`` fuses other rankings: it has ``fusion_of``. A module with ``EXPANDS = True`` expands a query
-    by terms of another retriever's hits, and an index does not list it. Both kinds are opened over the state of an
-    index of one folder or of all shards together.
-    ``SETTINGS`` is the class of a module's own settings, a group of the configuration with the module's name.
+    A module with ``FUSES`` fuses other rankings: it has ``fusion_of``. A module with ``EXPANDS =
+    True`` expands a query by terms of another retriever's hits, and an index does not list it. Both
+    kinds are opened over the state of an index of one folder or of all shards together.
+    ``SETTINGS`` is the class of a module's own settings, a group of the configuration with the
+    module's name.
     """
 
     LABEL: str  # its name for people, in a word or two
     HELP: str  # half a line on what it ranks by
     FUSES: bool
     WEIGHS_WORDS: bool  # whether it ranks by words, with the settings ``bm25``
-    DEFAULT_WEIGHT: float  # its weight in a fusion without configured weights, split among its variants; 0 excludes it
+    # Its weight in a fusion without configured weights, split among its variants; 0 excludes it.
+    DEFAULT_WEIGHT: float
     PRIORITY: int  # ``auto`` selects the available retriever with the highest priority
-    BLOCKING: bool  # whether it cannot be interrupted: in a fusion with a time limit, it runs in its own thread
+    # Whether it cannot be interrupted: in a fusion with a time limit, it runs in its own thread.
+    BLOCKING: bool
     BATCHES: bool  # whether a batch of queries takes less time per query than single queries
 
     def names(self, manifest: Manifest) -> Sequence[str]:
@@ -101,11 +129,13 @@ class RetrieverKind(Protocol):
         """Return the names of the rankings of its hits: those that it fuses, or itself."""
 
     def open(self, name: str, snapshot: Snapshot, config: Config, *, group: bool) -> Retriever:
-        """Return the retriever over a snapshot; with ``group``, a document has the rank of its best passage.
+        """Return the retriever over a snapshot; with ``group``, a document has the rank of its best
+        passage.
 
-        It is called for each combination of options, so it must be cheap. Data of the collection belong in a view that
-        ``snapshot.view`` returns. ``snapshot`` also has rows, the mask of a filter, terms and documents. The scores
-        must not depend on the other passages of the snapshot, because a shard is a snapshot of its own.
+        It is called for each combination of options, so it must be cheap. Data of the collection
+        belong in a view that ``snapshot.view`` returns. ``snapshot`` also has rows, the mask of a
+        filter, terms and documents. The scores must not depend on the other passages of the
+        snapshot, because a shard is a snapshot of its own.
         """
 
     def fusion_of(self, query: str, fusion: FusionSettings, language: str) -> FusionSettings:
@@ -116,32 +146,47 @@ class ExpandingRetriever(Retriever, Protocol):
     """A retriever that expands a query by terms of the query's first hits."""
 
     def expand(self, query: str, where: Filter | None) -> str:
-        """Return the query expanded under a filter; a query that is already expanded is returned unchanged."""
+        """Return the query expanded under a filter; a query that is already expanded is returned
+        unchanged.
+        """
 
 
-KINDS: Plugins[RetrieverKind] = Plugins(__name__, QueryError, "retriever", "the retrievers are", joint="+")
+KINDS: Plugins[RetrieverKind] = Plugins(
+    __name__, QueryError, "retriever", "the retrievers are", joint="+"
+)
 
 
 names = KINDS.names
 
 
 def kind(name: str) -> RetrieverKind:
-    """Return the kind of a retriever; its name may carry a variant. Raises QueryError if it does not exist."""
+    """Return the kind of a retriever; its name may carry a variant.
+
+    Raises QueryError if it does not exist.
+    """
     return KINDS.load(name.partition(":")[0])
 
 
 def fusing(name: str) -> RetrieverKind | None:
-    """Return the kind of a retriever if it fuses others, else None. Raises QueryError if it does not exist."""
+    """Return the kind of a retriever if it fuses others, else None.
+
+    Raises QueryError if it does not exist.
+    """
     return kind(name) if kind(name).FUSES else None
 
 
 def expanding(name: str) -> RetrieverKind | None:
-    """Return the kind of a retriever if it expands queries, else None. Raises QueryError if it does not exist."""
+    """Return the kind of a retriever if it expands queries, else None.
+
+    Raises QueryError if it does not exist.
+    """
     return kind(name) if getattr(kind(name), "EXPANDS", False) else None
 
 
 class ParallelRankings(Rankings):
-    """The rankings of open retrievers in this process, by name. Under a time limit, they run in parallel.
+    """The rankings of open retrievers in this process, by name.
+
+    Under a time limit, they run in parallel.
 
     Retrievers that cannot be interrupted continue after the limit.
     """
@@ -152,20 +197,30 @@ class ParallelRankings(Rankings):
         self.names: Sequence[str] = tuple(parts)
 
     def search(
-        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
+        self,
+        queries: Sequence[str],
+        k: int,
+        where: Filter | None = None,
+        limit: Deadline | None = None,
     ) -> Ranked:
         """Return the hits of each ranking that is ready in time."""
         if limit is None:
             return {name: part.search(queries, k, where) for name, part in self._parts.items()}
-        pending = {name: limit.beside.submit(self._parts[name].search, queries, k, where) for name in self._blocking}
+        pending = {
+            name: limit.beside.submit(self._parts[name].search, queries, k, where)
+            for name in self._blocking
+        }
         ranked: Ranked = {}
         late: list[CutOffError] = []
         try:
-            # Retrievers that can be interrupted run in this thread while the others run in parallel.
+            # Retrievers that can be interrupted run in this thread while the others run in
+            # parallel.
             for name, part in sorted(self._parts.items(), key=lambda entry: entry[0] in pending):
                 try:
                     work = pending.get(name)
-                    ranked[name] = limit.wait(name, work) if work else part.search(queries, k, where, limit)
+                    ranked[name] = (
+                        limit.wait(name, work) if work else part.search(queries, k, where, limit)
+                    )
                 except CutOffError as error:
                     late.append(error)
         finally:
@@ -187,7 +242,9 @@ class ParallelRankings(Rankings):
 
 
 def list_retrievers(manifest: Manifest, config: Config) -> tuple[str, ...]:
-    """Return the names of the retrievers of an index: the choice of ``auto``, then the others in alphabetical order."""
+    """Return the names of the retrievers of an index: the choice of ``auto``, then the others in
+    alphabetical order.
+    """
     able = {}
     for of_kind in map(kind, names()):
         for name in () if getattr(of_kind, "EXPANDS", False) else of_kind.names(manifest):
@@ -199,25 +256,37 @@ def list_retrievers(manifest: Manifest, config: Config) -> tuple[str, ...]:
 
 
 def with_default_weights(config: Config, manifest: Manifest) -> Config:
-    """Return the settings with fusion weights: the configured ones, else the defaults of the index's retrievers.
+    """Return the settings with fusion weights: the configured ones, else the defaults of the
+    index's retrievers.
 
     The variants of a kind split its weight, so a second encoder takes no weight from word rankings.
     """
     if config.search.fusion.weights:
         return config
-    voting = [(each.DEFAULT_WEIGHT, each.names(manifest)) for each in map(kind, names()) if each.DEFAULT_WEIGHT]
+    voting = [
+        (each.DEFAULT_WEIGHT, each.names(manifest))
+        for each in map(kind, names())
+        if each.DEFAULT_WEIGHT
+    ]
     weights = {name: vote / len(variants) for vote, variants in voting for name in variants}
-    return replace(config, search=replace(config.search, fusion=replace(config.search.fusion, weights=weights)))
+    return replace(
+        config, search=replace(config.search, fusion=replace(config.search.fusion, weights=weights))
+    )
 
 
 def weighed_in_vain(config: Config, manifest: Manifest) -> list[str]:
-    """Return the rankings with a configured weight that an index with vectors lacks: ``auto`` then fuses nothing."""
+    """Return the rankings with a configured weight that an index with vectors lacks: ``auto`` then
+    fuses nothing.
+    """
     weights = config.search.fusion.weights if manifest.encoders else ()
     return [name for name in weights if missing(name, manifest, config)]
 
 
 def resolve(name: str, manifest: Manifest, config: Config, place: object) -> str:
-    """Return the retriever that ``name`` selects. Raises QueryError if the index at ``place`` does not support it."""
+    """Return the retriever that ``name`` selects.
+
+    Raises QueryError if the index at ``place`` does not support it.
+    """
     if name == AUTO:
         for each in names():  # report an invalid configuration, rather than ignore it
             kind(each).lacks(each, manifest, config)
@@ -228,12 +297,20 @@ def resolve(name: str, manifest: Manifest, config: Config, place: object) -> str
     if lack := missing(name, manifest, config):
         answered = list_retrievers(manifest, config)
         raise QueryError(
-            f"{lack.what}: it supports {join_words(answered)}, not {name}", place=place, remedy=lack.remedy
+            f"{lack.what}: it supports {join_words(answered)}, not {name}",
+            place=place,
+            remedy=lack.remedy,
         )
     return name
 
 
 def missing(name: str, manifest: Manifest, config: Config) -> MissingComponent | None:
-    """Return the part that an index lacks for a retriever or for this variant of it; None if nothing is missing."""
+    """Return the part that an index lacks for a retriever or for this variant of it; None if
+    nothing is missing.
+    """
     lack = kind(name).lacks(name, manifest, config)
-    return MissingComponent(f"has no {name}", "") if not lack and name not in kind(name).names(manifest) else lack
+    return (
+        MissingComponent(f"has no {name}", "")
+        if not lack and name not in kind(name).names(manifest)
+        else lack
+    )

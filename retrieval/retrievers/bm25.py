@@ -48,7 +48,10 @@ def open(name: str, snapshot: Snapshot, config: Config, *, group: bool) -> BM25R
 
 
 class BM25Retriever(Retriever):
-    """Ranks by BM25; with ``group``, it ranks each document by its best passage. It is safe for threads."""
+    """Ranks by BM25; with ``group``, it ranks each document by its best passage.
+
+    It is safe for threads.
+    """
 
     def __init__(self, snapshot: Snapshot, settings: BM25Settings, *, group: bool) -> None:
         self._searcher: PassageSearcher = snapshot.view(LUCENE)
@@ -57,30 +60,44 @@ class BM25Retriever(Retriever):
         self._group = group
 
     def search(
-        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
+        self,
+        queries: Sequence[str],
+        k: int,
+        where: Filter | None = None,
+        limit: Deadline | None = None,
     ) -> list[list[Hit]]:
         found = (self._best(query, k, where, limit) for query in queries)
         return [hits_of(scores, places, self._rows) for scores, places in found]
 
     def columns(
-        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
+        self,
+        queries: Sequence[str],
+        k: int,
+        where: Filter | None = None,
+        limit: Deadline | None = None,
     ) -> list[ScoredDocids]:
         found = (self._best(query, k, where, limit) for query in queries)
         docids = self._rows.docids
         if self._rows.split and not self._group:
             found = (first_of_each(scores, places, docids) for scores, places in found)
-        return [ScoredDocids(list(map(docids.__getitem__, places)), scores) for scores, places in found]
+        return [
+            ScoredDocids(list(map(docids.__getitem__, places)), scores) for scores, places in found
+        ]
 
     def matching(self, query: str) -> Mask:
         return self._searcher.having_words(query)
 
     def _best(self, query: str, k: int, where: Filter | None, limit: Deadline | None) -> Ranked:
-        """Return scores and rows of the first ``k`` passages in the total order; if grouped, of ``k`` documents."""
+        """Return scores and rows of the first ``k`` passages in the total order; if grouped, of
+        ``k`` documents.
+        """
         grouped = self._group and self._rows.split
         n = 3 * k if grouped else k
         while True:
             seconds = limit.require_seconds("bm25") if limit else None
-            ranked = self._searcher.search(query, n, where, self._weights, seconds=seconds, rows=self._rows)
+            ranked = self._searcher.search(
+                query, n, where, self._weights, seconds=seconds, rows=self._rows
+            )
             if ranked is None:
                 raise cast(Deadline, limit).cut_off("bm25")
             if not grouped:

@@ -1,7 +1,7 @@
 """BM25 with the query expanded by the terms of its first hits: RM3 with Anserini's defaults.
 
-Source: Abdul-Jaleel et al., UMass at TREC 2004 (RM3, from Lavrenko and Croft's relevance models). Terms of
-equal weight are sorted by rarity, rarest first, then in alphabetical order.
+Source: Abdul-Jaleel et al., UMass at TREC 2004 (RM3, from Lavrenko and Croft's relevance models).
+Terms of equal weight are sorted by rarity, rarest first, then in alphabetical order.
 """
 
 from __future__ import annotations
@@ -36,13 +36,16 @@ DEFAULT_WEIGHT = 0.0
 PRIORITY = -1
 BLOCKING = False
 BATCHES = False
-MOST_OF_COLLECTION = 0.1  # terms in a larger share of all passages do not expand a query; Anserini's value
+# Terms in a larger share of all passages do not expand a query; Anserini's value.
+MOST_OF_COLLECTION = 0.1
 _SHORTEST, _LONGEST = 2, 20  # the minimum and maximum length of a term that expands a query
 Few = Annotated[int, msgspec.Meta(ge=1, le=1_000)]
 
 
 class RM3Settings(Settings, frozen=True, kw_only=True):
-    """The number of first passages, the number of terms to take from them, and the weight of the query's own terms."""
+    """The number of first passages, the number of terms to take from them, and the weight of the
+    query's own terms.
+    """
 
     passages: Few = 10
     terms: Few = 10
@@ -60,18 +63,26 @@ lacks, views, rankings = bm25.lacks, bm25.views, bm25.rankings
 
 
 class RM3Retriever(Retriever):
-    """Searches by BM25 twice: for the passages that expand the query, then for the expanded query."""
+    """Searches by BM25 twice: for the passages that expand the query, then for the expanded
+    query.
+    """
 
     def __init__(self, state: IndexState, config: Config, *, group: bool) -> None:
         def by_words(*, group: bool) -> Retriever:
-            return state.ranking("bm25", replace(config, search=replace(config.search, group=group)))
+            return state.ranking(
+                "bm25", replace(config, search=replace(config.search, group=group))
+            )
 
         self._state = state
         self._settings = config.of(RM3Settings)
         self._first, self._bm25 = by_words(group=False), by_words(group=group)
 
     def search(
-        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
+        self,
+        queries: Sequence[str],
+        k: int,
+        where: Filter | None = None,
+        limit: Deadline | None = None,
     ) -> list[list[Hit]]:
         return self._bm25.search(self._expand_all(queries, where, limit), k, where, limit)
 
@@ -81,28 +92,41 @@ class RM3Retriever(Retriever):
     def expand(self, query: str, where: Filter | None) -> str:
         return self._expand_all([query], where, None)[0]
 
-    def _expand_all(self, queries: Sequence[str], where: Filter | None, limit: Deadline | None) -> list[str]:
+    def _expand_all(
+        self, queries: Sequence[str], where: Filter | None, limit: Deadline | None
+    ) -> list[str]:
         if all(map(weighted_terms, queries)):
             return list(queries)
         first = self._first.search(queries, self._settings.passages, where, limit)
-        return [self._expand(query, hits) if hits else query for query, hits in zip(queries, first, strict=True)]
+        return [
+            self._expand(query, hits) if hits else query
+            for query, hits in zip(queries, first, strict=True)
+        ]
 
     def _expand(self, query: str, hits: Sequence[Hit]) -> str:
         places = [(hit.docid, hit.passage) for hit in hits]
         stored = self._state.read_passages(places, lambda *_: None)
-        texts = [flat_text(stored[place].document.title, stored[place].passage.text) for place in places]
+        texts = [
+            flat_text(stored[place].document.title, stored[place].passage.text) for place in places
+        ]
         own, *passages = map(Counter, terms_of(self._state.manifest.analyzer, [query, *texts]))
         rarity = self._rarity(sorted(set().union(*passages)))
-        model = _relevance_model(passages, [hit.score for hit in hits], rarity, self._settings.terms)
+        model = _relevance_model(
+            passages, [hit.score for hit in hits], rarity, self._settings.terms
+        )
         weight = self._settings.original_weight
         terms = {term: weight * count / own.total() for term, count in own.items()}
         for term, share in model.items():
             terms[term] = terms.get(term, 0.0) + (1 - weight) * share
-        return WeightedQuery(query, tuple(sorted((term, value) for term, value in terms.items() if value > 0)))
+        return WeightedQuery(
+            query, tuple(sorted((term, value) for term, value in terms.items() if value > 0))
+        )
 
     def _rarity(self, terms: Sequence[str]) -> dict[str, int]:
         fields = self._state.field_statistics()
-        counts = self._state.term_counts([(field.field, term) for term in terms for field in fields])
+        counts = self._state.term_counts(
+            [(field.field, term) for term in terms for field in fields]
+        )
         of_fields = iter(counts)
         rarity = {term: max(next(of_fields).passages for _ in fields) for term in terms}
         most = MOST_OF_COLLECTION * max(field.passages for field in fields)
@@ -122,13 +146,17 @@ def _relevance_model(
     """
 
     def heaviest(weights: Mapping[str, float]) -> dict[str, float]:
-        ranked = sorted(weights.items(), key=lambda entry: (-entry[1], rarity[entry[0]], entry[0]))[:size]
+        ranked = sorted(weights.items(), key=lambda entry: (-entry[1], rarity[entry[0]], entry[0]))[
+            :size
+        ]
         total = sum(weight for _, weight in ranked)
         return {term: weight / total for term, weight in ranked}
 
     model: dict[str, float] = {}
     for passage, score in zip(passages, scores, strict=True):
-        for term, share in heaviest({term: count for term, count in passage.items() if term in rarity}).items():
+        for term, share in heaviest(
+            {term: count for term, count in passage.items() if term in rarity}
+        ).items():
             model[term] = model.get(term, 0.0) + share * score
     return heaviest(model)
 

@@ -62,7 +62,8 @@ def _view(name: str) -> str:
 
 
 class DenseRetriever(Retriever):
-    """Ranks by the cosine of query and passage; with ``group``, it ranks each document by its best passage.
+    """Ranks by the cosine of query and passage; with ``group``, it ranks each document by its best
+    passage.
 
     It is safe for threads.
     """
@@ -76,30 +77,49 @@ class DenseRetriever(Retriever):
         self._group = group
 
     def search(
-        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
+        self,
+        queries: Sequence[str],
+        k: int,
+        where: Filter | None = None,
+        limit: Deadline | None = None,
     ) -> list[list[Hit]]:
         if limit is not None:
             return limit.wait(self._name, limit.beside.submit(self.search, queries, k, where))
         if not queries:
             return []
         keep = self._mask(where)
-        encoded = [query.vectors[self._view] for query in queries if isinstance(query, CollectionQuery)]
-        vectors = np.stack(encoded) if encoded else query_vectors(queries, self._encoder, self._document_vector)
+        encoded = [
+            query.vectors[self._view] for query in queries if isinstance(query, CollectionQuery)
+        ]
+        vectors = (
+            np.stack(encoded)
+            if encoded
+            else query_vectors(queries, self._encoder, self._document_vector)
+        )
         # One scan for all queries costs half as much per query as one scan for each.
         wanted = first_fetch(k, self._rows, group=self._group)
         first = self._vectors.search(vectors, wanted, keep)
 
         def fetch(at: int, n: int) -> tuple[list[float], list[int]]:
-            nearest = first[at] if n == wanted else self._vectors.search(vectors[at : at + 1], n, keep)[0]
+            nearest = (
+                first[at] if n == wanted else self._vectors.search(vectors[at : at + 1], n, keep)[0]
+            )
             return nearest.scores.tolist(), nearest.rows.tolist()
 
-        return [top_k(partial(fetch, at), k, self._rows, group=self._group) for at in range(len(queries))]
+        return [
+            top_k(partial(fetch, at), k, self._rows, group=self._group)
+            for at in range(len(queries))
+        ]
 
 
 def query_vectors(
-    queries: Sequence[str], encoder: Callable[[], Encoder], document_vector: Callable[[str], Vectors]
+    queries: Sequence[str],
+    encoder: Callable[[], Encoder],
+    document_vector: Callable[[str], Vectors],
 ) -> Vectors:
-    """Return the vectors of queries, shape (queries, dimension): texts are encoded together, documents looked up."""
+    """Return the vectors of queries, shape (queries, dimension): texts are encoded together,
+    documents looked up.
+    """
     texts = [query for query in queries if not isinstance(query, DocumentQuery | VectorQuery)]
     encoded = encoder().encode_query(texts) if texts else ()
     if len(encoded) == len(queries):

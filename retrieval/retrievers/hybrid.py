@@ -30,7 +30,9 @@ PRIORITY = 20
 BLOCKING = True
 BATCHES = True
 FOREIGN_WORDS, FOREIGN_VECTORS = 0.8, 1.2
-"""The weight factors for a query in another language than the index; docs/figures.md has the measurements."""
+"""The weight factors for a query in another language than the index; docs/figures.md has the
+measurements.
+"""
 _PLACE = "search.fusion.weights"
 
 
@@ -39,11 +41,15 @@ def names(manifest: Manifest) -> tuple[str, ...]:
 
 
 def lacks(name: str, manifest: Manifest, config: Config) -> MissingComponent | None:
-    return next(filter(None, (missing(part, manifest, config) for part in rankings(name, config))), None)
+    return next(
+        filter(None, (missing(part, manifest, config) for part in rankings(name, config))), None
+    )
 
 
 def views(name: str, manifest: Manifest, config: Config) -> tuple[str, ...]:
-    read = (view for part in rankings(name, config) for view in kind(part).views(part, manifest, config))
+    read = (
+        view for part in rankings(name, config) for view in kind(part).views(part, manifest, config)
+    )
     return tuple(dict.fromkeys(read))
 
 
@@ -69,8 +75,9 @@ def open(name: str, snapshot: IndexState, config: Config, *, group: bool) -> Hyb
 def fusion_of(query: str, fusion: FusionSettings, language: str) -> FusionSettings:
     """Return the fusion settings for a query in an index in ``language``.
 
-    ``auto`` means ``minmax`` if the query is in that language. For another language it means ``zscore``, which shows
-    better how much a ranking's first hits exceed its other hits. Word rankings then weigh less than vector rankings.
+    ``auto`` means ``minmax`` if the query is in that language. For another language it means
+    ``zscore``, which shows better how much a ranking's first hits exceed its other hits. Word
+    rankings then weigh less than vector rankings.
     """
     if fusion.kind != AUTO:
         return fusion
@@ -85,7 +92,9 @@ def fusion_of(query: str, fusion: FusionSettings, language: str) -> FusionSettin
 
 
 class HybridRetriever(Retriever):
-    """Fuses the first ``depth`` hits of several rankings; a longer list continues with the rankings' other hits."""
+    """Fuses the first ``depth`` hits of several rankings; a longer list continues with the
+    rankings' other hits.
+    """
 
     def __init__(self, ranked: Rankings, config: Config, language: str, *, group: bool) -> None:
         self._rankings = ranked
@@ -94,7 +103,11 @@ class HybridRetriever(Retriever):
         self._group = group
 
     def search(
-        self, queries: Sequence[str], k: int, where: Filter | None = None, limit: Deadline | None = None
+        self,
+        queries: Sequence[str],
+        k: int,
+        where: Filter | None = None,
+        limit: Deadline | None = None,
     ) -> list[list[Hit]]:
         ranked = self._rankings.search(queries, max(k, self._fusion.depth), where, limit)
         # Use the order of the names, not the order in which the rankings were ready.

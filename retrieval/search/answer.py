@@ -1,6 +1,7 @@
 """A question to an index, and its answer.
 
-The command line, HTTP, the page, agents and adapters only decode a :class:`Question` and encode an :class:`Answer`.
+The command line, HTTP, the page, agents and adapters only decode a :class:`Question` and encode an
+:class:`Answer`.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ Coverage = dict[str, Literal["complete", "cut off"]]
 
 
 IndexQuestion = tuple[str, Search, ParsedQuery | None]
-"""The text to search for, the search with the conditions of the query added, and the parsed query."""
+"""The text to search for, the search with the conditions of the query added, and the parsed
+query.
+"""
 
 
 class Took(AnswerPart):
@@ -42,9 +45,10 @@ class Took(AnswerPart):
 class Question(msgspec.Struct, frozen=True):
     """A query, the options of its search, and what the answer should contain.
 
-    ``syntax`` says how to read ``query``. ``like``, a docid of the index, replaces the query. If the query itself has a
-    date bound, ``undated`` keeps undated documents. ``passages`` asks for all passages of the hits' documents that
-    contain a word of the query. ``facets`` names the fields to count, each with the number of values to return.
+    ``syntax`` says how to read ``query``. ``like``, a docid of the index, replaces the query. If
+    the query itself has a date bound, ``undated`` keeps undated documents. ``passages`` asks for
+    all passages of the hits' documents that contain a word of the query. ``facets`` names the
+    fields to count, each with the number of values to return.
     """
 
     query: str = ""
@@ -61,8 +65,8 @@ class Question(msgspec.Struct, frozen=True):
     def to(self, index: Index) -> IndexQuestion:
         """Return the question in the form that an index searches.
 
-        Raises QueryError, naming the field, if the query does not follow the query language or has only conditions, or
-        if the document ``like`` does not exist.
+        Raises QueryError, naming the field, if the query does not follow the query language or has
+        only conditions, or if the document ``like`` does not exist.
         """
         if self.like:
             try:
@@ -79,7 +83,9 @@ class Question(msgspec.Struct, frozen=True):
 
 
 class IndexAnswer(msgspec.Struct, kw_only=True):
-    """What an index says to a question besides its hits: the resolved search, and notes for the reader."""
+    """What an index says to a question besides its hits: the resolved search, and notes for the
+    reader.
+    """
 
     text: str
     """The text that was searched for."""
@@ -124,7 +130,9 @@ class Answer(IndexAnswer, kw_only=True):
 
 
 def coverage(rankings: Iterable[str], missing: Sequence[str]) -> Coverage:
-    """Return, for each ranking and each missing part, whether it was ready; empty if nothing is missing."""
+    """Return, for each ranking and each missing part, whether it was ready; empty if nothing is
+    missing.
+    """
     if not missing:
         return {}
     return {name: "cut off" if name in missing else "complete" for name in (*rankings, *missing)}
@@ -133,8 +141,8 @@ def coverage(rankings: Iterable[str], missing: Sequence[str]) -> Coverage:
 def answer(index: Index, question: Question) -> Answer:
     """Answer a question; the answer's ``missing`` names the parts that were not ready in time.
 
-    Raises QueryError if the question is invalid, naming the field at fault. Raises CutOffError if no ranking was ready
-    in time.
+    Raises QueryError if the question is invalid, naming the field at fault. Raises CutOffError if
+    no ranking was ready in time.
     """
     since = monotonic()
     text, search, parsed = question.to(index)
@@ -146,8 +154,11 @@ def answer(index: Index, question: Question) -> Answer:
     began = perf_counter()
     resolved = index.resolve(search)
     k, most = resolved.settings.search.k, resolved.settings.search.max_k
-    # One hit more than the page shows, to know whether more follow; an invalid number stays as it was given.
-    (hits,) = index.search([text], search._replace(k=k + int(k > 0 and 0 <= search.offset < most - k)))
+    # One hit more than the page shows, to know whether more follow; an invalid number stays as it
+    # was given.
+    (hits,) = index.search(
+        [text], search._replace(k=k + int(k > 0 and 0 <= search.offset < most - k))
+    )
     ranked, retrieved = hits[:k], perf_counter()
     # A new limit, so that a slow retriever takes no time from the evidence.
     reading = search.limit.renew() if search.limit else None
@@ -163,16 +174,21 @@ def answer(index: Index, question: Question) -> Answer:
         total=total,
         facets=facets,
         explanation=explanation(index, text, search, ranked) if question.explain else None,
-        took=Took(retrieve=milliseconds(began, retrieved), evidence=milliseconds(retrieved, perf_counter())),
+        took=Took(
+            retrieve=milliseconds(began, retrieved),
+            evidence=milliseconds(retrieved, perf_counter()),
+        ),
     )
 
 
 def remarks(
     index: Index, on_index: IndexQuestion, query: str, since: float, reading: Deadline | None
 ) -> dict[str, Any]:
-    """Return the fields of an :class:`IndexAnswer` that notes, the spelling of ``query`` and late parts fill.
+    """Return the fields of an :class:`IndexAnswer` that notes, the spelling of ``query`` and late
+    parts fill.
 
-    ``reading`` is the limit of the evidence. Shards that failed to answer after ``since`` are missing.
+    ``reading`` is the limit of the evidence. Shards that failed to answer after ``since`` are
+    missing.
     """
     text, search, parsed = on_index
     spelt, limits = index.spellings(text, search), filter(None, (search.limit, reading))
@@ -182,7 +198,10 @@ def remarks(
         "resolved": index.resolve(search),
         "note": index.note(text, search),
         "suggestion": respelt(query, spelt) if spelt else "",
-        "missing": (*(name for limit in limits for name in limit.missing), *index.missing_since(since)),
+        "missing": (
+            *(name for limit in limits for name in limit.missing),
+            *index.missing_since(since),
+        ),
         "parsed": parsed,
     }
 

@@ -53,12 +53,18 @@ def register(commands: Subparsers) -> None:
         "search", help="find the evidence for a claim", description="Find the evidence for a claim."
     )
     add = parser.add_argument
-    add("text", nargs="*", metavar="TEXT", help="the claim, tweet or question; several arguments are joined by spaces")
+    add(
+        "text",
+        nargs="*",
+        metavar="TEXT",
+        help="the claim, tweet or question; several arguments are joined by spaces",
+    )
     add(
         "--like",
         type=require_text,
         metavar="DOCID",
-        help="find documents similar to this document of the index, which is left out; --collapse near also leaves out"
+        help="find documents similar to this document of the index, which is left out; --collapse "
+        "near also leaves out"
         " its near-duplicates",
     )
     add(
@@ -66,7 +72,8 @@ def register(commands: Subparsers) -> None:
         choices=SYNTAXES,
         default=PLAIN,
         metavar="NAME",
-        help='plain (default): the text has only words; query: it can also have "exact words", -word, title:, source:, '
+        help='plain (default): the text has only words; query: it can also have "exact words", '
+        "-word, title:, source:, "
         "topic:, before: and after:",
     )
     add(
@@ -86,11 +93,14 @@ def register(commands: Subparsers) -> None:
     )
     add_config(parser)
     add_search_options(parser)
-    add("--offset", type=int, default=0, metavar="N", help="leave out the first N hits (default: 0)")
+    add(
+        "--offset", type=int, default=0, metavar="N", help="leave out the first N hits (default: 0)"
+    )
     add(
         "--count",
         action="store_true",
-        help="print the total number of hits: with bm25, all documents that contain a word of the text; with vectors,"
+        help="print the total number of hits: with bm25, all documents that contain a word of the "
+        "text; with vectors,"
         " all documents that the filter admits",
     )
     add(
@@ -98,7 +108,8 @@ def register(commands: Subparsers) -> None:
         action="append",
         default=[],
         metavar="FIELD[=N]",
-        help="count the documents by a field, and print its N most frequent values (default: 10); repeatable; fields:"
+        help="count the documents by a field, and print its N most frequent values (default: 10); "
+        "repeatable; fields:"
         " topic, source, language, kind, year and those of index --filter-field",
     )
     add(
@@ -113,19 +124,34 @@ def register(commands: Subparsers) -> None:
     parser.set_defaults(command=search)
 
 
-def add_search_options(parser: argparse.ArgumentParser, hits: str = "search.k of the configuration, 10") -> None:
-    """Add the options of a search, for one query or many; ``hits`` describes the default number of hits."""
+def add_search_options(
+    parser: argparse.ArgumentParser, hits: str = "search.k of the configuration, 10"
+) -> None:
+    """Add the options of a search, for one query or many; ``hits`` describes the default number of
+    hits.
+    """
     add, listed = parser.add_argument, ", ".join(retrievers.names())
     add(
         "--retriever",
         metavar="NAME",
-        help=f"{listed} (default: search.retriever of the configuration; auto: hybrid if the index has vectors,"
+        help=f"{listed} (default: search.retriever of the configuration; auto: hybrid if the index "
+        "has vectors,"
         " else bm25)",
     )
     add("-k", type=int, metavar="N", help=f"how many hits (default: {hits})")
     add_filter(parser)
-    add("--as-of", type=require_text, metavar="DATE", help="only documents up to this day, month or year")
-    add("--since", type=require_text, metavar="DATE", help="only documents from this day, month or year on")
+    add(
+        "--as-of",
+        type=require_text,
+        metavar="DATE",
+        help="only documents up to this day, month or year",
+    )
+    add(
+        "--since",
+        type=require_text,
+        metavar="DATE",
+        help="only documents from this day, month or year on",
+    )
     add(
         "--undated",
         choices=("drop", "keep"),
@@ -138,7 +164,8 @@ def add_search_options(parser: argparse.ArgumentParser, hits: str = "search.k of
         "--stage",
         action="append",
         metavar="NAME[=VALUE]",
-        help=f"a stage that reorders or shortens the ranking; repeatable; stages: {', '.join(stages.names())}",
+        help="a stage that reorders or shortens the ranking; repeatable; stages: "
+        f"{', '.join(stages.names())}",
     )
     add(
         "--collapse",
@@ -146,8 +173,14 @@ def add_search_options(parser: argparse.ArgumentParser, hits: str = "search.k of
         metavar="near",
         help="group near-duplicates under their best hit, and count them",
     )
-    add("--sort", choices=("date",), metavar="date", help="sort the best hits by date, newest first")
-    add("--passages", action="store_true", help="rank passages (default: documents, each by its best passage)")
+    add(
+        "--sort", choices=("date",), metavar="date", help="sort the best hits by date, newest first"
+    )
+    add(
+        "--passages",
+        action="store_true",
+        help="rank passages (default: documents, each by its best passage)",
+    )
 
 
 def search(args: argparse.Namespace) -> int:
@@ -156,7 +189,9 @@ def search(args: argparse.Namespace) -> int:
     if args.text and args.like:
         raise UsageError("--like replaces TEXT", remedy="leave out one of them")
     if not args.text and not args.like:
-        raise UsageError("give a TEXT to search for, or --like DOCID", remedy="see factseek search --help")
+        raise UsageError(
+            "give a TEXT to search for, or --like DOCID", remedy="see factseek search --help"
+        )
     if len(args.index) == 1 and args.weight:
         raise UsageError("--weight needs several indexes; repeat --index")
     config = config_of(args, Config)
@@ -171,7 +206,9 @@ def search(args: argparse.Namespace) -> int:
         questions = {
             name: Question(
                 query=" ".join(args.text),
-                search=search_from(args, config.search.fusion, index.info.filter_fields)._replace(offset=args.offset),
+                search=search_from(args, config.search.fusion, index.info.filter_fields)._replace(
+                    offset=args.offset
+                ),
                 like=args.like or "",
                 syntax=args.syntax,
                 undated=args.undated == "keep",
@@ -192,7 +229,9 @@ def _print(args: argparse.Namespace, manifest_id: str, answer: Answer, wanted: s
     explained = answer.explanation.hits if answer.explanation else []
     if wanted != JSON:
         reasons = [hit.sentence for hit in explained]
-        return _write_hits(answer.hits, wanted, answer.facets, answer.total, answer.took, reasons=reasons)
+        return _write_hits(
+            answer.hits, wanted, answer.facets, answer.total, answer.took, reasons=reasons
+        )
     query: dict[str, object] = {}
     if args.like:
         query = {"text": str(answer.text), "like": args.like}
@@ -205,7 +244,8 @@ def _print(args: argparse.Namespace, manifest_id: str, answer: Answer, wanted: s
         "approximate": answer.resolved.approximate,
         **_counts_as_json(answer.total, answer.facets),
         "explanation": [
-            {"words": {word.word: word.weight for word in hit.words}, "sentence": hit.sentence} for hit in explained
+            {"words": {word.word: word.weight for word in hit.words}, "sentence": hit.sentence}
+            for hit in explained
         ],
     }
     fields: dict[str, object] = {
@@ -214,7 +254,9 @@ def _print(args: argparse.Namespace, manifest_id: str, answer: Answer, wanted: s
         "note": answer.note,
         "hits": answer.hits,
     }
-    return _write_json(fields | {name: value for name, value in optional.items() if value or name == "facets"})
+    return _write_json(
+        fields | {name: value for name, value in optional.items() if value or name == "facets"}
+    )
 
 
 def _print_several(args: argparse.Namespace, answer: FederatedAnswer, wanted: str) -> int:
@@ -266,7 +308,10 @@ def _write_hits(
     sys.stdout.flush()  # if writing the hits fails, the user sees the error and no count
     of_all = ""
     if total is not None:
-        of_all = f" of {total.hits:,} that {'contain a word of the query' if total.matching else 'can be ranked'}"
+        of_all = (
+            f" of {total.hits:,} that "
+            f"{'contain a word of the query' if total.matching else 'can be ranked'}"
+        )
     count = f"{format_count(len(hits), 'hit')}{of_all} in {took.retrieve + took.evidence:.0f} ms"
     say(count if hits else f"no hits{of_all}")
     return DONE
@@ -278,14 +323,22 @@ def _format(args: argparse.Namespace) -> str:
     if args.json and wanted != JSON:
         raise UsageError(f"--json and --format {wanted} are two formats; give one of them")
     if wanted not in ("", JSON) and (args.count or args.facet):
-        raise UsageError(f"--format {wanted} cannot contain counts; leave out --count and --facet, or give --json")
+        raise UsageError(
+            f"--format {wanted} cannot contain counts; leave out --count and --facet, or give "
+            "--json"
+        )
     if wanted not in ("", JSON) and args.explain:
-        raise UsageError(f"--format {wanted} cannot contain explanations; leave out --explain, or give --json")
+        raise UsageError(
+            f"--format {wanted} cannot contain explanations; leave out --explain, or give --json"
+        )
     return wanted
 
 
-def search_from(args: argparse.Namespace, fusion: FusionSettings, declared: Sequence[str]) -> Search:
-    """Return the search that the options describe; ``declared`` names the declared metadata fields of the index.
+def search_from(
+    args: argparse.Namespace, fusion: FusionSettings, declared: Sequence[str]
+) -> Search:
+    """Return the search that the options describe; ``declared`` names the declared metadata fields
+    of the index.
 
     Raises QueryError if a filter or a date is invalid.
     """
@@ -296,7 +349,11 @@ def search_from(args: argparse.Namespace, fusion: FusionSettings, declared: Sequ
         k=args.k,
         retriever=args.retriever,
         where=parse_filter(
-            args.filter, as_of=args.as_of or "", since=args.since or "", undated=undated, declared=declared
+            args.filter,
+            as_of=args.as_of or "",
+            since=args.since or "",
+            undated=undated,
+            declared=declared,
         ),
         fusion=msgspec.structs.replace(fusion, kind=args.fusion) if args.fusion else None,
         profile=args.profile,
@@ -311,19 +368,24 @@ def _format_hit(hit: Evidence, reason: str) -> str:
     ranks = ", ".join(f"{name} {part.rank}" for name, part in hit.retrievers.items())
     index = Path(hit.index).name if hit.index else ""
     weak = "weak match, by meaning only" if hit.weak else ""
-    about = " · ".join(part for part in (index, hit.topic, hit.source, hit.date, ranks, weak) if part)
+    about = " · ".join(
+        part for part in (index, hit.topic, hit.source, hit.date, ranks, weak) if part
+    )
     width = min(shutil.get_terminal_size((100, 24)).columns, 120) - 4
     lines = [f"{hit.rank:3} {hit.score:.4f}  {hit.docid}  ({about})"]
     if hit.title:
         lines.append(f"    {' '.join(hit.title.split())}")
     # Each mark is one private character, so the wrapped lines keep their width.
-    lines += textwrap.wrap(_mark_passage(hit), width, initial_indent="    ", subsequent_indent="    ")
+    lines += textwrap.wrap(
+        _mark_passage(hit), width, initial_indent="    ", subsequent_indent="    "
+    )
     if hit.url:
         lines.append(f"    {hit.url}")
     if hit.copies and hit.copies.count:
         more = " …" if hit.copies.count > _COPIES else ""
         lines.append(
-            f"    {format_count(hit.copies.count, 'near-duplicate')}: {', '.join(hit.copies.docids[:_COPIES])}{more}"
+            f"    {format_count(hit.copies.count, 'near-duplicate')}: "
+            f"{', '.join(hit.copies.docids[:_COPIES])}{more}"
         )
     lines += textwrap.wrap(reason, width, initial_indent="    ", subsequent_indent="    ")
     bold, plain = ("\x1b[1m", "\x1b[0m") if sys.stdout.isatty() else ("", "")
@@ -333,7 +395,9 @@ def _format_hit(hit: Evidence, reason: str) -> str:
 
 
 def _mark_passage(hit: Evidence) -> str:
-    """Return about the first 500 characters of the passage, with private characters around each highlight."""
+    """Return about the first 500 characters of the passage, with private characters around each
+    highlight.
+    """
     text = hit.passage.text
     end = len(text)
     if end > _SHOWN:
@@ -345,11 +409,16 @@ def _mark_passage(hit: Evidence) -> str:
 
 
 def _checked_weights(args: argparse.Namespace, names: Sequence[str]) -> dict[str, float]:
-    """Return the weights of several indexes. Raises UsageError if an option does not work with several."""
+    """Return the weights of several indexes.
+
+    Raises UsageError if an option does not work with several.
+    """
     if args.explain or args.like:
         raise UsageError("--explain and --like work with one index only; give one --index")
     if len({folder.resolve() for folder in args.index}) < len(names):
-        raise UsageError("--index names the same index twice; give it once", remedy="see factseek search --help")
+        raise UsageError(
+            "--index names the same index twice; give it once", remedy="see factseek search --help"
+        )
     weights: dict[str, float] = {}
     for option in args.weight:
         written, _, value = option.rpartition("=")
@@ -360,7 +429,8 @@ def _checked_weights(args: argparse.Namespace, names: Sequence[str]) -> dict[str
             weight = -1.0
         if name not in names or not 0 <= weight <= 1_000_000:
             raise UsageError(
-                f"--weight {option}: give DIR=N, where DIR is a directory of --index and N is from 0 to 1000000"
+                f"--weight {option}: give DIR=N, where DIR is a directory of --index and N is from "
+                "0 to 1000000"
             )
         weights[name] = weight
     return weights

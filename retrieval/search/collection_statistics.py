@@ -1,7 +1,8 @@
-"""Statistics of a collection of which one searcher reads only a part: BM25 needs statistics of all passages.
+"""Statistics of a collection of which one searcher reads only a part: BM25 needs statistics of all
+passages.
 
-A shard contains some of the passages. If each query carries the statistics of the whole collection, the shard ranks its
-passages as one index of all passages would.
+A shard contains some of the passages. If each query carries the statistics of the whole collection,
+the shard ranks its passages as one index of all passages would.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ Term = tuple[str, str]  # a field and one of its terms
 
 
 class FieldStatistics(NamedTuple):
-    """Counts for a field: all passages, passages with the field, tokens, and pairs of passage and term.
+    """Counts for a field: all passages, passages with the field, tokens, and pairs of passage and
+    term.
 
     They include deleted passages.
     """
@@ -38,7 +40,9 @@ class TermCount(NamedTuple):
 
 
 class CollectionStatistics(NamedTuple):
-    """Statistics of the fields and of a query's terms; ``generation`` names the counted state of the collection."""
+    """Statistics of the fields and of a query's terms; ``generation`` names the counted state of
+    the collection.
+    """
 
     generation: str
     fields: tuple[FieldStatistics, ...]
@@ -46,10 +50,12 @@ class CollectionStatistics(NamedTuple):
 
 
 class CollectionQuery(str):
-    """A query with its vectors by view, and with the statistics of its terms and fields in the whole collection.
+    """A query with its vectors by view, and with the statistics of its terms and fields in the
+    whole collection.
 
-    A search treats it as any other text. A word retriever uses these statistics instead of those of its index. A vector
-    retriever uses the given vectors and encodes nothing. ``terms`` are those of a :class:`WeightedQuery`.
+    A search treats it as any other text. A word retriever uses these statistics instead of those of
+    its index. A vector retriever uses the given vectors and encodes nothing. ``terms`` are those of
+    a :class:`WeightedQuery`.
     """
 
     statistics: CollectionStatistics | None
@@ -57,9 +63,14 @@ class CollectionQuery(str):
     terms: tuple[tuple[str, float], ...]
 
     def __new__(
-        cls, text: str, statistics: CollectionStatistics | None = None, vectors: Mapping[str, Vectors] = NO_VECTORS
+        cls,
+        text: str,
+        statistics: CollectionStatistics | None = None,
+        vectors: Mapping[str, Vectors] = NO_VECTORS,
     ) -> Self:
-        """Return the query for a prepared text; statistics and vectors that no ranking reads may be absent."""
+        """Return the query for a prepared text; statistics and vectors that no ranking reads may be
+        absent.
+        """
         query = super().__new__(cls, text)
         query.statistics = statistics
         query.vectors = vectors
@@ -68,14 +79,20 @@ class CollectionQuery(str):
 
 
 def weighted_terms(query: str) -> tuple[tuple[str, float], ...]:
-    """Return the weighted terms that a query carries; if there are none, a search uses the words of the query."""
+    """Return the weighted terms that a query carries; if there are none, a search uses the words of
+    the query.
+    """
     return query.terms if isinstance(query, WeightedQuery | CollectionQuery) else ()
 
 
 def joined_fields(parts: Iterable[Sequence[FieldStatistics]]) -> tuple[FieldStatistics, ...]:
-    """Return the statistics of each field summed over all parts of a collection; all parts name the same fields."""
+    """Return the statistics of each field summed over all parts of a collection; all parts name the
+    same fields.
+    """
     return tuple(
-        FieldStatistics(of_field[0].field, *(sum(numbers) for numbers in list(zip(*of_field, strict=True))[1:]))
+        FieldStatistics(
+            of_field[0].field, *(sum(numbers) for numbers in list(zip(*of_field, strict=True))[1:])
+        )
         for of_field in zip(*parts, strict=True)
     )
 

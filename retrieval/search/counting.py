@@ -12,15 +12,16 @@ from ..filters import FIELDS
 from ..store.columns import COUNTED, YEAR, Passages
 from .evidence import AnswerPart
 
-USUAL_VALUES, MOST_VALUES = 10, 1_000  # the default and the largest number of values to return for a field
+# The default and the largest number of values to return for a field.
+USUAL_VALUES, MOST_VALUES = 10, 1_000
 _DIGITS = re.compile(r"[0-9]{1,9}")
 
 
 class TotalAnswer(AnswerPart):
     """The total number of hits before stages; ``of`` says what they are.
 
-    ``matching`` hits contain a word of the query. ``rankable`` hits are all that the filter admits: a vector retriever
-    ranks everything.
+    ``matching`` hits contain a word of the query. ``rankable`` hits are all that the filter admits:
+    a vector retriever ranks everything.
     """
 
     hits: int
@@ -35,11 +36,13 @@ class FacetValue(AnswerPart):
 
 
 class FacetAnswer(AnswerPart):
-    """The values of a field among the documents of ``total``, without the filter's own condition on this field.
+    """The values of a field among the documents of ``total``, without the filter's own condition on
+    this field.
 
-    A condition in the query itself (``syntax: query``) still applies to this field. The most frequent values come
-    first, then the values of the filter. ``more`` is the number of values left out, ``missing`` the number of documents
-    without a value. A document may have several values of a metadata field.
+    A condition in the query itself (``syntax: query``) still applies to this field. The most
+    frequent values come first, then the values of the filter. ``more`` is the number of values left
+    out, ``missing`` the number of documents without a value. A document may have several values of
+    a metadata field.
     """
 
     values: list[FacetValue]
@@ -58,7 +61,10 @@ def fields_of(texts: Sequence[str]) -> dict[str, int]:
         if field in fields:
             raise QueryError(f"contains {field[:80]!r} twice")
         if separator and not (_DIGITS.fullmatch(number) and 1 <= int(number) <= MOST_VALUES):
-            raise QueryError(f"{text[:80]!r} is not of the form field=number, with a number from 1 to {MOST_VALUES}")
+            raise QueryError(
+                f"{text[:80]!r} is not of the form field=number, with a number from 1 to "
+                f"{MOST_VALUES}"
+            )
         fields[field] = int(number) if separator else USUAL_VALUES
     return fields
 
@@ -103,14 +109,18 @@ def without(where: Filter, field: str) -> Filter:
 
 
 def check_fields(fields: Mapping[str, int], declared: Sequence[str]) -> None:
-    """Raise QueryError for a field that an index does not have, or if the number of values is out of range."""
+    """Raise QueryError for a field that an index does not have, or if the number of values is out
+    of range.
+    """
     countable = (*COUNTED, *declared)
     for field, most in fields.items():
         if field not in countable:
             remedy = f"the fields are {', '.join(countable)}"
             raise QueryError(f"there is no field {field!r} to count", remedy=remedy, field="facets")
         if not 1 <= most <= MOST_VALUES:
-            raise QueryError(f"{field}={most}: ask for 1 to {MOST_VALUES} values of a field", field="facets")
+            raise QueryError(
+                f"{field}={most}: ask for 1 to {MOST_VALUES} values of a field", field="facets"
+            )
 
 
 def both(first: Passages | None, second: Passages | None) -> Passages | None:

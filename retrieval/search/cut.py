@@ -1,4 +1,6 @@
-"""The cut of a ranking after ``k`` hits, which respects the total order of :mod:`factseek.core.order`."""
+"""The cut of a ranking after ``k`` hits, which respects the total order of
+:mod:`factseek.core.order`.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +22,17 @@ class Rows(NamedTuple):
 
 
 Fetch = Callable[[int], tuple[list[float], list[int]]]
-"""A function that returns scores and rows of the best ``n`` passages, or of all if there are fewer, best first."""
+"""A function that returns scores and rows of the best ``n`` passages, or of all if there are fewer,
+best first.
+"""
 
 
 def top_k(fetch: Fetch, k: int, rows: Rows, *, group: bool) -> list[Hit]:
-    """Return the first ``k`` hits of the total order; ``fetch`` may return equal scores in any order.
+    """Return the first ``k`` hits of the total order; ``fetch`` may return equal scores in any
+    order.
 
-    It fetches a few more than ``k``. As long as the last score could tie with the k-th, it doubles the number. With
-    ``group``, a document's best passage represents the document.
+    It fetches a few more than ``k``. As long as the last score could tie with the k-th, it doubles
+    the number. With ``group``, a document's best passage represents the document.
     """
     grouped, n = group and rows.split, first_fetch(k, rows, group=group)
     scores, row_numbers = fetch(n)
@@ -54,7 +59,9 @@ def first_fetch(k: int, rows: Rows, *, group: bool) -> int:
     return (3 * k if group and rows.split else k) + k // 32 + 1
 
 
-def _is_settled(scores: list[float], row_numbers: list[int], k: int, docids: Sequence[str], grouped: bool) -> bool:
+def _is_settled(
+    scores: list[float], row_numbers: list[int], k: int, docids: Sequence[str], grouped: bool
+) -> bool:
     if not grouped:
         return scores[-1] < scores[k - 1]
     seen: set[str] = set()
@@ -83,7 +90,9 @@ def order_ties(scores: list[float], row_numbers: list[int], rows: Rows) -> None:
         row_numbers[start:end] = tied
 
 
-def first_of_each(scores: list[float], row_numbers: list[int], docids: Sequence[str]) -> tuple[list[float], list[int]]:
+def first_of_each(
+    scores: list[float], row_numbers: list[int], docids: Sequence[str]
+) -> tuple[list[float], list[int]]:
     """Return the first row of each document, with its score."""
     first: dict[str, int] = {}
     for at, row in enumerate(row_numbers):

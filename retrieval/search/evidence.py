@@ -1,4 +1,6 @@
-"""Evidence for a reader: the document of a hit, its best passage, the matching words and its retrievers."""
+"""Evidence for a reader: the document of a hit, its best passage, the matching words and its
+retrievers.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ class RetrieverPart(AnswerPart, kw_only=True):
 
 
 def stage_answer(part: Part) -> RetrieverPart:
-    """Return a stage's part of a hit in the form of an answer; its vote is the score that it gave."""
+    """Return a stage's part of a hit in the form of an answer; its vote is the score that it
+    gave.
+    """
     return RetrieverPart(rank=part.rank, score=part.score, gave=part.vote or msgspec.UNSET)
 
 
@@ -52,8 +56,8 @@ def page_at(metadata: Mapping[str, Any], start: int) -> int | msgspec.UnsetType:
 class PassageAnswer(AnswerPart, kw_only=True):
     """A passage of a hit; ``start`` and ``end`` are offsets in the document's text.
 
-    ``highlights`` are offsets in the passage's text. ``page`` is the page on which the passage begins, from 1, if the
-    document has pages.
+    ``highlights`` are offsets in the passage's text. ``page`` is the page on which the passage
+    begins, from 1, if the document has pages.
     """
 
     number: int
@@ -65,7 +69,9 @@ class PassageAnswer(AnswerPart, kw_only=True):
 
 
 class Copies(AnswerPart, kw_only=True):
-    """The documents with a near-duplicate of a hit's passage: their number, and the first hundred docids."""
+    """The documents with a near-duplicate of a hit's passage: their number, and the first hundred
+    docids.
+    """
 
     count: int
     docids: list[str]
@@ -74,9 +80,10 @@ class Copies(AnswerPart, kw_only=True):
 class Evidence(AnswerPart, kw_only=True):
     """One hit with its document.
 
-    ``passages``, if requested, are its best passage and all others that contain a word of the query. ``stages`` gives
-    its rank and score before each stage. ``copies`` are the near-duplicates grouped under it. ``index`` names its index
-    if the search covers several. ``weak`` is true if only vectors found it and random queries reach its cosine.
+    ``passages``, if requested, are its best passage and all others that contain a word of the
+    query. ``stages`` gives its rank and score before each stage. ``copies`` are the near-duplicates
+    grouped under it. ``index`` names its index if the search covers several. ``weak`` is true if
+    only vectors found it and random queries reach its cosine.
     """
 
     rank: int
@@ -108,10 +115,11 @@ def read_evidences(
     *,
     highlight: bool,
 ) -> Iterator[list[Evidence]]:
-    """Yield the evidence for the hits of each text; the stored documents of all hits are read at once.
+    """Yield the evidence for the hits of each text; the stored documents of all hits are read at
+    once.
 
-    Hits without parts were ranked by ``retriever``; ``staged`` are the stages of the search. Hits that are read after
-    the limit have no highlights.
+    Hits without parts were ranked by ``retriever``; ``staged`` are the stages of the search. Hits
+    that are read after the limit have no highlights.
     """
     limit = options.limit
     memory = limit.memory if limit else Memory()
@@ -121,23 +129,37 @@ def read_evidences(
         size = sys.getsizeof(document.text)
         memory.spend(size + WRITTEN * size * (span.end - span.start) // (len(document.text) or 1))
 
-    stored = state.read_passages([(hit.docid, hit.passage) for _, hits in ranked for hit in hits], charge)
-    known = frozenset(stages.names() if any(hit.parts for _, hits in ranked for hit in hits) else ())
+    stored = state.read_passages(
+        [(hit.docid, hit.passage) for _, hits in ranked for hit in hits], charge
+    )
+    known = frozenset(
+        stages.names() if any(hit.parts for _, hits in ranked for hit in hits) else ()
+    )
     for text, hits in ranked:
-        marked = _highlighter(state, text, limit, HIGHLIGHTS) if highlight and hits else lambda _: []
+        marked = (
+            _highlighter(state, text, limit, HIGHLIGHTS) if highlight and hits else lambda _: []
+        )
         evidence = []
         for rank, hit in enumerate(hits, options.offset + 1):
             document, span, kind = stored[hit.docid, hit.passage]
             passage = document.text[span.start : span.end]
             given = [part for part in hit.parts if part.retriever not in known]
-            of_retrievers = {part.retriever: RetrieverPart(rank=part.rank, score=part.score) for part in given}
+            of_retrievers = {
+                part.retriever: RetrieverPart(rank=part.rank, score=part.score) for part in given
+            }
             evidence.append(
                 Evidence(
                     rank=rank,
                     docid=hit.docid,
                     score=hit.score,
-                    retrievers=of_retrievers if hit.parts else {retriever: RetrieverPart(rank=rank, score=hit.score)},
-                    stages={part.retriever: stage_answer(part) for part in hit.parts if part.retriever in known}
+                    retrievers=of_retrievers
+                    if hit.parts
+                    else {retriever: RetrieverPart(rank=rank, score=hit.score)},
+                    stages={
+                        part.retriever: stage_answer(part)
+                        for part in hit.parts
+                        if part.retriever in known
+                    }
                     or msgspec.UNSET,
                     title=document.title,
                     passage=_passage_answer(document.metadata, span, passage, marked(passage)),
@@ -155,8 +177,12 @@ def read_evidences(
         yield evidence
 
 
-def read_passages(state: IndexState, text: str, hits: Sequence[Evidence], limit: Deadline | None) -> list[Evidence]:
-    """Return each hit with its best passage and, if read in time, all others that contain a word of ``text``."""
+def read_passages(
+    state: IndexState, text: str, hits: Sequence[Evidence], limit: Deadline | None
+) -> list[Evidence]:
+    """Return each hit with its best passage and, if read in time, all others that contain a word of
+    ``text``.
+    """
     marked, memory = _highlighter(state, text, limit, PASSAGES), limit.memory if limit else Memory()
     with_passages = []
     for hit in hits:
@@ -182,4 +208,6 @@ def _passage_answer(
 ) -> PassageAnswer:
     start, end = place.start, place.end
     page = page_at(metadata, start) if PAGE_STARTS in metadata else msgspec.UNSET
-    return PassageAnswer(number=place.number, page=page, start=start, end=end, text=text, highlights=marks)
+    return PassageAnswer(
+        number=place.number, page=page, start=start, end=end, text=text, highlights=marks
+    )

@@ -1,4 +1,6 @@
-"""Explanations of hits: the words that a passage contains, and the effect of each ranking and stage."""
+"""Explanations of hits: the words that a passage contains, and the effect of each ranking and
+stage.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,8 @@ if TYPE_CHECKING:
 class WordWeight(AnswerPart):
     """A word and its weight.
 
-    For a hit, the weight is the word's share of the BM25 score. For a ranked claim, it is the decrease of the score
-    without the word; it is negative if the score increases.
+    For a hit, the weight is the word's share of the BM25 score. For a ranked claim, it is the
+    decrease of the score without the word; it is negative if the score increases.
     """
 
     word: str
@@ -31,7 +33,9 @@ class WordWeight(AnswerPart):
 
 
 class FusionAnswer(AnswerPart):
-    """The fusion of rankings: only rrf uses ``rrf_k``; ``depth`` is the number of hits fused from each ranking."""
+    """The fusion of rankings: only rrf uses ``rrf_k``; ``depth`` is the number of hits fused from
+    each ranking.
+    """
 
     kind: FusionKind
     rrf_k: int
@@ -40,7 +44,9 @@ class FusionAnswer(AnswerPart):
 
 
 class ExplainedPart(AnswerPart):
-    """The rank (from 1) and score that a retriever gave a hit, and its vote; a fused score is the sum of the votes."""
+    """The rank (from 1) and score that a retriever gave a hit, and its vote; a fused score is the
+    sum of the votes.
+    """
 
     rank: int
     score: float
@@ -50,8 +56,8 @@ class ExplainedPart(AnswerPart):
 class ExplainedHit(AnswerPart):
     """The explanation of a hit's score.
 
-    ``words`` are the query's words in its passage, each with its share of the BM25 score, heaviest first. ``sentence``
-    is the explanation in words.
+    ``words`` are the query's words in its passage, each with its share of the BM25 score, heaviest
+    first. ``sentence`` is the explanation in words.
     """
 
     rank: int
@@ -65,7 +71,9 @@ class ExplainedHit(AnswerPart):
 
 
 class Explanation(AnswerPart):
-    """The query as the profile prepared it, the terms that the analyzer makes of it, and an explanation of each hit."""
+    """The query as the profile prepared it, the terms that the analyzer makes of it, and an
+    explanation of each hit.
+    """
 
     text: str
     terms: list[str]
@@ -78,7 +86,11 @@ def explanation(index: Index, query: str, search: Search, hits: Sequence[Hit]) -
     resolved = index.resolve(search)
     text = resolved.text(query)
     fusing = retrievers.fusing(resolved.retriever)
-    fusion = fusing.fusion_of(text, resolved.settings.search.fusion, index.info.language) if fusing else None
+    fusion = (
+        fusing.fusion_of(text, resolved.settings.search.fusion, index.info.language)
+        if fusing
+        else None
+    )
     staged, explained = stages.names(), []
     words_of = zip(hits, index.word_weights(query, hits, search), strict=True)
     for rank, (hit, words) in enumerate(words_of, search.offset + 1):
@@ -95,7 +107,10 @@ def explanation(index: Index, query: str, search: Search, hits: Sequence[Hit]) -
                     for name, part in parts.items()
                     if name not in staged
                 },
-                words=[WordWeight(word=word, weight=round(weight, 4)) for word, weight in _heaviest(words)],
+                words=[
+                    WordWeight(word=word, weight=round(weight, 4))
+                    for word, weight in _heaviest(words)
+                ],
                 sentence=sentence(rank, hit, words, resolved, staged),
                 stages=of_stages or msgspec.UNSET,
             )
@@ -108,17 +123,25 @@ def explanation(index: Index, query: str, search: Search, hits: Sequence[Hit]) -
     )
 
 
-def sentence(rank: int, hit: Hit, words: Mapping[str, float], resolved: ResolvedSearch, stages: Sequence[str]) -> str:
+def sentence(
+    rank: int, hit: Hit, words: Mapping[str, float], resolved: ResolvedSearch, stages: Sequence[str]
+) -> str:
     """Return one sentence that explains the hit at ``rank``.
 
-    ``words`` are the query's words in its passage, with their weights. ``stages`` are the names of all stages.
+    ``words`` are the query's words in its passage, with their weights. ``stages`` are the names of
+    all stages.
     """
     parts = _parts(rank, hit, resolved)
     ranked = [part for part in parts if part.retriever not in stages]
     vote = resolved.fuses and hit.score >= 0
     pieces = ["The passage contains no word of the query"]
     if words:
-        pieces = [f"The passage contains {join_words([f'{word} ({weight:.2f})' for word, weight in _heaviest(words)])}"]
+        pieces = [
+            (
+                "The passage contains "
+                f"{join_words([f'{word} ({weight:.2f})' for word, weight in _heaviest(words)])}"
+            )
+        ]
     pieces += [
         f"{part.retriever} ranks it number {part.rank} with {part.score:.4f}"
         + (f", which adds {part.vote:.4f}" if vote else "")
@@ -130,7 +153,11 @@ def sentence(rank: int, hit: Hit, words: Mapping[str, float], resolved: Resolved
     elif resolved.fuses:
         lacking = (name for name in resolved.rankings if name not in having)
         pieces += [f"{name} does not have it among its first {depth}" for name in lacking]
-    pieces += [f"it was number {part.rank} before {part.retriever}" for part in parts if part.retriever in stages]
+    pieces += [
+        f"it was number {part.rank} before {part.retriever}"
+        for part in parts
+        if part.retriever in stages
+    ]
     return f"{'; '.join(pieces)}."
 
 

@@ -1,9 +1,10 @@
-"""One search over several indexes of any languages and encoders: fusion by rank merges their rankings.
+"""One search over several indexes of any languages and encoders: fusion by rank merges their
+rankings.
 
-Scores of different indexes are not comparable, but ranks are. A hit's score is the weight of its index, divided by the
-sum of a constant and the hit's rank (reciprocal rank fusion). If the first hit of an index seems unrelated to the
-query, the weight of the index is halved. Its best hit then follows the first page of the other indexes' hits.
-Documents of two indexes are always distinct.
+Scores of different indexes are not comparable, but ranks are. A hit's score is the weight of its
+index, divided by the sum of a constant and the hit's rank (reciprocal rank fusion). If the first
+hit of an index seems unrelated to the query, the weight of the index is halved. Its best hit then
+follows the first page of the other indexes' hits. Documents of two indexes are always distinct.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
 
 
 INDEX = "index"  # the field of a hit that names its index, in a search of several indexes
-_UNLIKELY = 0.5  # the factor for the weight of an index whose first hit seems unrelated to the query
+# The factor for the weight of an index whose first hit seems unrelated to the query.
+_UNLIKELY = 0.5
 
 
 class IndexedHit(NamedTuple):
@@ -44,7 +46,9 @@ class IndexedHit(NamedTuple):
 
 
 class CountsOfMany(NamedTuple):
-    """The counts of a search over several indexes: those of each index, by name, and those of all indexes together."""
+    """The counts of a search over several indexes: those of each index, by name, and those of all
+    indexes together.
+    """
 
     totals: dict[str, Total]
     of_each: dict[str, dict[str, FacetCounts]]
@@ -52,13 +56,16 @@ class CountsOfMany(NamedTuple):
 
     @property
     def total(self) -> Total:
-        """The total number of hits of all indexes; ``matching`` is true if it is true for every index."""
+        """The total number of hits of all indexes; ``matching`` is true if it is true for every
+        index.
+        """
         counted = self.totals.values()
         return Total(sum(total.hits for total in counted), all(total.matching for total in counted))
 
 
 class FederatedAnswer(NamedTuple):
-    """One ranking over several indexes, each hit with its index, and the notes of each index by its name.
+    """One ranking over several indexes, each hit with its index, and the notes of each index by its
+    name.
 
     ``retriever`` is the word that stands for the retriever in logs and metrics.
     """
@@ -81,17 +88,22 @@ def search_many(
     weights: Mapping[str, float] | None = None,
     highlight: bool = True,
 ) -> list[Evidence]:
-    """Return the evidence for a query from several indexes, by name, in one ranking; each hit names its index.
+    """Return the evidence for a query from several indexes, by name, in one ranking; each hit names
+    its index.
 
-    ``options`` is one search for all indexes, or maps each name to a search. Each index uses its own default retriever
-    unless the search names one. A missing weight is 1. The first index's search sets the number of hits, ``offset`` and
-    ``sort``. A shorter list is the beginning of a longer one. Raises QueryError, naming the index, if an index cannot
-    answer.
+    ``options`` is one search for all indexes, or maps each name to a search. Each index uses its
+    own default retriever unless the search names one. A missing weight is 1. The first index's
+    search sets the number of hits, ``offset`` and ``sort``. A shorter list is the beginning of a
+    longer one. Raises QueryError, naming the index, if an index cannot answer.
     """
     if not isinstance(options, Search) and options.keys() != indexes.keys():
-        raise QueryError(f"the searches are for {', '.join(options)}, but the indexes are {', '.join(indexes)}")
+        raise QueryError(
+            f"the searches are for {', '.join(options)}, but the indexes are {', '.join(indexes)}"
+        )
     questions = {
-        name: Question(query, options if isinstance(options, Search) else options[name], highlight=highlight)
+        name: Question(
+            query, options if isinstance(options, Search) else options[name], highlight=highlight
+        )
         for name in indexes
     }
     return answer(indexes, questions, weights).hits
@@ -105,24 +117,38 @@ def answer(
 ) -> FederatedAnswer:
     """Answer a question from several indexes, by name, in one ranking.
 
-    The questions differ only in the search of each index. The first question sets the number of hits, their offset,
-    their order, and what the answer contains. If ``rrf_k`` is 0, the configuration sets it. Raises QueryError, naming
-    the index, if an index cannot answer. Raises CutOffError if no index was ready in time.
+    The questions differ only in the search of each index. The first question sets the number of
+    hits, their offset, their order, and what the answer contains. If ``rrf_k`` is 0, the
+    configuration sets it. Raises QueryError, naming the index, if an index cannot answer. Raises
+    CutOffError if no index was ready in time.
     """
     since, chosen = monotonic(), chosen_weights(indexes, weights)
     on_index = {name: questions[name].to(index) for name, index in indexes.items()}
-    first, searches = next(iter(questions.values())), {name: search for name, (_, search, _) in on_index.items()}
+    first, searches = (
+        next(iter(questions.values())),
+        {name: search for name, (_, search, _) in on_index.items()},
+    )
     text = next(iter(on_index.values()))[0]
-    counts = counts_of_many(indexes, text, searches, first.facets) if first.count or first.facets else None
+    counts = (
+        counts_of_many(indexes, text, searches, first.facets)
+        if first.count or first.facets
+        else None
+    )
     began = perf_counter()
     resolved = next(iter(indexes.values())).resolve(first.search)
-    settings, start, end = resolved.settings.search, first.search.offset, resolved.depth(first.search.offset)
+    settings, start, end = (
+        resolved.settings.search,
+        first.search.offset,
+        resolved.depth(first.search.offset),
+    )
     window = settings.fusion.depth
     # One hit more than the page shows, to know whether more follow.
     deepest = max(end + 1, window if first.search.sort else 0)
     rankings, cut_off = {}, []
     for name, index in indexes.items():
-        search = searches[name]._replace(k=min(deepest, index.settings.search.max_k), offset=0, sort="")
+        search = searches[name]._replace(
+            k=min(deepest, index.settings.search.max_k), offset=0, sort=""
+        )
         try:
             with _index_named(name):
                 (rankings[name],) = index.search([text], search)
@@ -147,26 +173,39 @@ def answer(
         retriever = index.resolve(searches[name]).retriever
         # A hit with parts already has its rank in its own index.
         own = [
-            of.hit if of.hit.parts else replace(of.hit, parts=(Part(retriever, of.rank, of.hit.score),))
+            of.hit
+            if of.hit.parts
+            else replace(of.hit, parts=(Part(retriever, of.rank, of.hit.score),))
             for of in shown
             if of.name == name
         ]
         read[name] = iter(index.evidence(text, own, options[name], highlight=first.highlight))
     ranks = enumerate(shown, start + 1)
-    hits = [replace(next(read[of.name]), rank=rank, score=of.score, index=of.name) for rank, of in ranks]
+    hits = [
+        replace(next(read[of.name]), rank=rank, score=of.score, index=of.name) for rank, of in ranks
+    ]
     if first.passages:
-        hits = [indexes[str(hit.index)].with_passages(text, [hit], options[str(hit.index)])[0] for hit in hits]
+        hits = [
+            indexes[str(hit.index)].with_passages(text, [hit], options[str(hit.index)])[0]
+            for hit in hits
+        ]
     each = {
-        name: IndexAnswer(**remarks(index, on_index[name], first.query, since, reading), weight=chosen[name])
+        name: IndexAnswer(
+            **remarks(index, on_index[name], first.query, since, reading), weight=chosen[name]
+        )
         for name, index in indexes.items()
     }
-    took = Took(retrieve=milliseconds(began, retrieved), evidence=milliseconds(retrieved, perf_counter()))
+    took = Took(
+        retrieve=milliseconds(began, retrieved), evidence=milliseconds(retrieved, perf_counter())
+    )
     return FederatedAnswer(hits, shown, more, rrf_k, took, each, counts)
 
 
 def _bears(index: Index, text: str, search: Search, hit: Hit) -> bool:
     resolved = index.resolve(search)  # a stage's part says nothing about relevance
-    scores = {part.retriever: part.score for part in hit.parts if part.retriever in resolved.rankings}
+    scores = {
+        part.retriever: part.score for part in hit.parts if part.retriever in resolved.rankings
+    }
     scores = scores or {resolved.retriever: hit.score}
     return index.bears(text, scores, index.word_weights(text, [hit], search)[0])
 
@@ -181,12 +220,15 @@ def _index_named(name: str) -> Iterator[None]:
 
 
 def counts_of_many(
-    indexes: Mapping[str, Index], query: str, searches: Mapping[str, Search], fields: Mapping[str, int]
+    indexes: Mapping[str, Index],
+    query: str,
+    searches: Mapping[str, Search],
+    fields: Mapping[str, int],
 ) -> CountsOfMany:
     """Count the hits of each index, and of all, by the values of fields; ``index`` is also a field.
 
-    For each field, it adds up the thousand most frequent values of each index that has the field. At least one index
-    must have it.
+    For each field, it adds up the thousand most frequent values of each index that has the field.
+    At least one index must have it.
     """
     totals: dict[str, Total] = {}
     documents: dict[str, int] = {}
@@ -203,24 +245,40 @@ def counts_of_many(
                 documents[name] = index.count(query, searches[name]._replace(group=True)).hits
             each[name] = index.facets(query, wanted, searches[name])
     filtered = [dict(search.where.values()) for search in searches.values() if search.where]
-    chosen = {field: {value for admitted in filtered for value in admitted.get(field, ())} for field in fields}
+    chosen = {
+        field: {value for admitted in filtered for value in admitted.get(field, ())}
+        for field in fields
+    }
     return CountsOfMany(
         totals,
         {
-            name: {field: _cut(facet, fields[field], chosen[field]) for field, facet in facets.items()}
+            name: {
+                field: _cut(facet, fields[field], chosen[field]) for field, facet in facets.items()
+            }
             for name, facets in each.items()
         },
-        {field: _cut(_add_counts(field, documents, each), most, chosen[field]) for field, most in fields.items()},
+        {
+            field: _cut(_add_counts(field, documents, each), most, chosen[field])
+            for field, most in fields.items()
+        },
     )
 
 
-def chosen_weights(names: Mapping[str, object], weights: Mapping[str, float] | None) -> dict[str, float]:
-    """Return the weight of each index. Raises QueryError for an unknown index or a weight out of range."""
+def chosen_weights(
+    names: Mapping[str, object], weights: Mapping[str, float] | None
+) -> dict[str, float]:
+    """Return the weight of each index.
+
+    Raises QueryError for an unknown index or a weight out of range.
+    """
     chosen = dict.fromkeys(names, 1.0) | dict(weights or {})
     if not names:
         raise QueryError("give an index to search")
     for name in chosen.keys() - names.keys():
-        raise QueryError(f"{name[:80]} has a weight, but is not searched", remedy=f"the indexes are {', '.join(names)}")
+        raise QueryError(
+            f"{name[:80]} has a weight, but is not searched",
+            remedy=f"the indexes are {', '.join(names)}",
+        )
     for name, weight in chosen.items():
         if not 0 <= weight <= 1_000_000:
             raise QueryError(f"the weight of {name} is {weight}: give a number from 0 to 1000000")
@@ -232,32 +290,49 @@ def chosen_weights(names: Mapping[str, object], weights: Mapping[str, float] | N
 def fuse_indexes(
     rankings: Mapping[str, Sequence[Hit]], weights: Mapping[str, float], rrf_k: int, k: int
 ) -> list[IndexedHit]:
-    """Return the first ``k`` hits of all indexes: by score descending, docid descending, then the index's name."""
+    """Return the first ``k`` hits of all indexes: by score descending, docid descending, then the
+    index's name.
+    """
     counted = sorted(name for name in rankings if weights[name])
     hits = [(name, rank, hit) for name in counted for rank, hit in enumerate(rankings[name], 1)]
     scores = float32(weights[name] / (rrf_k + rank) for name, rank, _ in hits)
-    scored = [IndexedHit(name, rank, score, hit) for (name, rank, hit), score in zip(hits, scores, strict=True)]
+    scored = [
+        IndexedHit(name, rank, score, hit)
+        for (name, rank, hit), score in zip(hits, scores, strict=True)
+    ]
     return sorted(scored, key=lambda each: (each.score, each.hit.docid), reverse=True)[:k]
 
 
-def _newest_first(ranked: Sequence[IndexedHit], indexes: Mapping[str, Index], window: int) -> list[IndexedHit]:
+def _newest_first(
+    ranked: Sequence[IndexedHit], indexes: Mapping[str, Index], window: int
+) -> list[IndexedHit]:
     first, rest = ranked[:window], ranked[window:]
     days = [last_day(indexes[of.name].document(of.hit.docid).date) for of in first]
     places = sorted(range(len(first)), key=days.__getitem__, reverse=True)
-    newest = [first[at]._replace(score=float(len(first) - place)) for place, at in enumerate(places)]
+    newest = [
+        first[at]._replace(score=float(len(first) - place)) for place, at in enumerate(places)
+    ]
     below = zip(rest, scores_below(1.0, len(rest)), strict=True)
     return newest + [of._replace(score=score) for of, score in below]
 
 
-def _add_counts(field: str, documents: Mapping[str, int], each: Mapping[str, Mapping[str, FacetCounts]]) -> FacetCounts:
-    """Return the counts of a field's values over all indexes, highest first; equal counts are in alphabetical order."""
+def _add_counts(
+    field: str, documents: Mapping[str, int], each: Mapping[str, Mapping[str, FacetCounts]]
+) -> FacetCounts:
+    """Return the counts of a field's values over all indexes, highest first; equal counts are in
+    alphabetical order.
+    """
     if field == INDEX:
         return FacetCounts(_in_order(documents), 0, 0)
     values: Counter[str] = Counter()
     having = [facets[field] for facets in each.values() if field in facets]
     for facet in having:
         values.update(dict(facet.values))
-    return FacetCounts(_in_order(values), sum(facet.more for facet in having), sum(facet.missing for facet in having))
+    return FacetCounts(
+        _in_order(values),
+        sum(facet.more for facet in having),
+        sum(facet.missing for facet in having),
+    )
 
 
 def _in_order(values: Mapping[str, int]) -> list[tuple[str, int]]:
@@ -265,7 +340,9 @@ def _in_order(values: Mapping[str, int]) -> list[tuple[str, int]]:
 
 
 def _cut(facet: FacetCounts, most: int, chosen: Container[str]) -> FacetCounts:
-    """Return the ``most`` most frequent values and the ``chosen`` ones; ``more`` counts the others."""
+    """Return the ``most`` most frequent values and the ``chosen`` ones; ``more`` counts the
+    others.
+    """
     first = [pair for pair in facet.values[:most] if pair[1]]
     named = [pair for pair in facet.values if pair not in first and pair[0] in chosen]
     left_out = sum(count > 0 for _, count in facet.values) - len(first)

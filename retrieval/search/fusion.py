@@ -1,10 +1,10 @@
 """Fusion: merge several rankings of one query into one.
 
-:mod:`factseek.retrieval.search.score_normalizers` defines the value of a hit; each ranking has one weight. Fused scores
-are rounded to float32 before they are sorted.
+:mod:`factseek.retrieval.search.score_normalizers` defines the value of a hit; each ranking has one
+weight. Fused scores are rounded to float32 before they are sorted.
 
-Fusion uses the first ``depth`` hits of each ranking, however many hits are requested. A longer list continues with the
-other hits, rank by rank. So a short list is the beginning of a longer one.
+Fusion uses the first ``depth`` hits of each ranking, however many hits are requested. A longer list
+continues with the other hits, rank by rank. So a short list is the beginning of a longer one.
 """
 
 from __future__ import annotations
@@ -31,19 +31,24 @@ class Ranking(NamedTuple):
 
 _Key = str | tuple[str, int]  # the unit of fusion: a document, or one of its passages
 _Vote = tuple[float, int, Ranking]
-"""A vote for a hit, the hit's position (from 0) in the ranking that gave the vote, and that ranking."""
+"""A vote for a hit, the hit's position (from 0) in the ranking that gave the vote, and that
+ranking.
+"""
 
 
-def fuse(rankings: Sequence[Ranking], fusion: FusionSettings, k: int, *, group: bool = True) -> list[Hit]:
-    """Fuse rankings into one of at most ``k`` hits in the total order; a fused score is never below 0.
+def fuse(
+    rankings: Sequence[Ranking], fusion: FusionSettings, k: int, *, group: bool = True
+) -> list[Hit]:
+    """Fuse rankings into one of at most ``k`` hits in the total order; a fused score is never below
+    0.
 
-    Only the first ``fusion.depth`` hits of each ranking are fused. A hit's passage comes from the retriever that ranked
-    it highest (of equal ranks, the earlier ranking). Its ``parts`` keep each retriever's rank, score and vote. A
-    document that is not in a ranking gets no vote from that ranking. Without ``group``, passages are fused instead of
-    documents.
+    Only the first ``fusion.depth`` hits of each ranking are fused. A hit's passage comes from the
+    retriever that ranked it highest (of equal ranks, the earlier ranking). Its ``parts`` keep each
+    retriever's rank, score and vote. A document that is not in a ranking gets no vote from that
+    ranking. Without ``group``, passages are fused instead of documents.
 
-    If fewer than ``k`` hits are fused, hits without votes follow with the scores -1, -2, -3 and so on. They are sorted
-    by rank; of equal ranks, the earlier ranking's hit comes first.
+    If fewer than ``k`` hits are fused, hits without votes follow with the scores -1, -2, -3 and so
+    on. They are sorted by rank; of equal ranks, the earlier ranking's hit comes first.
     """
     key_of: Callable[[Hit], _Key] = attrgetter("docid") if group else attrgetter("docid", "passage")
     scorer = scorer_of(fusion.kind, fusion.rrf_k)
@@ -65,8 +70,13 @@ def fuse(rankings: Sequence[Ranking], fusion: FusionSettings, k: int, *, group: 
     hits = []
     for key in order[:k]:
         _, highest, by = min(votes[key], key=itemgetter(1))
-        parts = [Part(ranking.retriever, at + 1, ranking.hits[at].score, vote) for vote, at, ranking in votes[key]]
-        hits.append(Hit(by.hits[highest].docid, scores[key], by.hits[highest].passage, tuple(parts)))
+        parts = [
+            Part(ranking.retriever, at + 1, ranking.hits[at].score, vote)
+            for vote, at, ranking in votes[key]
+        ]
+        hits.append(
+            Hit(by.hits[highest].docid, scores[key], by.hits[highest].passage, tuple(parts))
+        )
     if len(hits) < k:
         more = list(islice(list_unfused(rankings, fusion.depth, set(votes), key_of), k - len(hits)))
         hits += [
@@ -77,9 +87,13 @@ def fuse(rankings: Sequence[Ranking], fusion: FusionSettings, k: int, *, group: 
 
 
 def list_unfused(
-    rankings: Sequence[Ranking], depth: int, seen: set[Any], key_of: Callable[[Hit], Any] = attrgetter("docid")
+    rankings: Sequence[Ranking],
+    depth: int,
+    seen: set[Any],
+    key_of: Callable[[Hit], Any] = attrgetter("docid"),
 ) -> Iterator[tuple[str, int, Hit]]:
-    """Yield (retriever, rank, hit) for the hits after the first ``depth`` of each ranking, except those in ``seen``.
+    """Yield (retriever, rank, hit) for the hits after the first ``depth`` of each ranking, except
+    those in ``seen``.
 
     A document appears once, at its best rank. ``seen`` receives the ``key_of`` of each hit.
     """

@@ -1,4 +1,5 @@
-"""The open index: it takes missing options of searches from the configuration, and composes answers.
+"""The open index: it takes missing options of searches from the configuration, and composes
+answers.
 
 The index reads its files through its state, an ``IndexState``.
 """
@@ -77,32 +78,41 @@ log = logging.getLogger(__name__)
 _SHARED = ("k", "retriever", "fusion", "profile", "group", "stages")
 """The options of a :class:`Search` with the same name in ``config.search``."""
 REMEMBERED = 64
-"""The number of resolved searches in memory: nearly all searches of an index differ only in query and filter."""
+"""The number of resolved searches in memory: nearly all searches of an index differ only in query
+and filter.
+"""
 QUERY_WORDS = 25  # the number of words of a document query; Lucene uses the same number
-READ_CHARS = 100_000  # the number of characters at the beginning of a document from which its query words are taken
-READ_TERMS = 5_000  # the number of terms in these characters to examine; Lucene uses the same number
-_MOST_MISSPELT = 8  # the maximum number of words to correct: a text with more is probably in another language
+# The number of characters at the beginning of a document from which its query words are taken.
+READ_CHARS = 100_000
+# The number of terms in these characters to examine; Lucene uses the same number.
+READ_TERMS = 5_000
+# The maximum number of words to correct: a text with more is probably in another language.
+_MOST_MISSPELT = 8
 _SMALL = 2  # a word of at most this many characters says little about a text
 _ENOUGH = 8
-"""A hit seems related if it contains more than half of a text's words; for a longer text, more than half of this."""
+"""A hit seems related if it contains more than half of a text's words; for a longer text, more than
+half of this.
+"""
 _CLEARLY = 3
-"""A passage is clearly near if its cosine exceeds the noise threshold by this many standard deviations.
+"""A passage is clearly near if its cosine exceeds the noise threshold by this many standard
+deviations.
 
 These are the standard deviations of the cosines of random queries.
 """
 _NEARER = 0.2
-"""The minimum distance between the noise threshold and the cosine of a passage that is clearly near.
+"""The minimum distance between the noise threshold and the cosine of a passage that is clearly
+near.
 
-It is a share of the distance from the threshold to 1. It matters in an index of a few short texts, whose cosines are
-all well above the threshold.
+It is a share of the distance from the threshold to 1. It matters in an index of a few short texts,
+whose cosines are all well above the threshold.
 """
 
 
 class Index:
     """An index directory, opened for reading; use it as a context manager, or close it.
 
-    It is safe for threads, but do not use it after a ``fork``. It keeps its snapshot and files until it is closed. To
-    search segments that are published later, open the index again.
+    It is safe for threads, but do not use it after a ``fork``. It keeps its snapshot and files
+    until it is closed. To search segments that are published later, open the index again.
     """
 
     def __init__(
@@ -115,9 +125,9 @@ class Index:
     ) -> None:
         """Open the index in ``folder`` for searching.
 
-        ``encoders`` opens the encoders that its manifest names; they stay open when the index is closed. ``opened``
-        opens the state of the index; by default it reads the files. Raises IndexStateError if the index is missing,
-        incomplete, damaged, or of another layout.
+        ``encoders`` opens the encoders that its manifest names; they stay open when the index is
+        closed. ``opened`` opens the state of the index; by default it reads the files. Raises
+        IndexStateError if the index is missing, incomplete, damaged, or of another layout.
         """
         config = config or Config()
         self._own_encoders = SharedEncoders(config.encoder)
@@ -127,14 +137,21 @@ class Index:
         self.settings = retrievers.with_default_weights(config, state.manifest)
         """The default settings of a search."""
         if lacking := retrievers.weighed_in_vain(config, state.manifest):
-            what = "%s: search.fusion.weights names %s, which the index lacks; auto searches without a fusion"
+            what = (
+                "%s: search.fusion.weights names %s, which the index lacks; auto searches "
+                "without a fusion"
+            )
             log.warning(what, folder, join_words(lacking))
-        # The caches refer to the state, not to this object: a cycle would keep a closed index in memory until
-        # garbage collection.
+        # The caches refer to the state, not to this object: a cycle would keep a closed index in
+        # memory until garbage collection.
         resolve = partial(_resolve, state.manifest, state.folder, self.settings)
         self._resolved = lru_cache(maxsize=REMEMBERED)(resolve)
-        self._retriever = lru_cache(maxsize=REMEMBERED)(partial(_open_retriever, state, self._resolved))
-        self._vectors_alone = lru_cache(maxsize=REMEMBERED)(partial(_vectors_alone, state.manifest, self.settings))
+        self._retriever = lru_cache(maxsize=REMEMBERED)(
+            partial(_open_retriever, state, self._resolved)
+        )
+        self._vectors_alone = lru_cache(maxsize=REMEMBERED)(
+            partial(_vectors_alone, state.manifest, self.settings)
+        )
         self._context = StageContext(self.settings, state)
         self._floors: dict[str, tuple[float, float]] = {}
         self.info = IndexInfo.of(
@@ -148,7 +165,10 @@ class Index:
 
     @property
     def encoder(self) -> Encoder:
-        """The encoder of the vectors, opened on first use. Raises IndexStateError if it is missing or has changed."""
+        """The encoder of the vectors, opened on first use.
+
+        Raises IndexStateError if it is missing or has changed.
+        """
         return self._state.encoder_of(VECTORS)
 
     @property
@@ -159,13 +179,16 @@ class Index:
     def resolve(self, options: Search = DEFAULT_SEARCH) -> ResolvedSearch:
         """Return a search with every option resolved.
 
-        Raises QueryError if the profile or the retriever does not exist, or if the index lacks what the retriever or
-        the filter needs. Raises TypeError if ``stages``, or a field of the filter, is a single string.
+        Raises QueryError if the profile or the retriever does not exist, or if the index lacks what
+        the retriever or the filter needs. Raises TypeError if ``stages``, or a field of the filter,
+        is a single string.
         """
         return self._resolved(self._shared_options(options))
 
     def _shared_options(self, options: Search) -> Search:
-        """Return the options that searches share: without the filter, which is checked, the limit and the offset."""
+        """Return the options that searches share: without the filter, which is checked, the limit
+        and the offset.
+        """
         if options.where is not None:
             _check_filter(options.where, self._state.manifest)
         named = options.stages
@@ -175,18 +198,28 @@ class Index:
         return options._replace(stages=named, where=None, typed=None, limit=None, offset=0)
 
     def search(self, queries: Sequence[str], options: Search = DEFAULT_SEARCH) -> list[list[Hit]]:
-        """Return the hits of each query, best first. Raises QueryError if a query or an option is out of range."""
+        """Return the hits of each query, best first.
+
+        Raises QueryError if a query or an option is out of range.
+        """
         shared = self._shared_options(options)
         resolved = self._resolved(shared)
         k, texts = resolved.depth(options.offset), resolved.texts(queries)
         if resolved.settings.search.stages:
-            staged, retriever = self.stages(resolved.settings.search.stages, options.where), self._retriever(shared)
-            ranked = stages.search(retriever, staged, resolved, self._state, queries=texts, k=k, options=options)
+            staged, retriever = (
+                self.stages(resolved.settings.search.stages, options.where),
+                self._retriever(shared),
+            )
+            ranked = stages.search(
+                retriever, staged, resolved, self._state, queries=texts, k=k, options=options
+            )
         else:
             ranked = self._retriever(shared).search(texts, k, options.where, options.limit)
         return [hits[options.offset :] for hits in ranked] if options.offset else ranked
 
-    def columns(self, queries: Sequence[str], options: Search = DEFAULT_SEARCH) -> list[ScoredDocids]:
+    def columns(
+        self, queries: Sequence[str], options: Search = DEFAULT_SEARCH
+    ) -> list[ScoredDocids]:
         """Return the documents of the hits that :meth:`search` returns, with their scores."""
         shared = self._shared_options(options)
         resolved = self._resolved(shared)
@@ -196,14 +229,19 @@ class Index:
         return self._retriever(shared).columns(texts, k, options.where, options.limit)
 
     def stages(self, texts: Sequence[str], where: Filter | None = None) -> dict[str, Stage]:
-        """Return the stages that ``texts`` name, by name. Raises QueryError if one cannot be used."""
+        """Return the stages that ``texts`` name, by name.
+
+        Raises QueryError if one cannot be used.
+        """
         return stages.open_stages(texts, dataclasses.replace(self._context, where=where))
 
     def count(self, query: str, options: Search = DEFAULT_SEARCH) -> Total:
         """Return the total number of hits of a search."""
         return self._state.count(self._question(query, options))
 
-    def facets(self, query: str, fields: Mapping[str, int], options: Search = DEFAULT_SEARCH) -> dict[str, FacetCounts]:
+    def facets(
+        self, query: str, fields: Mapping[str, int], options: Search = DEFAULT_SEARCH
+    ) -> dict[str, FacetCounts]:
         """Count the documents of a search by the values of each field."""
         check_fields(fields, self.info.filter_fields)
         return self._state.facets(self._question(query, options), fields)
@@ -216,8 +254,11 @@ class Index:
             text = cast(ExpandingRetriever, self._retriever(shared)).expand(text, options.where)
         return CountQuery(text, resolved, options.where, options.typed)
 
-    def word_weights(self, query: str, hits: Sequence[Hit], options: Search = DEFAULT_SEARCH) -> list[dict[str, float]]:
-        """Return, for each hit, the query's words in its passage, each with its share of the BM25 score.
+    def word_weights(
+        self, query: str, hits: Sequence[Hit], options: Search = DEFAULT_SEARCH
+    ) -> list[dict[str, float]]:
+        """Return, for each hit, the query's words in its passage, each with its share of the BM25
+        score.
 
         If several words have the same term, the first word represents them.
         """
@@ -236,28 +277,38 @@ class Index:
         return of_hits
 
     def like(self, docid: str, options: Search = DEFAULT_SEARCH) -> tuple[str, Search]:
-        """Return a document as a query, and a search that excludes it and, with ``collapse``, its near-duplicates."""
+        """Return a document as a query, and a search that excludes it and, with ``collapse``, its
+        near-duplicates.
+        """
         state, document = self._state, self._state.document(docid)
         text = flat_text(document.title, document.text)[:READ_CHARS]
         field = state.field_statistics()[0]
         often = Counter(state.terms.tokens(text)[:READ_TERMS])
         terms = sorted(often)
         weights = {
-            term: np.float32(often[term] * np.float32(np.log((field.passages + 1) / (count.passages + 1)) + 1))
-            for term, count in zip(terms, state.term_counts([(field.field, term) for term in terms]), strict=True)
+            term: np.float32(
+                often[term] * np.float32(np.log((field.passages + 1) / (count.passages + 1)) + 1)
+            )
+            for term, count in zip(
+                terms, state.term_counts([(field.field, term) for term in terms]), strict=True
+            )
             if count.passages > 1
         }
         heaviest = sorted(weights, key=lambda term: (-weights[term], term))[:QUERY_WORDS]
         where = options.where or Filter()
         excluded = {docid, *where.excluded}
         if options.collapse and self.info.published.has_signatures:
-            signatures = state.signatures([(docid, passage.number) for passage in state.passages(docid)])
+            signatures = state.signatures(
+                [(docid, passage.number) for passage in state.passages(docid)]
+            )
             excluded.update(*state.near_copies(signatures, most_disagreements(NEAR), None))
         query = DocumentQuery(" ".join(_words_for(heaviest, text, state.terms)), docid)
         return query, options._replace(where=where._replace(excluded=tuple(sorted(excluded))))
 
     def spellings(self, query: str, options: Search = DEFAULT_SEARCH) -> Mapping[str, str]:
-        """Return the misspelt words of a query, each with a correction that some passage under the filter contains."""
+        """Return the misspelt words of a query, each with a correction that some passage under the
+        filter contains.
+        """
         state, language = self._state, self._state.manifest.language
         if isinstance(query, DocumentQuery):
             return {}
@@ -273,45 +324,78 @@ class Index:
         if 2 * len(unknown) > len(words_in(text.lower())) and is_foreign():
             return {}
         near = {
-            word: nearest(word, state.words_near(word, admitted_edits(word)), may_be_name=suspected[word])
+            word: nearest(
+                word, state.words_near(word, admitted_edits(word)), may_be_name=suspected[word]
+            )
             for word in unknown
         }
-        meant = {word: form for word, form in near.items() if form and state.has_word(form, options.where)}
+        meant = {
+            word: form
+            for word, form in near.items()
+            if form and state.has_word(form, options.where)
+        }
         # Language detection is slow, and most queries with a few unknown words have no corrections.
         return {} if meant and is_foreign() else meant
 
     def footprint(self, retriever: str) -> Footprint:
-        """Return the disk size and build time of what a retriever reads, including the documents."""
+        """Return the disk size and build time of what a retriever reads, including the
+        documents.
+        """
         manifest, names = self.info.published, self._views(retriever)
         read = [view_of(name, manifest) for name in names]
-        files = [(name, file.bytes) for segment in manifest.segments for name, file in segment.files.items()]
+        files = [
+            (name, file.bytes)
+            for segment in manifest.segments
+            for name, file in segment.files.items()
+        ]
         seconds = sum(segment.text_seconds for segment in manifest.segments)
         if reads_vectors(names):
             seconds += sum(segment.vector_seconds for segment in manifest.segments)
-        taken = (size for file, size in files if file == DOCUMENTS or any(each.owns(file) for each in read))
+        taken = (
+            size
+            for file, size in files
+            if file == DOCUMENTS or any(each.owns(file) for each in read)
+        )
         return Footprint(sum(taken), seconds)
 
     def _views(self, retriever: str) -> Sequence[str]:
         return retrievers.kind(retriever).views(retriever, self._state.manifest, self.settings)
 
     def evidence(
-        self, query: str, hits: Sequence[Hit], options: Search = DEFAULT_SEARCH, *, highlight: bool = True
+        self,
+        query: str,
+        hits: Sequence[Hit],
+        options: Search = DEFAULT_SEARCH,
+        *,
+        highlight: bool = True,
     ) -> list[Evidence]:
         """Return the evidence of the hits of ``query``."""
         return next(self.evidences([(query, hits)], options, highlight=highlight))
 
     def evidences(
-        self, ranked: Sequence[tuple[str, Sequence[Hit]]], options: Search = DEFAULT_SEARCH, *, highlight: bool = True
+        self,
+        ranked: Sequence[tuple[str, Sequence[Hit]]],
+        options: Search = DEFAULT_SEARCH,
+        *,
+        highlight: bool = True,
     ) -> Iterator[list[Evidence]]:
-        """Yield the evidence of the hits of each query; hits that are read after the time limit have no highlights."""
+        """Yield the evidence of the hits of each query; hits that are read after the time limit
+        have no highlights.
+        """
         resolved = self.resolve(options)
         read = [(resolved.text(query), hits) for query, hits in ranked]
         staged = self.stages(resolved.settings.search.stages, options.where)
-        evidences = read_evidences(self._state, read, resolved.retriever, staged, options, highlight=highlight)
+        evidences = read_evidences(
+            self._state, read, resolved.retriever, staged, options, highlight=highlight
+        )
         return map(self._with_weak, evidences) if resolved.encodes else evidences
 
-    def with_passages(self, query: str, hits: Sequence[Evidence], options: Search = DEFAULT_SEARCH) -> list[Evidence]:
-        """Return the hits, each with its best passage and, if read in time, all others with a word of ``query``."""
+    def with_passages(
+        self, query: str, hits: Sequence[Evidence], options: Search = DEFAULT_SEARCH
+    ) -> list[Evidence]:
+        """Return the hits, each with its best passage and, if read in time, all others with a word
+        of ``query``.
+        """
         return read_passages(self._state, self.resolve(options).text(query), hits, options.limit)
 
     def answer(self, question: Question) -> Answer:
@@ -319,18 +403,24 @@ class Index:
         return answer(self, question)
 
     def _with_weak(self, hits: list[Evidence]) -> list[Evidence]:
-        """Mark a hit as weak if only vectors found it and each of its cosines is below the noise threshold."""
+        """Mark a hit as weak if only vectors found it and each of its cosines is below the noise
+        threshold.
+        """
         for hit in hits:
-            views = [(self._vectors_alone(name), part.score) for name, part in hit.retrievers.items()]
+            views = [
+                (self._vectors_alone(name), part.score) for name, part in hit.retrievers.items()
+            ]
             if all(view and score < self._floor(view)[0] for view, score in views):
                 hit.weak = True
         return hits
 
     def bears(self, text: str, scores: Mapping[str, float], words: Collection[str]) -> bool:
-        """Return whether a hit seems related to a text, from its score in each ranking and the words that it contains.
+        """Return whether a hit seems related to a text, from its score in each ranking and the
+        words that it contains.
 
-        It seems related if its cosine is clearly above that of random queries, or if it contains more than half of the
-        words of the text. An index without vectors cannot tell: every hit counts as related.
+        It seems related if its cosine is clearly above that of random queries, or if it contains
+        more than half of the words of the text. An index without vectors cannot tell: every hit
+        counts as related.
         """
         if not self.resolve().encodes:
             return True
@@ -338,13 +428,19 @@ class Index:
         if any(view and score >= self._floor(view)[1] for view, score in views):
             return True
         of_text, of_hit = (
-            [word for word in {word.lower() for word in some} if len(word) > _SMALL or word.isdigit()]
+            [
+                word
+                for word in {word.lower() for word in some}
+                if len(word) > _SMALL or word.isdigit()
+            ]
             for some in (words_in(text), words)
         )
         return bool(of_hit) and len(of_hit) > min(len(of_text), _ENOUGH) / 2
 
     def _floor(self, view: str) -> tuple[float, float]:
-        """Return two cosines of a view: hits below the first are not near, hits from the second on are clearly near."""
+        """Return two cosines of a view: hits below the first are not near, hits from the second on
+        are clearly near.
+        """
         if view not in self._floors:
             by_chance = self._state.noise_similarities(view)
             floor = noise_threshold(by_chance)
@@ -357,7 +453,9 @@ class Index:
         return self._state.document(docid)
 
     def documents(self, where: Filter | None = None) -> Iterator[Document]:
-        """Yield the documents that can be found and pass the filter; its conditions on words are ignored."""
+        """Yield the documents that can be found and pass the filter; its conditions on words are
+        ignored.
+        """
         if where is not None:
             refuse_texts(where)
             _check_filter(where.of_documents, self._state.manifest)
@@ -368,23 +466,32 @@ class Index:
         return self._state.passages(docid)
 
     def passage_vectors(self, hits: Sequence[Hit], view: str) -> Vectors:
-        """Return the vectors of the hits' passages in a view of vectors, in the order of the hits."""
+        """Return the vectors of the hits' passages in a view of vectors, in the order of the
+        hits.
+        """
         return self._state.passage_vectors([(hit.docid, hit.passage) for hit in hits], view)
 
     def note(self, query: str, options: Search = DEFAULT_SEARCH) -> str:
         """Return a note for readers of the hits of ``query``, ``""`` if there is none.
 
-        It says that the query has only stop words or an unknown language, or that documents without a date are left
-        out.
+        It says that the query has only stop words or an unknown language, or that documents without
+        a date are left out.
         """
         resolved, undated = self.resolve(options), self.undated(options)
         is_sparse = set(resolved.views) == {LUCENE}
-        notes = [self._note_on_words(query) if is_sparse else self._note_on_language(query, resolved)]
+        notes = [
+            self._note_on_words(query) if is_sparse else self._note_on_language(query, resolved)
+        ]
         if undated:
             documents = (
-                "1 document has no date and is" if undated == 1 else f"{undated:,} documents have no date and are"
+                "1 document has no date and is"
+                if undated == 1
+                else f"{undated:,} documents have no date and are"
             )
-            notes.append(f"{documents} left out by the date filter; undated: keep (--undated keep) includes them")
+            notes.append(
+                f"{documents} left out by the date filter; undated: keep (--undated keep) includes "
+                "them"
+            )
         return "; ".join(filter(None, notes))
 
     def _note_on_words(self, query: str) -> str:
@@ -399,28 +506,41 @@ class Index:
         for name in sorted(set(resolved.views) & encoders.keys()):
             known = languages(encoders[name].name, resolved.settings.encoder)
             if language := unknown_language(query, known):
-                doubtful = sorted(each for each in self.info.retrievers if name in self._views(each))
+                doubtful = sorted(
+                    each for each in self.info.retrievers if name in self._views(each)
+                )
                 others = sorted(set(self.info.retrievers).difference(doubtful))
                 trusted = ""
                 if others:
                     are = "is" if len(others) == 1 else "are"
-                    trusted = f"{join_words(others)} {are} more reliable here than {join_words(doubtful, 'or')}; "
+                    trusted = (
+                        f"{join_words(others)} {are} more reliable here than "
+                        f"{join_words(doubtful, 'or')}; "
+                    )
                 return (
-                    f"the query looks like {language}, and the vectors of this index are for {', '.join(known)}"
-                    f" ({encoders[name].name}); {trusted}a multilingual encoder would know the language"
+                    f"the query looks like {language}, and the vectors of this index are for "
+                    f"{', '.join(known)}"
+                    f" ({encoders[name].name}); {trusted}a multilingual encoder would know the "
+                    "language"
                 )
         return ""
 
     def undated(self, options: Search = DEFAULT_SEARCH) -> int:
-        """Return how many documents a date bound excludes because they have no date, ignoring conditions on words."""
+        """Return how many documents a date bound excludes because they have no date, ignoring
+        conditions on words.
+        """
         return self._state.count_undated(options.where) if options.where else 0
 
     def missing_since(self, moment: float) -> Sequence[str]:
-        """Return the names of the shards that failed to answer since a moment of :func:`time.monotonic`."""
+        """Return the names of the shards that failed to answer since a moment of
+        :func:`time.monotonic`.
+        """
         return self._state.missing_since(moment)
 
     def shards(self) -> Sequence[ShardHealth]:
-        """Return the shards that other processes serve; none if this process reads the index itself."""
+        """Return the shards that other processes serve; none if this process reads the index
+        itself.
+        """
         return self._state.shards()
 
     def docids(self) -> Iterator[str]:
@@ -450,7 +570,8 @@ def _check_filter(where: Filter, manifest: Manifest) -> None:
     days_of(where.since, where.as_of)
     if where.of_words != Filter() and not manifest.has_phrases:
         raise QueryError(
-            "this index has no word positions: it cannot match phrases, exclude words or search titles",
+            "this index has no word positions: it cannot match phrases, exclude words or search "
+            "titles",
             remedy="rebuild it with index.phrases",
         )
     declared = manifest.filter_fields
@@ -461,27 +582,46 @@ def _check_filter(where: Filter, manifest: Manifest) -> None:
 
 
 def _resolve(manifest: Manifest, folder: Path, config: Config, options: Search) -> ResolvedSearch:
-    """Return a search with every option resolved; filter, offset and limit have no effect on the result."""
+    """Return a search with every option resolved; filter, offset and limit have no effect on the
+    result.
+    """
     for name, group in (("fusion", options.fusion), ("bm25", options.bm25)):
         if group is not None:
             check_group(group, name)
-    varied = {name: getattr(options, name) for name in _SHARED if getattr(options, name) is not None}
-    last = [f"{name}={value}" for name, value in (("collapse", options.collapse), ("sort", options.sort)) if value]
+    varied = {
+        name: getattr(options, name) for name in _SHARED if getattr(options, name) is not None
+    }
+    last = [
+        f"{name}={value}"
+        for name, value in (("collapse", options.collapse), ("sort", options.sort))
+        if value
+    ]
     if last:
-        varied["stages"] = (*(config.search.stages if options.stages is None else options.stages), *last)
+        varied["stages"] = (
+            *(config.search.stages if options.stages is None else options.stages),
+            *last,
+        )
     search = replace(config.search, **varied)
-    config = retrievers.with_default_weights(replace(config, search=search, bm25=options.bm25 or config.bm25), manifest)
+    config = retrievers.with_default_weights(
+        replace(config, search=search, bm25=options.bm25 or config.bm25), manifest
+    )
     if search.profile not in PROFILES:
         remedy = f"the profiles are {' and '.join(sorted(PROFILES))}"
         raise QueryError(f"there is no profile {search.profile!r}", remedy=remedy)
     name = retrievers.resolve(search.retriever, manifest, config, folder)
     kind = retrievers.kind(name)
     read = tuple(kind.views(name, manifest, config))
-    approximate = any(searched_approximately(view, manifest, config.dense) for view in read if reads_vectors([view]))
+    approximate = any(
+        searched_approximately(view, manifest, config.dense)
+        for view in read
+        if reads_vectors([view])
+    )
     return ResolvedSearch(name, tuple(kind.rankings(name, config)), read, config, approximate)
 
 
-def _open_retriever(state: IndexState, resolve: Callable[[Search], ResolvedSearch], options: Search) -> Retriever:
+def _open_retriever(
+    state: IndexState, resolve: Callable[[Search], ResolvedSearch], options: Search
+) -> Retriever:
     resolved = resolve(options)
     return state.ranking(resolved.retriever, resolved.settings)
 

@@ -23,7 +23,19 @@ PAPER = "cord19"  # the kind of source whose documents are journal articles
 RUN_TAG = "factseek"
 _OF_REVIEW = ("rating", "publisher", "claimant")
 HEADER = (
-    *("rank", "docid", "score", "title", "passage", "url", "date", "source", "topic", "language", "kind"),
+    *(
+        "rank",
+        "docid",
+        "score",
+        "title",
+        "passage",
+        "url",
+        "date",
+        "source",
+        "topic",
+        "language",
+        "kind",
+    ),
     *("near_copies", "index", *_OF_REVIEW),
 )
 """The columns of the table formats."""
@@ -42,7 +54,10 @@ _SCHEMA_TYPES = {PAPER: "ScholarlyArticle", "webpages": "WebPage"}
 
 
 class Citation(NamedTuple):
-    """The citation of a hit, each part on one line; an unknown part is ``""``. ``date`` is a year, a month or a day."""
+    """The citation of a hit, each part on one line; an unknown part is ``""``.
+
+    ``date`` is a year, a month or a day.
+    """
 
     docid: str
     paper: bool
@@ -59,12 +74,16 @@ EXAMPLE_SOURCE = "example data of factseek"
 
 
 def is_example(index: str, metadata: Mapping[str, Any]) -> bool:
-    """Return whether a document is one of the bundled examples, by the name of its index or by its metadata."""
+    """Return whether a document is one of the bundled examples, by the name of its index or by its
+    metadata.
+    """
     return index.startswith("example-") or metadata.get("source_x") == "Example"
 
 
 def cited_hit(hit: Evidence, index: str = "") -> Evidence:
-    """Return a hit as it should be cited: a bundled example imitates a paper, but has no journal, DOI or address."""
+    """Return a hit as it should be cited: a bundled example imitates a paper, but has no journal,
+    DOI or address.
+    """
     if not is_example(index, hit.metadata):
         return hit
     metadata = {name: value for name, value in hit.metadata.items() if name not in _OF_PAPERS}
@@ -72,7 +91,9 @@ def cited_hit(hit: Evidence, index: str = "") -> Evidence:
 
 
 def citation(hit: Evidence) -> Citation:
-    """Return the citation of a hit; without a title, the first sentence of its passage is the title."""
+    """Return the citation of a hit; without a title, the first sentence of its passage is the
+    title.
+    """
     hit = cited_hit(hit)
     passage = _line(hit.passage.text)
     first = next(sentences(passage), None)
@@ -94,7 +115,16 @@ def _line(text: str) -> str:
 
 
 def _cells(hit: Evidence) -> list[str]:
-    texts = (hit.title, hit.passage.text, hit.url, hit.date, hit.source, hit.topic, hit.language, hit.kind)
+    texts = (
+        hit.title,
+        hit.passage.text,
+        hit.url,
+        hit.date,
+        hit.source,
+        hit.topic,
+        hit.language,
+        hit.kind,
+    )
     copies = str(hit.copies.count) if hit.copies else ""
     review = (str(hit.metadata.get(name) or "") for name in _OF_REVIEW)
     start = (str(hit.rank), _defuse(hit.docid), repr(hit.score))
@@ -102,7 +132,9 @@ def _cells(hit: Evidence) -> list[str]:
 
 
 def _defuse(text: str) -> str:
-    """Return a text without NULs, with an apostrophe before it if a spreadsheet would read it as a formula."""
+    """Return a text without NULs, with an apostrophe before it if a spreadsheet would read it as a
+    formula.
+    """
     text = text.replace("\0", "\ufffd")
     return f"'{text}" if _FORMULA.match(text) else text
 
@@ -133,7 +165,9 @@ def _ris(hits: Sequence[Evidence], _: str) -> str:
             ("UR", cited.url),
             ("AB", cited.passage),
         ]
-        records.append("".join(f"{tag}  - {value}\r\n" for tag, value in fields if value) + "ER  - \r\n\r\n")
+        records.append(
+            "".join(f"{tag}  - {value}\r\n" for tag, value in fields if value) + "ER  - \r\n\r\n"
+        )
     return "".join(records)
 
 
@@ -157,21 +191,35 @@ def _bibtex(hits: Sequence[Evidence], _: str) -> str:
             ("url", cited.url.translate(_TEX_ADDRESS)),
             ("abstract", cited.passage.translate(_TEX)),
         ]
-        lines = "".join(f"  {name} = {{{value}}},\n" for name, value in fields if value and value != "{}")
+        lines = "".join(
+            f"  {name} = {{{value}}},\n" for name, value in fields if value and value != "{}"
+        )
         entries.append(f"@{'article' if cited.paper else 'misc'}{{{key},\n{lines}}}\n\n")
     return "".join(entries)
 
 
 def _jsonld(hits: Sequence[Evidence], _: str) -> str:
-    """Return one ``ItemList`` of schema.org, safe in a page's script; a review of a claim becomes a ``ClaimReview``."""
-    items = [{"@type": "ListItem", "position": hit.rank, "item": _item(cited_hit(hit))} for hit in hits]
+    """Return one ``ItemList`` of schema.org, safe in a page's script; a review of a claim becomes a
+    ``ClaimReview``.
+    """
+    items = [
+        {"@type": "ListItem", "position": hit.rank, "item": _item(cited_hit(hit))} for hit in hits
+    ]
     listed = {"@context": "https://schema.org", "@type": "ItemList", "itemListElement": items}
     return script_safe(listed) + "\n"
 
 
 def _item(hit: Evidence) -> dict[str, Any]:
     document = Document(
-        hit.docid, hit.passage.text, hit.title, hit.url, hit.date, hit.language, hit.source, hit.topic, hit.metadata
+        hit.docid,
+        hit.passage.text,
+        hit.title,
+        hit.url,
+        hit.date,
+        hit.language,
+        hit.source,
+        hit.topic,
+        hit.metadata,
     )
     if review := review_of(document):
         return review
@@ -193,7 +241,9 @@ def _item(hit: Evidence) -> dict[str, Any]:
 
 
 class ListingKind(NamedTuple):
-    """A format: its media type, its file suffix, and a function that writes the hits of query ``qid``, best first."""
+    """A format: its media type, its file suffix, and a function that writes the hits of query
+    ``qid``, best first.
+    """
 
     media: str
     suffix: str
@@ -207,10 +257,14 @@ KINDS = MappingProxyType(
         "bibtex": ListingKind("application/x-bibtex", "bib", _bibtex),
         "csv": ListingKind("text/csv", "csv", _csv),
         "jsonld": ListingKind("application/ld+json", "jsonld", _jsonld),
-        "ndjson": ListingKind("application/x-ndjson", "ndjson", lambda hits, _: _as_lines(hits).decode()),
+        "ndjson": ListingKind(
+            "application/x-ndjson", "ndjson", lambda hits, _: _as_lines(hits).decode()
+        ),
         "ris": ListingKind("application/x-research-info-systems", "ris", _ris),
         "trec": ListingKind(
-            "text/plain", "run", lambda hits, qid: run_lines(qid, [Hit(hit.docid, hit.score) for hit in hits], RUN_TAG)
+            "text/plain",
+            "run",
+            lambda hits, qid: run_lines(qid, [Hit(hit.docid, hit.score) for hit in hits], RUN_TAG),
         ),
         "tsv": ListingKind("text/tab-separated-values", "tsv", _tsv),
     }
@@ -221,7 +275,9 @@ KINDS = MappingProxyType(
 def kind(format: str) -> ListingKind:
     """Return the format of this name. Raises QueryError if it does not exist."""
     if format not in KINDS:
-        raise QueryError(f"unknown format {format[:80]!r}", remedy=f"the formats are {', '.join(KINDS)}")
+        raise QueryError(
+            f"unknown format {format[:80]!r}", remedy=f"the formats are {', '.join(KINDS)}"
+        )
     return KINDS[format]
 
 

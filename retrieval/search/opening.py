@@ -1,4 +1,6 @@
-"""Open the state of an index: from its folder or, if a file there says so, through another package."""
+"""Open the state of an index: from its folder or, if a file there says so, through another
+package.
+"""
 
 from __future__ import annotations
 
@@ -18,16 +20,27 @@ from .options import IndexState
 from .snapshot import IndexEncoders, Snapshot
 
 Opening = Callable[[Path, Config, IndexEncoders], IndexState]
-"""A function that opens the state of an index, from its folder, the settings, and a function that opens encoders."""
+"""A function that opens the state of an index, from its folder, the settings, and a function that
+opens encoders.
+"""
 FORMS = {SHARDS: "cluster.coordinator"}
-"""For each other form of an index: the file that marks it, and the module that opens it as this module does."""
+"""For each other form of an index: the file that marks it, and the module that opens it as this
+module does.
+"""
 
 
 def open_state(folder: Path, config: Config, encoders: IndexEncoders) -> IndexState:
-    """Open the last published state of the index in ``folder``. Raises IndexStateError if it cannot be read."""
+    """Open the last published state of the index in ``folder``.
+
+    Raises IndexStateError if it cannot be read.
+    """
     form = _form(folder)
     try:
-        opened: IndexState = form.open_state(folder, config, encoders) if form else Snapshot(folder, config, encoders)
+        opened: IndexState = (
+            form.open_state(folder, config, encoders)
+            if form
+            else Snapshot(folder, config, encoders)
+        )
         return opened
     except IndexStateError:
         if _form(folder) is form:
@@ -36,7 +49,10 @@ def open_state(folder: Path, config: Config, encoders: IndexEncoders) -> IndexSt
 
 
 def read_published(folder: Path) -> Manifest:
-    """Return the published state of the index in ``folder``. Raises IndexStateError if there is none."""
+    """Return the published state of the index in ``folder``.
+
+    Raises IndexStateError if there is none.
+    """
     form = _form(folder)
     return form.read_published(folder) if form else manifests.read(folder)
 
@@ -48,7 +64,9 @@ def published_file(folder: Path) -> Path:
 
 @contextmanager
 def leased(folder: Path) -> Iterator[Sequence[tuple[Path, Manifest]]]:
-    """Protect the published segments of an index from removal; yield the folder and manifest of each part of it."""
+    """Protect the published segments of an index from removal; yield the folder and manifest of
+    each part of it.
+    """
     if form := _form(folder):
         parts, lease = form.lease_segments(folder)
     else:

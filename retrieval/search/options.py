@@ -1,4 +1,6 @@
-"""The options of a search, a search with every option resolved, and the state and description of an open index."""
+"""The options of a search, a search with every option resolved, and the state and description of an
+open index.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +27,11 @@ if TYPE_CHECKING:
 class Search(NamedTuple):
     """The options of a search; ``None`` selects the configured value.
 
-    ``stages`` reorder or shorten the ranking, in this order. ``collapse="near"`` then groups near-duplicates, and
-    ``sort="date"`` sorts the best hits by date, newest first. ``limit`` is the time limit of this search; it records
-    what was cut off. ``offset`` leaves out the first hits and returns the ``k`` hits after them. ``typed`` is the part
-    of ``where`` that comes from the query itself: it applies to every facet.
+    ``stages`` reorder or shorten the ranking, in this order. ``collapse="near"`` then groups
+    near-duplicates, and ``sort="date"`` sorts the best hits by date, newest first. ``limit`` is the
+    time limit of this search; it records what was cut off. ``offset`` leaves out the first hits and
+    returns the ``k`` hits after them. ``typed`` is the part of ``where`` that comes from the query
+    itself: it applies to every facet.
     """
 
     k: int | None = None
@@ -53,10 +56,11 @@ MOST_SOURCES = 10  # the maximum number of sources that a description lists for 
 class ResolvedSearch(NamedTuple):
     """A search for one index, with a value for every option.
 
-    ``retriever`` answers it. ``rankings`` names the rankings to fuse, or the only ranking. ``views`` names the views
-    that it reads: Lucene's index, vectors. ``settings`` are those of the index, changed by the options of the search.
-    ``approximate`` says that the search uses an approximate vector index. Such an index may miss a few of the nearest
-    passages, and other segments or shards may miss others. Scores are always exact.
+    ``retriever`` answers it. ``rankings`` names the rankings to fuse, or the only ranking.
+    ``views`` names the views that it reads: Lucene's index, vectors. ``settings`` are those of the
+    index, changed by the options of the search. ``approximate`` says that the search uses an
+    approximate vector index. Such an index may miss a few of the nearest passages, and other
+    segments or shards may miss others. Scores are always exact.
     """
 
     retriever: str
@@ -76,16 +80,29 @@ class ResolvedSearch(NamedTuple):
         return reads_vectors(self.views)
 
     def text(self, query: str) -> str:
-        """Return the text to search for: ``query`` after the profile, or the words of a document unchanged."""
-        return str(query) if isinstance(query, DocumentQuery) else PROFILES[self.settings.search.profile](query)
+        """Return the text to search for: ``query`` after the profile, or the words of a document
+        unchanged.
+        """
+        return (
+            str(query)
+            if isinstance(query, DocumentQuery)
+            else PROFILES[self.settings.search.profile](query)
+        )
 
     def texts(self, queries: Sequence[str]) -> list[str]:
-        """Return the texts to search for. Raises QueryError if one is too long or contains no words."""
+        """Return the texts to search for.
+
+        Raises QueryError if one is too long or contains no words.
+        """
         refuse_text("queries", queries)
-        prepare, longest = PROFILES[self.settings.search.profile], self.settings.search.max_query_chars
+        prepare, longest = (
+            PROFILES[self.settings.search.profile],
+            self.settings.search.max_query_chars,
+        )
         texts = []
         for query in queries:
-            text: str = query  # the words of a document are already chosen, and vectors alone may find it
+            # The words of a document are already chosen, and vectors alone may find it.
+            text: str = query
             if not isinstance(query, str):
                 raise QueryError(f"the query {query!r} is not text")
             if not isinstance(query, DocumentQuery):
@@ -100,27 +117,37 @@ class ResolvedSearch(NamedTuple):
         return texts
 
     def depth(self, offset: int) -> int:
-        """Return the number of hits to find: ``k`` after the offset. Raises QueryError if either is out of range."""
+        """Return the number of hits to find: ``k`` after the offset.
+
+        Raises QueryError if either is out of range.
+        """
         k, most = self.settings.search.k, self.settings.search.max_k
         if not 1 <= k <= most:
             raise QueryError(f"k {k} is out of range: ask for 1 to {most} hits")
         if not 0 <= offset <= most - k:
-            raise QueryError(f"offset {offset} is out of range: with k {k} it may be 0 to {most - k}")
+            raise QueryError(
+                f"offset {offset} is out of range: with k {k} it may be 0 to {most - k}"
+            )
         return offset + k
 
     def has_words(self, query: str) -> bool:
-        """Return whether a query contains a word to search for; a search refuses a query without words."""
+        """Return whether a query contains a word to search for; a search refuses a query without
+        words.
+        """
         return has_words(self.text(query))
 
 
 def reads_vectors(views: Iterable[str]) -> bool:
-    """Return whether one of these views has vectors; a retriever that reads such a view encodes queries."""
+    """Return whether one of these views has vectors; a retriever that reads such a view encodes
+    queries.
+    """
     return any(view.startswith(VECTORS) for view in views)
 
 
 @dataclass(frozen=True, slots=True)
 class IndexInfo:
-    """The description of an open index: its folder and its name, its manifest, and its retrievers, the default first.
+    """The description of an open index: its folder and its name, its manifest, and its retrievers,
+    the default first.
 
     The later fields are those of the manifest with the same names.
     """
@@ -144,21 +171,47 @@ class IndexInfo:
         return cls(place, place.resolve().name, manifest, retrievers, *own)
 
     def __str__(self) -> str:
-        """Describe the index and its retrievers, one line per property, as ``factseek info`` does."""
-        lines = [*description(self.place, self.published), ("retrievers", ", ".join(self.retrievers))]
-        return "\n".join(f"{name:15} {value}" for name, value in (*lines, *segments(self.published)))
+        """Describe the index and its retrievers, one line per property, as ``factseek info``
+        does.
+        """
+        lines = [
+            *description(self.place, self.published),
+            ("retrievers", ", ".join(self.retrievers)),
+        ]
+        return "\n".join(
+            f"{name:15} {value}" for name, value in (*lines, *segments(self.published))
+        )
 
 
 def description(index: Path, manifest: Manifest) -> list[tuple[str, str]]:
     """Return the names and values of the properties of an index as a whole."""
     encoder = manifest.encoder
     bytes_ = sum(file.bytes for segment in manifest.segments for file in segment.files.values())
-    vectors = f"{encoder.name} ({encoder.dimension} dimensions, {encoder.precision})" if encoder else "none (bm25 only)"
+    vectors = (
+        f"{encoder.name} ({encoder.dimension} dimensions, {encoder.precision})"
+        if encoder
+        else "none (bm25 only)"
+    )
     return [
         ("index", f"{index} ({manifest.id})"),
-        ("documents", f"{manifest.documents:,} in {format_count(manifest.passages, 'passage')}, {bytes_ / 1e6:.1f} MB"),
-        ("language", f"{manifest.language} ({manifest.analyzer} analyzer, {manifest.fields} fields)"),
-        ("bm25", f"k1 {manifest.bm25.k1}, b {manifest.bm25.b} when it was built; a search uses its own settings"),
+        (
+            "documents",
+            (
+                f"{manifest.documents:,} in {format_count(manifest.passages, 'passage')}, "
+                f"{bytes_ / 1e6:.1f} MB"
+            ),
+        ),
+        (
+            "language",
+            f"{manifest.language} ({manifest.analyzer} analyzer, {manifest.fields} fields)",
+        ),
+        (
+            "bm25",
+            (
+                f"k1 {manifest.bm25.k1}, b {manifest.bm25.b} when it was built; a search uses "
+                "its own settings"
+            ),
+        ),
         ("vectors", vectors),
         ("created", f"{manifest.created} by factseek {manifest.versions.factseek}"),
     ]
@@ -178,24 +231,32 @@ def segments(manifest: Manifest) -> list[tuple[str, str]]:
 
 
 class Footprint(NamedTuple):
-    """The bytes on disk of the data that a retriever reads, documents included, and the seconds to build the data."""
+    """The bytes on disk of the data that a retriever reads, documents included, and the seconds to
+    build the data.
+    """
 
     bytes: int
     seconds: float
 
 
 def check_whole(index: Index, since: float) -> None:
-    """Raise PartMissingError if a shard failed to answer after ``since``; for answers that cannot name that shard."""
+    """Raise PartMissingError if a shard failed to answer after ``since``; for answers that cannot
+    name that shard.
+    """
     missing = index.missing_since(since)
     if missing:
-        raise PartMissingError(f"{', '.join(missing)} did not answer, so the answer would be incomplete")
+        raise PartMissingError(
+            f"{', '.join(missing)} did not answer, so the answer would be incomplete"
+        )
 
 
 ReadNote = Callable[[Document, Span], object]  # a callback that receives each passage as it is read
 
 
 class CountQuery(NamedTuple):
-    """A request to count; ``text`` is the prepared query; ``typed`` is the part of the filter from the query itself."""
+    """A request to count; ``text`` is the prepared query; ``typed`` is the part of the filter from
+    the query itself.
+    """
 
     text: str
     resolved: ResolvedSearch

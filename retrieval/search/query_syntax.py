@@ -1,9 +1,10 @@
 """The query language, for queries with conditions.
 
-``"exact words"``, ``-word``, ``-"words"``, ``title:word``, ``source:name``, ``topic:name``, ``before:date`` and
-``after:date``; a backslash makes a quote, a minus or a colon plain text. What cannot be a condition is text: a field
-without a value, a negative number, ``before:`` with a word. Only a request with ``syntax: query`` uses this language.
-In a plain query, for example a tweet, quotes and colons are text.
+``"exact words"``, ``-word``, ``-"words"``, ``title:word``, ``source:name``, ``topic:name``,
+``before:date`` and ``after:date``; a backslash makes a quote, a minus or a colon plain text. What
+cannot be a condition is text: a field without a value, a negative number, ``before:`` with a word.
+Only a request with ``syntax: query`` uses this language. In a plain query, for example a tweet,
+quotes and colons are text.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ _ESCAPED = re.compile(r'\\([\\":-])')
 _HIDDEN = {'"': "\ue010", "-": "\ue011", ":": "\ue012", "\\": "\ue013"}
 _SHOWN = str.maketrans({hidden: mark for mark, hidden in _HIDDEN.items()})
 _ESCAPES = str.maketrans({hidden: f"\\{mark}" for mark, hidden in _HIDDEN.items()})
-_LOOSE = re.compile(r"(?<!\S)-|:")  # a mark in a phrase that would have a meaning without the quotes
+# A mark in a phrase that would have a meaning without the quotes.
+_LOOSE = re.compile(r"(?<!\S)-|:")
 _QUOTES = dict.fromkeys("\u201c\u201d\u201e\u201f\u00ab\u00bb\uff02\u300c\u300d\u300e\u300f", '"')
 _MARKS = str.maketrans({**_QUOTES, "\uff0d": "-", "\uff1a": ":"})
 _MINUS, _FIELD = r"[-\u2212\u2013]?", "|".join(_FIELDS)
@@ -39,15 +41,16 @@ _PART = re.compile(
 )
 """A part of a query: a minus or a longer dash if any, a field if any, and quoted words or one word.
 
-A closing quote always ends the part. The part may follow an opening bracket. A quoted part may also follow a comma
-or a slash.
+A closing quote always ends the part. The part may follow an opening bracket. A quoted part may also
+follow a comma or a slash.
 """
 
 
 class ParsedQuery(NamedTuple):
     """A parsed query: the text to rank by, and the other conditions on a passage.
 
-    ``search`` is the search with these conditions in its filter. ``before`` and ``after`` are the dates as typed.
+    ``search`` is the search with these conditions in its filter. ``before`` and ``after`` are the
+    dates as typed.
     """
 
     text: str
@@ -65,13 +68,17 @@ class ParsedQuery(NamedTuple):
         return {name: value for name, value in self._asdict().items() if name != "search"}
 
 
-def parse_query(query: str, search: Search = DEFAULT_SEARCH, *, undated: bool = False) -> ParsedQuery:
-    """Parse a query in the query language; the caller searches for the result's ``text`` with its ``search``.
+def parse_query(
+    query: str, search: Search = DEFAULT_SEARCH, *, undated: bool = False
+) -> ParsedQuery:
+    """Parse a query in the query language; the caller searches for the result's ``text`` with its
+    ``search``.
 
-    If ``undated`` is true, here or in the filter of ``search``, ``before:`` and ``after:`` keep undated documents.
+    If ``undated`` is true, here or in the filter of ``search``, ``before:`` and ``after:`` keep
+    undated documents.
 
-    Raises QueryError if the query excludes something other than words, if a date is invalid or appears twice, or if the
-    filters of ``search`` and the query together admit nothing.
+    Raises QueryError if the query excludes something other than words, if a date is invalid or
+    appears twice, or if the filters of ``search`` and the query together admit nothing.
     """
     parts: dict[str, list[str]] = {name: [] for name in ("phrases", "without", *_FIELDS)}
     hidden, texts, end = _hide_escaped(query), list[str](), 0
@@ -107,12 +114,16 @@ def parse_query(query: str, search: Search = DEFAULT_SEARCH, *, undated: bool = 
         where.topic,
         before,
         after,
-        search._replace(where=narrow(base, where), typed=narrow(Filter(undated=base.undated), where)),
+        search._replace(
+            where=narrow(base, where), typed=narrow(Filter(undated=base.undated), where)
+        ),
     )
 
 
 class QueryPart(NamedTuple):
-    """A condition of a query, and the ``rest``: the query without it. The ``rest`` keeps the words of a phrase as text.
+    """A condition of a query, and the ``rest``: the query without it.
+
+    The ``rest`` keeps the words of a phrase as text.
 
     ``kind`` is a field, ``phrases`` or ``without``.
     """
@@ -130,7 +141,9 @@ def query_parts(query: str, most: int | None = None) -> list[QueryPart]:
     hidden = " ".join(_hide_escaped(query).split())
     matches = list(_PART.finditer(hidden))
     marked = {place for match in matches for place in range(*match.span())}
-    conditions = [(match, condition) for match in matches if (condition := _condition(match)) is not None]
+    conditions = [
+        (match, condition) for match in matches if (condition := _condition(match)) is not None
+    ]
     return [
         QueryPart(kind, value, _rest(hidden, match, match[3] if kind == "phrases" else "", marked))
         for match, (kind, value) in conditions[:most]
@@ -138,7 +151,8 @@ def query_parts(query: str, most: int | None = None) -> list[QueryPart]:
 
 
 def _rest(query: str, match: re.Match[str], words: str, marked: Collection[int]) -> str:
-    """Return a query, whose escaped marks are hidden, with ``words`` instead of one of its conditions.
+    """Return a query, whose escaped marks are hidden, with ``words`` instead of one of its
+    conditions.
 
     Characters attached to the condition remain text; ``marked`` are the positions of all parts.
     """
@@ -171,7 +185,9 @@ def _hide_escaped(query: str) -> str:
 
 
 def _where(parts: dict[str, list[str]]) -> Filter:
-    """Return the filter of a query's parts; it excludes the days of ``before`` and ``after`` themselves."""
+    """Return the filter of a query's parts; it excludes the days of ``before`` and ``after``
+    themselves.
+    """
     before, after = "".join(parts["before"]), "".join(parts["after"])
     as_of = since = ""
     if before:
@@ -179,9 +195,21 @@ def _where(parts: dict[str, list[str]]) -> Filter:
     if after:
         first_day(after, "after:")
         since = _day_from(last_day(after), 1)
-    phrases, without, title = (tuple(dict.fromkeys(parts[name])) for name in ("phrases", "without", "title"))
-    source, topic = (tuple(sorted(set(map(folded_value, parts[name])))) for name in ("source", "topic"))
-    return Filter(topic=topic, source=source, as_of=as_of, since=since, phrases=phrases, without=without, title=title)
+    phrases, without, title = (
+        tuple(dict.fromkeys(parts[name])) for name in ("phrases", "without", "title")
+    )
+    source, topic = (
+        tuple(sorted(set(map(folded_value, parts[name])))) for name in ("source", "topic")
+    )
+    return Filter(
+        topic=topic,
+        source=source,
+        as_of=as_of,
+        since=since,
+        phrases=phrases,
+        without=without,
+        title=title,
+    )
 
 
 def _day_from(day: str, days: int) -> str:

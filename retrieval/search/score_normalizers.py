@@ -1,7 +1,7 @@
 """The kinds of fusion: each gives a hit a value by its rank or by its score in a ranking.
 
-Reciprocal rank fusion is Cormack, Clarke and Büttcher's (SIGIR 2009). The normalised sums follow Fox and Shaw's CombSUM
-(TREC-2).
+Reciprocal rank fusion is Cormack, Clarke and Büttcher's (SIGIR 2009). The normalised sums follow
+Fox and Shaw's CombSUM (TREC-2).
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ Scorer = Callable[[Sequence[float]], list[float]]
 
 
 def scorer_of(kind: str, rrf_k: int) -> Scorer:
-    """Return the fusion function of ``kind``: it takes a ranking's scores, best first, and returns each hit's value."""
+    """Return the fusion function of ``kind``: it takes a ranking's scores, best first, and returns
+    each hit's value.
+    """
     if kind == RRF:
         return lambda scores: [1.0 / (rrf_k + rank) for rank in range(1, len(scores) + 1)]
     return BY_SCORE[kind]
@@ -30,10 +32,11 @@ def _minmax(scores: Sequence[float]) -> list[float]:
 
 
 def _zscore(scores: Sequence[float]) -> list[float]:
-    """Return each score in standard deviations above the ranking's mean, shifted so that the lowest is 0.
+    """Return each score in standard deviations above the ranking's mean, shifted so that the lowest
+    is 0.
 
-    Without the shift, a document below the mean of a ranking would get a lower value than a document that the ranking
-    lacks.
+    Without the shift, a document below the mean of a ranking would get a lower value than a
+    document that the ranking lacks.
     """
     if not scores:
         return []
@@ -43,7 +46,8 @@ def _zscore(scores: Sequence[float]) -> list[float]:
 
 
 def mix_scores(before: Sequence[float], after: Sequence[float], weight: float) -> list[float]:
-    """Return the weighted sum of two lists of scores, each scaled to 0..1; ``weight`` is the share of ``after``.
+    """Return the weighted sum of two lists of scores, each scaled to 0..1; ``weight`` is the share
+    of ``after``.
 
     With a weight of 1, ``after`` is returned unscaled.
     """
@@ -55,7 +59,9 @@ def mix_scores(before: Sequence[float], after: Sequence[float], weight: float) -
 
 RRF = "rrf"
 AUTO = "auto"
-"""The kind that depends on the query's language: ``minmax`` in the language of the index, ``zscore`` in another."""
+"""The kind that depends on the query's language: ``minmax`` in the language of the index,
+``zscore`` in another.
+"""
 BY_SCORE: dict[str, Scorer] = {"minmax": _minmax, "zscore": _zscore}
 """The kinds of fusion that use scores, not ranks, each with its function."""
 FUSION_KINDS = (AUTO, RRF, *BY_SCORE)

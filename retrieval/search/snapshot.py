@@ -43,15 +43,24 @@ if TYPE_CHECKING:
     from ..encoders.runtime import OnnxEncoder as Encoder
 
 IndexEncoders = Callable[[EncoderInfo, Path], "Encoder"]
-"""A function that opens an encoder, from its description in a manifest and the folder of the index."""
+"""A function that opens an encoder, from its description in a manifest and the folder of the
+index.
+"""
 MASKS = 16
-"""The number of filters whose rows stay in memory, a byte per row: finding the rows takes longer than a search."""
+"""The number of filters whose rows stay in memory, a byte per row: finding the rows takes longer
+than a search.
+"""
 _STRETCH = 1 << 16  # the number of rows of a mask to examine at a time
 MATCHES = 16
-"""The number of queries whose matches stay in memory, a byte per passage, for later pages and other filters."""
-REMEMBERED = 20_000  # the number of query words to remember, each with whether the index contains it
+"""The number of queries whose matches stay in memory, a byte per passage, for later pages and other
+filters.
+"""
+# The number of query words to remember, each with whether the index contains it.
+REMEMBERED = 20_000
 REMEMBERED_NEAR = 1_000
-"""The number of misspelt query words whose similar words stay in memory, some hundred bytes each."""
+"""The number of misspelt query words whose similar words stay in memory, some hundred bytes
+each.
+"""
 
 
 class Snapshot:
@@ -61,12 +70,17 @@ class Snapshot:
     """
 
     def __init__(
-        self, folder: Path, config: Config, encoders: IndexEncoders, *, manifest: Manifest | None = None
+        self,
+        folder: Path,
+        config: Config,
+        encoders: IndexEncoders,
+        *,
+        manifest: Manifest | None = None,
     ) -> None:
         """Open the index in ``folder``; ``manifest`` replaces the last published state.
 
-        Raises IndexStateError if the index is missing, incomplete, damaged, or of another layout; if ``index.verify``
-        is set, also if a file does not match its checksum.
+        Raises IndexStateError if the index is missing, incomplete, damaged, or of another layout;
+        if ``index.verify`` is set, also if a file does not match its checksum.
         """
         self.folder = folder
         self.config = config
@@ -95,12 +109,18 @@ class Snapshot:
 
     @opened_once
     def encoder_of(self, view: str) -> Encoder:
-        """Return the encoder of a view's vectors. Raises IndexStateError if there is none, or if it has changed."""
+        """Return the encoder of a view's vectors.
+
+        Raises IndexStateError if there is none, or if it has changed.
+        """
         return fitting_encoder(self.manifest, view, self._encoders, self.folder)
 
     @opened_once
     def view(self, name: str) -> Any:
-        """Return the view of this name, opened over all segments. Raises IndexStateError if there is none."""
+        """Return the view of this name, opened over all segments.
+
+        Raises IndexStateError if there is none.
+        """
         if name not in self.manifest.views:
             remedy = f"add it with factseek compact --add {name}" if name in views.kinds() else ""
             raise IndexStateError(f"has no view {name}", place=self.folder, remedy=remedy)
@@ -123,7 +143,9 @@ class Snapshot:
         return self.columns.rows
 
     def rows_of(self, docid: str) -> range:
-        """Return the rows of a document's passages, which are adjacent; an empty range if it does not exist."""
+        """Return the rows of a document's passages, which are adjacent; an empty range if it does
+        not exist.
+        """
         for segment in reversed(self.segments):
             rows = segment.documents.passage_rows(docid)
             if rows:
@@ -142,7 +164,11 @@ class Snapshot:
             return self._live
         if where.excluded:
             admitted = self.mask(where._replace(excluded=()))
-            keep = np.ones(len(self.rows.docids), dtype=np.bool_) if admitted is None else admitted.copy()
+            keep = (
+                np.ones(len(self.rows.docids), dtype=np.bool_)
+                if admitted is None
+                else admitted.copy()
+            )
             for docid in where.excluded:
                 keep[self.rows_of(docid)] = False
             return keep
@@ -165,7 +191,9 @@ class Snapshot:
         return [Stored(document, span, "").passage for span in segment.documents.spans(docid)]
 
     def read_passages(self, places: Iterable[Place], note: ReadNote) -> dict[Place, Stored]:
-        """Return passages by docid and number, read segment by segment; ``note`` receives each passage."""
+        """Return passages by docid and number, read segment by segment; ``note`` receives each
+        passage.
+        """
         read: dict[Place, Stored] = {}
         missing = list(places)
         for segment in reversed(self.segments):
@@ -180,16 +208,23 @@ class Snapshot:
         return read
 
     def _missing(self, docid: str, passage: int) -> NotFoundError | IndexStateError:
-        """Return the error for a missing passage: if the index has a row for the passage, the index is damaged."""
+        """Return the error for a missing passage: if the index has a row for the passage, the index
+        is damaged.
+        """
         what = f"there is no passage {passage} of a document {docid!r} in this index"
         places = zip(self.rows.docids, self.rows.numbers, strict=True)
         rows = [row for row, place in enumerate(places) if place == (docid, passage)]
         if rows and (self._live is None or self._live[rows].any()):
-            return IndexStateError(f"{what}, although the index has a row for it", place=self.folder, remedy=REMEDY)
+            return IndexStateError(
+                f"{what}, although the index has a row for it", place=self.folder, remedy=REMEDY
+            )
         return NotFoundError(what)
 
-    def documents(self, where: Filter | None = None, after: str | None = None) -> Iterator[Document]:
-        """Yield the documents that can be found and pass the filter, ignoring its conditions on words.
+    def documents(
+        self, where: Filter | None = None, after: str | None = None
+    ) -> Iterator[Document]:
+        """Yield the documents that can be found and pass the filter, ignoring its conditions on
+        words.
 
         If ``after`` is given, begin after the document of this docid.
         """
@@ -209,7 +244,9 @@ class Snapshot:
         yield from (self.document(docid) for docid, _ in groupby(docids))
 
     def _behind(self, docid: str) -> tuple[int, int]:
-        """Return where the documents after this one begin: the number of its segment, and the row after its own."""
+        """Return where the documents after this one begin: the number of its segment, and the row
+        after its own.
+        """
         for number, segment in enumerate(self.segments):
             row = segment.documents.row(docid)
             if row is not None:
@@ -235,7 +272,9 @@ class Snapshot:
         return Total(hits, matching is not None)
 
     def facets(self, question: CountQuery, fields: Mapping[str, int]) -> dict[str, FacetCounts]:
-        """Count the documents by the values of each field, without the filter's condition on that field."""
+        """Count the documents by the values of each field, without the filter's condition on that
+        field.
+        """
         where, matching = question.where, self._matching(question)
         filtered = dict(where.values()) if where is not None else {}
         facets, masks = {}, {}
@@ -248,7 +287,9 @@ class Snapshot:
         return facets
 
     def _matching(self, question: CountQuery) -> Mask | None:
-        """Return the passages that match a query, whatever the filter; None means all, as for a vector retriever."""
+        """Return the passages that match a query, whatever the filter; None means all, as for a
+        vector retriever.
+        """
         text, resolved = question.text, question.resolved
         key = (resolved.retriever, resolved.rankings, text, weighted_terms(text))
         with suppress(KeyError):
@@ -260,7 +301,9 @@ class Snapshot:
         return rows
 
     def docids(self) -> Iterator[str]:
-        """Yield the docid of each passage, including deleted passages that no merge has removed yet."""
+        """Yield the docid of each passage, including deleted passages that no merge has removed
+        yet.
+        """
         return iter(self.rows.docids)
 
     def field_statistics(self) -> Sequence[FieldStatistics]:
@@ -268,11 +311,17 @@ class Snapshot:
         return self._lucene.field_statistics()
 
     def term_counts(self, terms: Sequence[Term]) -> list[TermCount]:
-        """Return, for each term, the number of passages that contain it and the number of its occurrences."""
+        """Return, for each term, the number of passages that contain it and the number of its
+        occurrences.
+        """
         return self._lucene.term_counts(terms)
 
-    def term_weights(self, text: str, places: Sequence[Place], weights: BM25Settings) -> list[dict[str, float]]:
-        """Return, for each passage, the terms of a text that it contains, each with its part of the score."""
+    def term_weights(
+        self, text: str, places: Sequence[Place], weights: BM25Settings
+    ) -> list[dict[str, float]]:
+        """Return, for each passage, the terms of a text that it contains, each with its part of the
+        score.
+        """
         return self._lucene.term_weights(text, self._rows_at(places), weights)
 
     def find_unwritten(self, words: Sequence[str]) -> list[str]:
@@ -305,7 +354,9 @@ class Snapshot:
         signatures: Signatures = self.view(SIGNATURES).of_rows(self._rows_at(places))
         return signatures
 
-    def near_copies(self, signatures: Signatures, most: int, where: Filter | None) -> list[set[str]]:
+    def near_copies(
+        self, signatures: Signatures, most: int, where: Filter | None
+    ) -> list[set[str]]:
         """Return, for each signature, the docids of its near-duplicates under a filter.
 
         A near-duplicate's signature has at most ``most`` disagreements with it.
@@ -325,11 +376,15 @@ class Snapshot:
         return mean_direction(self.view(view).of_rows(self.rows_of(docid)))
 
     def missing_since(self, moment: float) -> Sequence[str]:
-        """Return the names of the parts that failed to answer since a moment of :func:`time.monotonic`."""
+        """Return the names of the parts that failed to answer since a moment of
+        :func:`time.monotonic`.
+        """
         return ()
 
     def shards(self) -> Sequence[ShardHealth]:
-        """Return the shards that other processes serve; none if this process reads the index itself."""
+        """Return the shards that other processes serve; none if this process reads the index
+        itself.
+        """
         return ()
 
     @property
@@ -357,9 +412,16 @@ class Snapshot:
     def close(self) -> None:
         """Close the files; a second call does nothing."""
         for name, opened in self._opened.let_go().items():
-            if "encoder_of" not in name and hasattr(opened, "close"):  # other indexes share the encoders
+            # Other indexes share the encoders.
+            if "encoder_of" not in name and hasattr(opened, "close"):
                 opened.close()
-        for remembering in (self._filtered, self._undated, self._unwritten, self._is_held, self._near):
+        for remembering in (
+            self._filtered,
+            self._undated,
+            self._unwritten,
+            self._is_held,
+            self._near,
+        ):
             remembering.cache_clear()
         self._matches.clear()
         for segment in self.segments:
@@ -367,7 +429,9 @@ class Snapshot:
         self._lease.close()
 
     def count_undated(self, where: Filter) -> int:
-        """Return how many documents a date bound excludes because they have no date, ignoring conditions on words."""
+        """Return how many documents a date bound excludes because they have no date, ignoring
+        conditions on words.
+        """
         if where.undated or not (where.as_of or where.since):
             return 0
         return self._undated(where._replace(as_of="", since="", excluded=()).of_documents)
@@ -379,10 +443,16 @@ class Snapshot:
 
     @opened_once
     def noise_similarities(self, view: str) -> list[float]:
-        """Return the stored cosine of the nearest passage to each random query; compute it if none is stored."""
+        """Return the stored cosine of the nearest passage to each random query; compute it if none
+        is stored.
+        """
         name = VectorFiles.for_variant(view.partition(":")[2]).chance
         vectors: VectorIndex = self.view(view)
-        paths = [self.folder / SEGMENTS / info.name / name for info in self.manifest.segments if info.passages]
+        paths = [
+            self.folder / SEGMENTS / info.name / name
+            for info in self.manifest.segments
+            if info.passages
+        ]
         kept = nearest_of_segments(paths, vectors.dimension)
         if kept is not None:
             return kept
@@ -401,7 +471,9 @@ class Snapshot:
             return None
         keep = np.ones(len(self.rows.docids), dtype=np.bool_)
         for segment in self.segments:
-            keep[np.asarray(segment.documents.deleted_rows(), dtype=np.int64) + segment.base] = False
+            keep[np.asarray(segment.documents.deleted_rows(), dtype=np.int64) + segment.base] = (
+                False
+            )
         keep.flags.writeable = False
         return keep
 
@@ -410,7 +482,9 @@ def _no_document(docid: str) -> NotFoundError:
     return NotFoundError(f"there is no document {docid!r} in this index")
 
 
-def fitting_encoder(manifest: Manifest, view: str, encoders: IndexEncoders, folder: Path) -> Encoder:
+def fitting_encoder(
+    manifest: Manifest, view: str, encoders: IndexEncoders, folder: Path
+) -> Encoder:
     """Return the encoder of the vectors of a view. Raises IndexStateError if the index has none."""
     made_by = manifest.encoder_of(view) if view in manifest.views else None
     if made_by is None:

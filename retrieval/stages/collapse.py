@@ -1,7 +1,8 @@
-"""Group near-duplicates under their best hit: the same snippet in many pages, syndicated articles, retweets.
+"""Group near-duplicates under their best hit: the same snippet in many pages, syndicated articles,
+retweets.
 
-A hit is left out if its passage is a near-duplicate of the passage of a better hit that stays. Whether a hit stays
-depends on better hits only, so a shorter list is the beginning of a longer one.
+A hit is left out if its passage is a near-duplicate of the passage of a better hit that stays.
+Whether a hit stays depends on better hits only, so a shorter list is the beginning of a longer one.
 """
 
 from __future__ import annotations
@@ -27,12 +28,15 @@ NEAR = 0.58
 
 If half of the words are changed at random, the share is .33; if a quarter is changed, it is .6.
 """
-MOST_NAMED = 100  # the maximum number of near-duplicates' docids to list; the count covers all near-duplicates
+# The maximum number of near-duplicates' docids to list; the count covers all near-duplicates.
+MOST_NAMED = 100
 
 
 def open(value: str, context: StageContext) -> Collapse:
     if value not in ("", "near"):
-        raise QueryError(f"collapse={value[:20]}: near is the only value", remedy="use collapse=near")
+        raise QueryError(
+            f"collapse={value[:20]}: near is the only value", remedy="use collapse=near"
+        )
     return Collapse(context)
 
 
@@ -49,14 +53,22 @@ class Collapse:
         return 2 * k
 
     def apply(
-        self, queries: Sequence[str], hits: Sequence[Sequence[Hit]], texts: Texts, limit: Deadline | None
+        self,
+        queries: Sequence[str],
+        hits: Sequence[Sequence[Hit]],
+        texts: Texts,
+        limit: Deadline | None,
     ) -> list[list[Hit]]:
         return [list(self._keep_leaders(ranked)) for ranked in hits]
 
     def copies(self, hits: Sequence[Hit]) -> list[Copies]:
-        """Return each hit's near-duplicates in the index under the filter, without the hit's own document."""
+        """Return each hit's near-duplicates in the index under the filter, without the hit's own
+        document.
+        """
         counted = []
-        for hit, near in zip(hits, self._state.near_copies(self._of(hits), self._most, self._where), strict=True):
+        for hit, near in zip(
+            hits, self._state.near_copies(self._of(hits), self._most, self._where), strict=True
+        ):
             docids = sorted(near - {hit.docid})
             counted.append(Copies(count=len(docids), docids=docids[:MOST_NAMED]))
         return counted

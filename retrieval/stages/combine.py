@@ -30,7 +30,11 @@ class CombineSettings(Settings, frozen=True, kw_only=True):
 
     def anchor(self, folder: Path) -> Self:
         """Resolve the model's path from ``folder``."""
-        return msgspec.structs.replace(self, model=anchored_path(self.model, folder)) if self.model else self
+        return (
+            msgspec.structs.replace(self, model=anchored_path(self.model, folder))
+            if self.model
+            else self
+        )
 
 
 SETTINGS = CombineSettings
@@ -38,9 +42,14 @@ SETTINGS = CombineSettings
 
 def open(value: str, context: StageContext) -> Combine:
     if value:
-        raise QueryError(f"combine={value[:20]}: combine has no value", remedy="write combine, and set combine.model")
+        raise QueryError(
+            f"combine={value[:20]}: combine has no value",
+            remedy="write combine, and set combine.model",
+        )
     if not context.settings.of(CombineSettings).model:
-        raise QueryError("combine needs a model", remedy="set combine.model to a file of factseek train combiner")
+        raise QueryError(
+            "combine needs a model", remedy="set combine.model to a file of factseek train combiner"
+        )
     return Combine(context)
 
 
@@ -62,20 +71,30 @@ class Combine:
         return self._context.opened.get("combine", partial(load, path))
 
     def apply(
-        self, queries: Sequence[str], hits: Sequence[Sequence[Hit]], texts: Texts, limit: Deadline | None
+        self,
+        queries: Sequence[str],
+        hits: Sequence[Sequence[Hit]],
+        texts: Texts,
+        limit: Deadline | None,
     ) -> list[list[Hit]]:
         combiner = self._combiner()
         depth, rankings = combiner.manifest.depth, combiner.manifest.rankings
         scored = [hit for ranked in hits for hit in ranked[:depth]]
         stored, start = iter(texts(scored)), 0
-        places, there = [(hit.docid, hit.passage) for hit in scored], self._context.state.manifest.views
+        places, there = (
+            [(hit.docid, hit.passage) for hit in scored],
+            self._context.state.manifest.views,
+        )
         views = [view for view in views_of(rankings).values() if view in there]
         vectors = {view: self._context.state.passage_vectors(places, view) for view in views}
         terms = self._context.state.terms
         ranked_anew = []
         for query, ranked in zip(queries, hits, strict=True):
             first = ranked[:depth]
-            passages = [(record.document.title, record.passage.text) for record in islice(stored, len(first))]
+            passages = [
+                (record.document.title, record.passage.text)
+                for record in islice(stored, len(first))
+            ]
             own = {view: of_view[start : start + len(first)] for view, of_view in vectors.items()}
             start += len(first)
             features = matrix(query, first, passages, terms, rankings, vectors=own)

@@ -20,7 +20,9 @@ def open(value: str, context: StageContext) -> PerSource:
     if not value:
         return PerSource(DEFAULT)
     if not (value.isascii() and value.isdigit() and len(value) <= MOST_DIGITS and int(value)):
-        raise QueryError(f"per_source={value[:20]}: give the maximum number of hits of one source, 1 or more")
+        raise QueryError(
+            f"per_source={value[:20]}: give the maximum number of hits of one source, 1 or more"
+        )
     return PerSource(int(value))
 
 
@@ -33,13 +35,21 @@ class PerSource:
         self._most = most
 
     def depth(self, k: int) -> int:
-        """Return ``2 * k``: usually ``k`` of these hits remain; otherwise the search then asks for more hits."""
+        """Return ``2 * k``: usually ``k`` of these hits remain; otherwise the search then asks for
+        more hits.
+        """
         return 2 * k
 
     def apply(
-        self, queries: Sequence[str], hits: Sequence[Sequence[Hit]], texts: Texts, limit: Deadline | None
+        self,
+        queries: Sequence[str],
+        hits: Sequence[Sequence[Hit]],
+        texts: Texts,
+        limit: Deadline | None,
     ) -> list[list[Hit]]:
-        sources = iter(stored.document.source for stored in texts([hit for ranked in hits for hit in ranked]))
+        sources = iter(
+            stored.document.source for stored in texts([hit for ranked in hits for hit in ranked])
+        )
         return [list(self._keep_first(ranked, [next(sources) for _ in ranked])) for ranked in hits]
 
     def _keep_first(self, hits: Sequence[Hit], sources: Sequence[str]) -> Iterator[Hit]:

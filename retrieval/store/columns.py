@@ -1,7 +1,8 @@
-"""Columns: the docid and number of each passage, and the values of each document in some fields, over all segments.
+"""Columns: the docid and number of each passage, and the values of each document in some fields,
+over all segments.
 
-They are read from files that each segment has for them. So a search and the counts of a facet read no documents, and a
-new state of an index costs what changed.
+They are read from files that each segment has for them. So a search and the counts of a facet read
+no documents, and a new state of an index costs what changed.
 """
 
 from __future__ import annotations
@@ -23,17 +24,23 @@ from ..search.cut import Rows
 Documents = NDArray[np.bool_]  # a mask of documents: one value per document, over all segments
 Passages = NDArray[np.bool_]  # a mask of passages
 YEAR, KIND = "year", "kind"
-COUNTED = (*FIELDS, YEAR)  # the fields that every index can count, in addition to its declared metadata fields
-SINGLE = ("topic", "source", "language", YEAR)  # the fields of which a document has one value, or none
+# The fields that every index can count, in addition to its declared metadata fields.
+COUNTED = (*FIELDS, YEAR)
+# The fields of which a document has one value, or none.
+SINGLE = ("topic", "source", "language", YEAR)
 NO_VALUE = 0
 LISTED = 50_000
-"""The maximum number of passages whose docids are read into a list: while it fits a processor's cache, it is faster."""
+"""The maximum number of passages whose docids are read into a list: while it fits a processor's
+cache, it is faster.
+"""
 
 
 class Column(msgspec.Struct, array_like=True, frozen=True):
-    """The values of a field in a segment, sorted, and their places (int32): code 0 is ``""``, which means no value.
+    """The values of a field in a segment, sorted, and their places (int32): code 0 is ``""``, which
+    means no value.
 
-    If ``documents`` is None, ``codes`` has one code per document; otherwise one code for each of these documents.
+    If ``documents`` is None, ``codes`` has one code per document; otherwise one code for each of
+    these documents.
     """
 
     values: list[str]
@@ -46,21 +53,30 @@ class Column(msgspec.Struct, array_like=True, frozen=True):
         return cls(["", value], np.ones(documents, "<i4").tobytes(), None)
 
     def checked(self, documents: int, *, single: bool) -> Column:
-        """Return the column. Raises ValueError if it cannot be that of a segment with this number of documents.
+        """Return the column.
+
+        Raises ValueError if it cannot be that of a segment with this number of documents.
 
         ``single`` says whether each document has one code.
         """
         codes = np.frombuffer(self.codes, "<i4")
-        rows = np.arange(documents) if self.documents is None else np.frombuffer(self.documents, "<i4")
+        rows = (
+            np.arange(documents) if self.documents is None else np.frombuffer(self.documents, "<i4")
+        )
         are_values = self.values[:1] == [""] and all(a < b for a, b in pairwise(self.values))
-        are_rows = len(rows) == len(codes) and _are_ascending(rows, documents) and single == (self.documents is None)
+        are_rows = (
+            len(rows) == len(codes)
+            and _are_ascending(rows, documents)
+            and single == (self.documents is None)
+        )
         if not are_values or not are_rows or np.any(codes < 0) or np.any(codes >= len(self.values)):
             raise ValueError("its values do not fit its documents")
         return self
 
 
 class SegmentDocids(NamedTuple):
-    """The docids of a segment, joined, with the end of each; and the document and number of each passage.
+    """The docids of a segment, joined, with the end of each; and the document and number of each
+    passage.
 
     If ``owners`` is None, each document is one passage, with the number 0.
     """
@@ -77,7 +93,9 @@ class SegmentDocids(NamedTuple):
         ends = content[: start if start <= len(content) else 0].view("<i8")
         size = int(ends[-1]) if len(ends) else -1
         of_passages = len(content) - start - size
-        if size < 0 or of_passages not in ((0, 8 * passages) if passages == documents else (8 * passages,)):
+        if size < 0 or of_passages not in (
+            (0, 8 * passages) if passages == documents else (8 * passages,)
+        ):
             raise ValueError("it has other numbers of docids and passages than the manifest")
         text = content[start + of_passages :]
         characters = str(text.data, "utf-8")
@@ -100,8 +118,8 @@ class SegmentDocids(NamedTuple):
 class ValueColumn(NamedTuple):
     """The values of a field: document ``documents[i]`` has the value ``values[codes[i]]``.
 
-    Code 0 means no value. If ``documents`` is None, ``codes[i]`` is the code of document ``i``. Otherwise ``having``
-    are the documents with a value, each once.
+    Code 0 means no value. If ``documents`` is None, ``codes[i]`` is the code of document ``i``.
+    Otherwise ``having`` are the documents with a value, each once.
     """
 
     values: Sequence[str]
@@ -113,8 +131,12 @@ class ValueColumn(NamedTuple):
 class MappedDocids(Sequence[str]):
     """The docid of each passage, read from mapped files."""
 
-    def __init__(self, segments: Sequence[SegmentDocids], bases: Sequence[int], owners: Sequence[int]) -> None:
-        """Join segments, whose first documents are ``bases``; ``owners`` is the document of each passage."""
+    def __init__(
+        self, segments: Sequence[SegmentDocids], bases: Sequence[int], owners: Sequence[int]
+    ) -> None:
+        """Join segments, whose first documents are ``bases``; ``owners`` is the document of each
+        passage.
+        """
         self._segments, self._bases, self._owners = segments, bases, owners
 
     def __len__(self) -> int:
@@ -136,9 +158,14 @@ class DocumentColumns:
     """The columns of an index. It never changes, so it is safe for threads."""
 
     def __init__(
-        self, docids: Sequence[SegmentDocids], fields: Sequence[str], read: Callable[[], Sequence[Mapping[str, Column]]]
+        self,
+        docids: Sequence[SegmentDocids],
+        fields: Sequence[str],
+        read: Callable[[], Sequence[Mapping[str, Column]]],
     ) -> None:
-        """Join the docids of all segments; ``read`` returns the columns of these fields in each segment."""
+        """Join the docids of all segments; ``read`` returns the columns of these fields in each
+        segment.
+        """
         self._fields, self._read = fields, read
         *bases, self._documents = accumulate((len(each.ends) - 1 for each in docids), initial=0)
         self._bases = bases
@@ -146,10 +173,18 @@ class DocumentColumns:
         numbers: Any = bytes(self._documents)
         owners: Any = range(self._documents)
         if any(each.owners is not None for each in docids):
-            rows = [np.arange(len(each.ends) - 1) if each.owners is None else each.owners for each in docids]
-            self._owners = np.concatenate([own + np.int64(base) for own, base in zip(rows, bases, strict=True)])
+            rows = [
+                np.arange(len(each.ends) - 1) if each.owners is None else each.owners
+                for each in docids
+            ]
+            self._owners = np.concatenate(
+                [own + np.int64(base) for own, base in zip(rows, bases, strict=True)]
+            )
             zeros = np.zeros(len(self._owners), np.int32)
-            own = [zeros[: len(each.ends) - 1] if each.numbers is None else each.numbers for each in docids]
+            own = [
+                zeros[: len(each.ends) - 1] if each.numbers is None else each.numbers
+                for each in docids
+            ]
             owners, numbers = self._owners.data, np.concatenate(own).astype(np.int32).data
         of_rows: Sequence[str] = MappedDocids(docids, bases, owners)
         if len(of_rows) <= LISTED:
@@ -165,8 +200,12 @@ class DocumentColumns:
         mask[self._owners[rows]] = True
         return mask
 
-    def facet(self, field: str, most: int, mask: Documents | None, kept: Iterable[str]) -> FacetCounts:
-        """Count the documents in ``mask`` by value: the ``most`` frequent (ties by value), then others in ``kept``."""
+    def facet(
+        self, field: str, most: int, mask: Documents | None, kept: Iterable[str]
+    ) -> FacetCounts:
+        """Count the documents in ``mask`` by value: the ``most`` frequent (ties by value), then
+        others in ``kept``.
+        """
         column = self._columns[field]
         codes = column.codes
         if mask is not None:  # numbers of documents select faster than a mask
@@ -214,4 +253,6 @@ class DocumentColumns:
 
 def _are_ascending(rows: NDArray[Any], end: int) -> bool:
     """Return whether rows are between 0 and ``end`` and none is smaller than the one before."""
-    return not len(rows) or bool(rows[0] >= 0 and rows[-1] < end and not np.any(rows[1:] < rows[:-1]))
+    return not len(rows) or bool(
+        rows[0] >= 0 and rows[-1] < end and not np.any(rows[1:] < rows[:-1])
+    )

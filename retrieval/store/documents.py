@@ -1,7 +1,8 @@
 """The documents of a segment: an SQLite file, written once and read from many threads.
 
-The row of a passage is the number of the passage in its segment, from 0. It is the same in the documents, in Lucene and
-in the vectors. The row of a document is the number of the document in its segment, from 0.
+The row of a passage is the number of the passage in its segment, from 0. It is the same in the
+documents, in Lucene and in the vectors. The row of a document is the number of the document in its
+segment, from 0.
 """
 
 from __future__ import annotations
@@ -36,13 +37,18 @@ _AT_ONCE = 500  # the number of documents or passages per query
 
 
 def checksum(document: Document) -> str:
-    """Return the SHA-256 of a document's content. The order of its metadata does not change the checksum."""
+    """Return the SHA-256 of a document's content.
+
+    The order of its metadata does not change the checksum.
+    """
     content = msgspec.json.encode((*document[:-1], dict(document.metadata)), order="deterministic")
     return hashlib.sha256(content).hexdigest()
 
 
 def state_of(digest: str, spans: Sequence[Span]) -> str:
-    """Return the id of a document's state, from its :func:`checksum` and the positions of its passages."""
+    """Return the id of a document's state, from its :func:`checksum` and the positions of its
+    passages.
+    """
     return hashlib.sha256(msgspec.json.encode((digest, spans))).hexdigest()[:32]
 
 
@@ -52,7 +58,8 @@ class DocumentWriter:
     def __init__(self, path: Path) -> None:
         self._db = sqlite3.connect(path, isolation_level=None)
         settings = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA page_size = 8192;"
-        try:  # nobody reads the file before the segment is published, so one sync at the end suffices
+        # Nobody reads the file before the segment is published, so one sync at the end suffices.
+        try:
             self._db.executescript(settings + SCHEMA)
             self._db.execute("BEGIN")
         except BaseException:
@@ -67,7 +74,9 @@ class DocumentWriter:
         return row
 
     def add(self, document: Document, spans: Sequence[Span], digest: str, place: str) -> None:
-        """Add a document with its passages; ``digest`` is its :func:`checksum`, ``place`` its source position."""
+        """Add a document with its passages; ``digest`` is its :func:`checksum`, ``place`` its
+        source position.
+        """
         row = self.documents
         metadata = msgspec.json.encode(dict(document.metadata), order="deterministic").decode()
         derived = (metadata, last_day(document.date), digest, storable(place))
@@ -105,11 +114,15 @@ class Stored(NamedTuple):
     @property
     def passage(self) -> Passage:
         """The passage with its text."""
-        return Passage(self.document.docid, *self.span, self.document.text[self.span.start : self.span.end])
+        return Passage(
+            self.document.docid, *self.span, self.document.text[self.span.start : self.span.end]
+        )
 
 
 class StoredDocument(NamedTuple):
-    """A stored document with its passages, their first row, its checksum and its place in the source."""
+    """A stored document with its passages, their first row, its checksum and its place in the
+    source.
+    """
 
     document: Document
     spans: tuple[Span, ...]
@@ -119,25 +132,40 @@ class StoredDocument(NamedTuple):
 
 
 class SegmentDocuments:
-    """Reads a published segment's documents, for all threads; raises IndexStateError if the file is damaged."""
+    """Reads a published segment's documents, for all threads; raises IndexStateError if the file is
+    damaged.
+    """
 
-    def __init__(self, path: Path, deleted: Sequence[int] = (), expected: tuple[int, int] | None = None) -> None:
+    def __init__(
+        self, path: Path, deleted: Sequence[int] = (), expected: tuple[int, int] | None = None
+    ) -> None:
         """Open the file ``path``. ``deleted`` lists the rows of the deleted documents.
 
-        Raises IndexStateError if the file has other numbers of documents and passages than ``expected``.
+        Raises IndexStateError if the file has other numbers of documents and passages than
+        ``expected``.
         """
         self._file = DocumentsFile(path)
         self._deleted = frozenset(deleted)
-        # Counting all rows would take longer, and would never end in a damaged file whose pages form a cycle.
-        highest = "SELECT IFNULL((SELECT MAX(row) FROM documents), -1), IFNULL((SELECT MAX(row) FROM passages), -1)"
+        # Counting all rows would take longer, and would never end in a damaged file whose pages
+        # form a cycle.
+        highest = (
+            "SELECT IFNULL((SELECT MAX(row) FROM documents), -1), IFNULL((SELECT MAX(row) FROM "
+            "passages), -1)"
+        )
         try:
             ((documents, passages),) = self._file.select(highest, (int, int))
             self.counts = documents + 1, passages + 1
-            """The numbers of documents and passages, including deleted ones; :meth:`each` finds missing rows."""
-            pairs = zip(("documents", "passages"), self.counts, expected or self.counts, strict=True)
+            """The numbers of documents and passages, including deleted ones; :meth:`each` finds
+            missing rows.
+            """
+            pairs = zip(
+                ("documents", "passages"), self.counts, expected or self.counts, strict=True
+            )
             for what, count, wanted in pairs:
                 if count != wanted:
-                    raise IndexStateError(f"contains {count} {what}, expected {wanted}", place=path, remedy=REMEDY)
+                    raise IndexStateError(
+                        f"contains {count} {what}, expected {wanted}", place=path, remedy=REMEDY
+                    )
         except BaseException:
             self._file.close()
             raise
@@ -161,23 +189,34 @@ class SegmentDocuments:
                 yield (docid, number), row
 
     def _wanted(self, wanted: Sequence[Place], columns: str, types: Types) -> Iterator[Any]:
-        """Return the document's row, the number and these columns of each of the ``wanted`` passages."""
-        known = [place for place in wanted if not _SURROGATE.search(place[0]) and 0 <= place[1] <= _MOST]
+        """Return the document's row, the number and these columns of each of the ``wanted``
+        passages.
+        """
+        known = [
+            place for place in wanted if not _SURROGATE.search(place[0]) and 0 <= place[1] <= _MOST
+        ]
         parts = (known[start : start + _AT_ONCE] for start in range(0, len(known), _AT_ONCE))
-        # In this order, SQLite looks up the wanted passages one by one, whatever the sizes of the tables.
+        # In this order, SQLite looks up the wanted passages one by one, whatever the sizes of the
+        # tables.
         query = (
-            f"WITH wanted (docid, number) AS (VALUES {{}}) SELECT d.row, w.number, {columns} FROM wanted w CROSS JOIN "
-            "documents d USING (docid) CROSS JOIN passages p ON p.document = d.row AND p.number = w.number"
+            f"WITH wanted (docid, number) AS (VALUES {{}}) SELECT d.row, w.number, {columns} FROM "
+            "wanted w CROSS JOIN "
+            "documents d USING (docid) CROSS JOIN passages p ON p.document = d.row AND p.number = "
+            "w.number"
         )
         return chain.from_iterable(
             self._file.stream(
-                query.format(", ".join(["(?, ?)"] * len(part))), (int, int, *types), list(chain.from_iterable(part))
+                query.format(", ".join(["(?, ?)"] * len(part))),
+                (int, int, *types),
+                list(chain.from_iterable(part)),
             )
             for part in parts
         )
 
     def passage_rows(self, docid: str) -> range:
-        """Return the rows of the passages of a document, which are adjacent; an empty range if there is none."""
+        """Return the rows of the passages of a document, which are adjacent; an empty range if
+        there is none.
+        """
         row = self.row(docid)
         query = "SELECT MIN(row), MAX(row) FROM passages WHERE document = ? HAVING COUNT(*) > 0"
         found = self._file.select(query, (int, int), (row,)) if row is not None else []
@@ -200,15 +239,25 @@ class SegmentDocuments:
         return [Span(*row) for row in self._file.select(query, _SPAN, (docid,))]
 
     def each(self, first: int = 0) -> Iterator[Document]:
-        """Iterate over the documents that are not deleted, in the order of their rows, from the row ``first``."""
-        for row, *columns in self._in_order(f"row, {_COLUMNS}", "documents", (int, *_DOCUMENT), first):
+        """Iterate over the documents that are not deleted, in the order of their rows, from the row
+        ``first``.
+        """
+        for row, *columns in self._in_order(
+            f"row, {_COLUMNS}", "documents", (int, *_DOCUMENT), first
+        ):
             if row not in self._deleted:
                 yield self._document(columns)
 
     def each_stored(self) -> Iterator[StoredDocument]:
-        """Iterate over the documents that are not deleted, with all their stored data, in the order of their rows."""
-        documents = self._in_order(f"row, checksum, place, {_COLUMNS}", "documents", (int, str, str, *_DOCUMENT))
-        passages = self._in_order('row, document, number, start, "end"', "passages", (int, int, *_SPAN))
+        """Iterate over the documents that are not deleted, with all their stored data, in the order
+        of their rows.
+        """
+        documents = self._in_order(
+            f"row, checksum, place, {_COLUMNS}", "documents", (int, str, str, *_DOCUMENT)
+        )
+        passages = self._in_order(
+            'row, document, number, start, "end"', "passages", (int, int, *_SPAN)
+        )
         of_documents = groupby(passages, itemgetter(1))
         owner, group = next(of_documents, _NO_MORE)
         for row, digest, place, *columns in documents:
@@ -218,12 +267,18 @@ class SegmentDocuments:
                 owner, group = next(of_documents, _NO_MORE)
             if row not in self._deleted:
                 spans = tuple(Span(*span) for _, _, *span in placed)
-                yield StoredDocument(self._document(columns), spans, placed[0][0] if placed else 0, digest, place)
+                yield StoredDocument(
+                    self._document(columns), spans, placed[0][0] if placed else 0, digest, place
+                )
         if owner is not None:
-            raise IndexStateError(f"passage {next(iter(group))[0]} belongs to no document", place=self._file.path)
+            raise IndexStateError(
+                f"passage {next(iter(group))[0]} belongs to no document", place=self._file.path
+            )
 
     def docids(self) -> Iterator[str]:
-        """Iterate over the docids of the documents that are not deleted, in the order of their rows."""
+        """Iterate over the docids of the documents that are not deleted, in the order of their
+        rows.
+        """
         for row, docid in self._in_order("row, docid", "documents", (int, str)):
             if row not in self._deleted:
                 yield docid
@@ -233,19 +288,27 @@ class SegmentDocuments:
         deleted, rows = sorted(self._deleted), list[int]()
         for start in range(0, len(deleted), _AT_ONCE):
             some = deleted[start : start + _AT_ONCE]
-            query = f"SELECT row FROM passages WHERE document IN ({', '.join('?' * len(some))}) ORDER BY row"
+            query = (
+                f"SELECT row FROM passages WHERE document IN ({', '.join('?' * len(some))}) "
+                "ORDER BY row"
+            )
             rows += chain.from_iterable(self._file.select(query, (int,), some))
         return rows
 
     def each_passage(self, first_row: int = 0) -> Iterator[tuple[str, Passage]]:
-        """Yield the title and passage of each row, deleted or not, in their order, starting at ``first_row``."""
+        """Yield the title and passage of each row, deleted or not, in their order, starting at
+        ``first_row``.
+        """
         query = (
-            'SELECT p.row, d.docid, p.number, p.start, p."end", d.text, d.title FROM passages p JOIN documents d '
+            'SELECT p.row, d.docid, p.number, p.start, p."end", d.text, d.title FROM passages p '
+            "JOIN documents d "
             "ON d.row = p.document WHERE p.row >= ? ORDER BY p.row"
         )
         types = (int, str, *_SPAN, str, str)
         rows = self._file.stream(query, types, (first_row,))
-        for _, docid, number, start, end, text, title in self._consecutive(rows, first_row, self.counts[1]):
+        for _, docid, number, start, end, text, title in self._consecutive(
+            rows, first_row, self.counts[1]
+        ):
             yield title, Passage(docid, number, start, end, text[start:end])
 
     def close(self) -> None:
@@ -253,8 +316,11 @@ class SegmentDocuments:
         self._file.close()
 
     def _columns_of(self, docid: str, columns: str, types: Types) -> Sequence[Any]:
-        """Return columns of the document of this docid; nothing if there is none, or if it is deleted."""
-        if not docid.isascii() and _SURROGATE.search(docid):  # an argument of a command may have bytes that are no text
+        """Return columns of the document of this docid; nothing if there is none, or if it is
+        deleted.
+        """
+        # An argument of a command may have bytes that are no text.
+        if not docid.isascii() and _SURROGATE.search(docid):
             return ()
         query = f"SELECT row, {columns} FROM documents WHERE docid = ?"
         row, *there = next(iter(self._file.select(query, (int, *types), (docid,))), (-1,))
@@ -262,7 +328,9 @@ class SegmentDocuments:
 
     def _in_order(self, columns: str, table: str, types: Types, first: int = 0) -> Iterator[Any]:
         query = f"SELECT {columns} FROM {table} WHERE row >= ? ORDER BY row"
-        return self._consecutive(self._file.stream(query, types, (first,)), first, self.counts[table != "documents"])
+        return self._consecutive(
+            self._file.stream(query, types, (first,)), first, self.counts[table != "documents"]
+        )
 
     def _consecutive(self, rows: Iterator[Any], first: int, after: int) -> Iterator[Any]:
         expected = first
@@ -280,4 +348,6 @@ class SegmentDocuments:
         try:
             return Document._make([*columns[:-1], _METADATA(columns[-1])])
         except (msgspec.DecodeError, RecursionError) as error:
-            raise IndexStateError(f"document {columns[0]!r} cannot be read: {error}", place=self._file.path) from error
+            raise IndexStateError(
+                f"document {columns[0]!r} cannot be read: {error}", place=self._file.path
+            ) from error

@@ -1,7 +1,10 @@
-"""The SQLite file of a segment's documents. It is not trusted: anybody may have written it, or a disk may be damaged.
+"""The SQLite file of a segment's documents.
 
-Its schema must be exactly the one that factseek writes, without views, triggers or other code that SQLite would run.
-Each value must have the type that factseek writes, because SQLite does not check it.
+It is not trusted: anybody may have written it, or a disk may be damaged.
+
+Its schema must be exactly the one that factseek writes, without views, triggers or other code that
+SQLite would run. Each value must have the type that factseek writes, because SQLite does not check
+it.
 """
 
 from __future__ import annotations
@@ -19,8 +22,9 @@ from .integrity import damage_reported
 
 SCHEMA = """
 CREATE TABLE documents (
-    row INTEGER PRIMARY KEY, docid TEXT NOT NULL UNIQUE, title TEXT NOT NULL, text TEXT NOT NULL, url TEXT NOT NULL,
-    date TEXT NOT NULL, language TEXT NOT NULL, source TEXT NOT NULL, topic TEXT NOT NULL, metadata TEXT NOT NULL,
+    row INTEGER PRIMARY KEY, docid TEXT NOT NULL UNIQUE, title TEXT NOT NULL, text TEXT NOT NULL,
+    url TEXT NOT NULL, date TEXT NOT NULL, language TEXT NOT NULL, source TEXT NOT NULL,
+    topic TEXT NOT NULL, metadata TEXT NOT NULL,
     last_day TEXT NOT NULL, checksum TEXT NOT NULL, place TEXT NOT NULL
 ) STRICT;
 CREATE TABLE passages (
@@ -29,22 +33,32 @@ CREATE TABLE passages (
 ) STRICT;
 CREATE INDEX passages_document ON passages (document);
 """
-LEAST_LIMIT = 64 << 20  # the limit in bytes of a value in small files; in a larger file the limit is the file's size
+# The limit in bytes of a value in small files; in a larger file the limit is the file's size.
+LEAST_LIMIT = 64 << 20
 STEPS, STEPS_A_BYTE = 1_000_000, 16
-"""The number of SQLite steps between two checks, and the maximum number of steps per byte of the file.
+"""The number of SQLite steps between two checks, and the maximum number of steps per byte of the
+file.
 
 A statement takes more steps only if pages of a damaged file form a cycle.
 """
-KEPT = 2  # the number of idle connections to keep: one per thread and segment would be hundreds of open files
+# The number of idle connections to keep: one per thread and segment would be hundreds of open
+# files.
+KEPT = 2
 _READ_SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY name"
 Types = tuple[type, ...]
 
 
 class DocumentsFile:
-    """A file of documents, open for reading. It is safe for threads: each statement has its own connection."""
+    """A file of documents, open for reading.
+
+    It is safe for threads: each statement has its own connection.
+    """
 
     def __init__(self, path: Path) -> None:
-        """Open ``path``. Raises IndexStateError if it is missing, damaged, or not written by factseek."""
+        """Open ``path``.
+
+        Raises IndexStateError if it is missing, damaged, or not written by factseek.
+        """
         self.path = path
         self._lock = threading.Lock()
         self._idle: list[sqlite3.Connection] = []
@@ -61,7 +75,10 @@ class DocumentsFile:
         self.select("SELECT 1", (int,))
 
     def select(self, query: str, types: Types, values: Sequence[Any] = ()) -> list[Any]:
-        """Return the rows of a query whose columns have these types. Raises IndexStateError if the file is damaged."""
+        """Return the rows of a query whose columns have these types.
+
+        Raises IndexStateError if the file is damaged.
+        """
         return list(self.stream(query, types, values))
 
     def stream(self, query: str, types: Types, values: Sequence[Any] = ()) -> Iterator[Any]:
@@ -81,13 +98,17 @@ class DocumentsFile:
                 self._end(connection, rows)
         except (sqlite3.Error, UnicodeDecodeError) as error:
             # If Python cannot decode a text, the error has no SQLite code.
-            undecoded = isinstance(error, sqlite3.OperationalError) and not hasattr(error, "sqlite_errorcode")
+            undecoded = isinstance(error, sqlite3.OperationalError) and not hasattr(
+                error, "sqlite_errorcode"
+            )
             is_text = undecoded or isinstance(error, UnicodeDecodeError)
             raise self.damaged("a text is not UTF-8" if is_text else str(error)) from error
 
     def damaged(self, what: str) -> IndexStateError:
         """Return the error for damage of this file."""
-        return IndexStateError(f"the documents of this segment cannot be read: {what}", place=self.path)
+        return IndexStateError(
+            f"the documents of this segment cannot be read: {what}", place=self.path
+        )
 
     def close(self) -> None:
         """Close every connection; a busy one closes when its statement ends."""
@@ -114,7 +135,8 @@ class DocumentsFile:
         connection.set_progress_handler(lambda: next(looks) > most, STEPS)
 
     def _open_checked(self) -> sqlite3.Connection:
-        # A published segment never changes, so SQLite needs neither locks nor checks for other writers.
+        # A published segment never changes, so SQLite needs neither locks nor checks for other
+        # writers.
         uri = f"{self.path.resolve().as_uri()}?mode=ro&immutable=1"
         connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
         try:
@@ -122,7 +144,9 @@ class DocumentsFile:
             self._limit_steps(connection)
             there = self.path.stat() if self.path.exists() else None
             if there is None or (there.st_dev, there.st_ino) != self._identity:
-                raise IndexStateError("the file was replaced; open the index again", place=self.path)
+                raise IndexStateError(
+                    "the file was replaced; open the index again", place=self.path
+                )
             connection.execute("PRAGMA trusted_schema = OFF")
             connection.execute("PRAGMA cell_size_check = ON")
             if connection.execute(_READ_SCHEMA).fetchall() != _schema():

@@ -1,8 +1,8 @@
 """The folder of an index: the opening of its documents, and leases of its segments.
 
-A lease is a reader's hold on the segments that it has opened, so that no writer removes them: a shared lock on a
-segment's folder. Taking it needs no write permission and never waits. The system frees it when the process that holds
-it ends.
+A lease is a reader's hold on the segments that it has opened, so that no writer removes them: a
+shared lock on a segment's folder. Taking it needs no write permission and never waits. The system
+frees it when the process that holds it ends.
 """
 
 from __future__ import annotations
@@ -21,18 +21,27 @@ from .manifest import DOCUMENTS, SEGMENTS, Manifest, SegmentInfo
 
 
 def open_documents(folder: Path, segment: SegmentInfo, *, check: bool = True) -> SegmentDocuments:
-    """Open the documents of a published segment; ``check`` compares its size and sample with the manifest."""
+    """Open the documents of a published segment; ``check`` compares its size and sample with the
+    manifest.
+    """
     place = folder / SEGMENTS / segment.name
     if check:
         check_own(place, segment, DOCUMENTS.__eq__)
-    return SegmentDocuments(place / DOCUMENTS, segment.deleted, (segment.documents, segment.passages))
+    return SegmentDocuments(
+        place / DOCUMENTS, segment.deleted, (segment.documents, segment.passages)
+    )
 
 
 @contextmanager
-def all_documents(folder: Path, segments: Sequence[SegmentInfo]) -> Iterator[list[SegmentDocuments]]:
+def all_documents(
+    folder: Path, segments: Sequence[SegmentInfo]
+) -> Iterator[list[SegmentDocuments]]:
     """Open the documents of published segments, and close them after use."""
     with ExitStack() as closed_last:
-        yield [closed_last.enter_context(closing(open_documents(folder, segment))) for segment in segments]
+        yield [
+            closed_last.enter_context(closing(open_documents(folder, segment)))
+            for segment in segments
+        ]
 
 
 class Lease:
@@ -64,7 +73,9 @@ class Lease:
 
 
 def open_leased(folder: Path) -> tuple[Manifest, Lease]:
-    """Read the manifest of the index in ``folder`` and hold its segments; a missing segment raises no error yet."""
+    """Read the manifest of the index in ``folder`` and hold its segments; a missing segment raises
+    no error yet.
+    """
     manifest = manifests.read(folder)
     while True:
         lease = Lease()
@@ -79,13 +90,17 @@ def open_leased(folder: Path) -> tuple[Manifest, Lease]:
 
 
 def take_segments(lease: Lease, folder: Path, manifest: Manifest) -> list[Path]:
-    """Hold the segments that a manifest of the index in ``folder`` names; return the missing ones."""
+    """Hold the segments that a manifest of the index in ``folder`` names; return the missing
+    ones.
+    """
     segments = [folder / SEGMENTS / segment.name for segment in manifest.segments]
     return [segment for segment in segments if not lease.take(segment)]
 
 
 def remove_unless_held(folder: Path) -> bool:
-    """Remove a folder that no manifest names any more, unless a reader holds it; return whether it was removed."""
+    """Remove a folder that no manifest names any more, unless a reader holds it; return whether it
+    was removed.
+    """
     hidden = folder.with_name(f".{folder.name.lstrip('.')}")
     try:
         handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

@@ -27,7 +27,9 @@ def damage_reported(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         remedy = "let this user read it" if isinstance(error, PermissionError) else REMEDY
-        raise IndexStateError(f"cannot be read: {error.strerror}", place=path, remedy=remedy) from None
+        raise IndexStateError(
+            f"cannot be read: {error.strerror}", place=path, remedy=remedy
+        ) from None
 
 
 class Fault(NamedTuple):
@@ -42,7 +44,9 @@ class Fault(NamedTuple):
 
 
 def file_faults(place: Path, segment: SegmentInfo, only: Sequence[str] = ()) -> Iterator[Fault]:
-    """Yield the missing, changed and unlisted files of a segment in ``place``; ``only`` names the files to check."""
+    """Yield the missing, changed and unlisted files of a segment in ``place``; ``only`` names the
+    files to check.
+    """
     for name, info in segment.files.items():
         if (not only or name in only) and (what := _fault(place / name, info)):
             yield Fault(place / name, what, segment.name)
@@ -53,16 +57,19 @@ def file_faults(place: Path, segment: SegmentInfo, only: Sequence[str] = ()) -> 
 
 
 def check_files(place: Path, segment: SegmentInfo, only: Sequence[str] = ()) -> None:
-    """Raise IndexStateError, naming the file, if a file of a segment in ``place`` differs from the manifest."""
+    """Raise IndexStateError, naming the file, if a file of a segment in ``place`` differs from the
+    manifest.
+    """
     for fault in file_faults(place, segment, only):
         raise IndexStateError(fault.what, place=fault.path, remedy=REMEDY)
 
 
 def check_own(place: Path, segment: SegmentInfo, opened: Callable[[str], bool]) -> None:
-    """Raise IndexStateError if a file to open differs from the manifest in its size or in its sample of bytes.
+    """Raise IndexStateError if a file to open differs from the manifest in its size or in its
+    sample of bytes.
 
-    ``place`` is the segment's folder; ``opened`` returns whether a path in that folder will be opened. A missing file
-    is reported when it is opened.
+    ``place`` is the segment's folder; ``opened`` returns whether a path in that folder will be
+    opened. A missing file is reported when it is opened.
     """
     for name, info in segment.files.items():
         if opened(name) and (what := _fault(place / name, info, quick=True)):
@@ -70,7 +77,9 @@ def check_own(place: Path, segment: SegmentInfo, opened: Callable[[str], bool]) 
 
 
 def _fault(path: Path, info: FileInfo, *, quick: bool = False) -> str:
-    """Return the fault of a file, or ``""`` if it has none; a ``quick`` look is for a file that is then opened."""
+    """Return the fault of a file, or ``""`` if it has none; a ``quick`` look is for a file that is
+    then opened.
+    """
     try:
         there = path.stat()
         if not stat.S_ISREG(there.st_mode):
@@ -90,11 +99,16 @@ def _fault(path: Path, info: FileInfo, *, quick: bool = False) -> str:
 
 _Key = tuple[int, int, int, int, str, tuple[int, ...] | None]
 _MAPPED: WeakValueDictionary[_Key, NDArray[Any]] = WeakValueDictionary()
-"""The mapped files, each once, as long as anybody uses it: states of an index share segments, which never change."""
+"""The mapped files, each once, as long as anybody uses it: states of an index share segments, which
+never change.
+"""
 
 
 def map_file(path: Path, dtype: str, shape: tuple[int, ...] | None = None) -> NDArray[Any]:
-    """Map a non-empty file to an array, of one dimension if no shape is given. Raises OSError or ValueError."""
+    """Map a non-empty file to an array, of one dimension if no shape is given.
+
+    Raises OSError or ValueError.
+    """
     there = path.stat()
     if not stat.S_ISREG(there.st_mode):
         raise OSError(errno.EINVAL, "it is not a regular file", str(path))

@@ -1,6 +1,8 @@
-"""The manifest of an index: the one file that lists the live segments and describes how they were made.
+"""The manifest of an index: the one file that lists the live segments and describes how they were
+made.
 
-Everything else in an index directory is immutable once a manifest names it. Replacing the manifest publishes a state.
+Everything else in an index directory is immutable once a manifest names it. Replacing the manifest
+publishes a state.
 
 Anybody may have written a manifest. Decoding checks every name in it that becomes part of a path.
 """
@@ -29,7 +31,8 @@ from ..lucene.analysis import ANALYZERS
 
 LAYOUT = 4
 NAME = "manifest.json"
-SHARDS = "shards.json"  # the file that describes an index in shards; each shard is an index with its own manifest
+# The file that describes an index in shards; each shard is an index with its own manifest.
+SHARDS = "shards.json"
 SEGMENTS = "segments"
 BUILD = "build"
 PART = "part-of"  # the file in a folder that is part of another index; it names that index
@@ -65,7 +68,9 @@ class SourceInfo(ManifestPart, frozen=True, kw_only=True):
 
 
 class FileInfo(ManifestPart, frozen=True, kw_only=True, omit_defaults=True):
-    """A file of a segment; ``sample`` is a digest of a few bytes, cheap to compare on opening, or ``""``."""
+    """A file of a segment; ``sample`` is a digest of a few bytes, cheap to compare on opening, or
+    ``""``.
+    """
 
     bytes: Bytes
     sha256: str
@@ -80,9 +85,9 @@ class FileInfo(ManifestPart, frozen=True, kw_only=True, omit_defaults=True):
 class SegmentInfo(ManifestPart, frozen=True, kw_only=True):
     """A segment: documents and the views derived from them.
 
-    Its files never change; ``deleted`` lists the rows of its deleted documents. ``text_seconds`` is the time for
-    reading and indexing its text, ``vector_seconds`` the time for making its vectors. Both are times of the process
-    that finished the segment.
+    Its files never change; ``deleted`` lists the rows of its deleted documents. ``text_seconds`` is
+    the time for reading and indexing its text, ``vector_seconds`` the time for making its vectors.
+    Both are times of the process that finished the segment.
     """
 
     name: str
@@ -102,7 +107,9 @@ class SegmentInfo(ManifestPart, frozen=True, kw_only=True):
             raise ValueError(f"a segment is named {self.name[:60]!r}, which is not a number")
         for path in self.files:
             if _UNPRINTABLE.search(path) or not all(part.strip(".") for part in path.split("/")):
-                raise ValueError(f"segment {self.name} has a file {path[:60]!r}, which is not a path in it")
+                raise ValueError(
+                    f"segment {self.name} has a file {path[:60]!r}, which is not a path in it"
+                )
 
     @property
     def of_sentences(self) -> bool:
@@ -112,7 +119,9 @@ class SegmentInfo(ManifestPart, frozen=True, kw_only=True):
 
 
 class EncoderInfo(ManifestPart, frozen=True, kw_only=True):
-    """The encoder of the vectors; ``model`` and the later fields are the settings that locate the encoder again."""
+    """The encoder of the vectors; ``model`` and the later fields are the settings that locate the
+    encoder again.
+    """
 
     name: str
     revision: str
@@ -127,7 +136,9 @@ class EncoderInfo(ManifestPart, frozen=True, kw_only=True):
         return f"{self.name} ({self.precision}, revision {self.revision})"
 
     def check(self, opened: EncoderInfo, place: Path, remedy: str = OTHER_MODEL) -> None:
-        """Raise IndexStateError if ``opened`` is not this encoder, which made the vectors of the index ``place``."""
+        """Raise IndexStateError if ``opened`` is not this encoder, which made the vectors of the
+        index ``place``.
+        """
         if opened.identity != self.identity:
             what = f"its vectors were made by {self}, and the model of that name is now {opened}"
             raise IndexStateError(what, place=place, remedy=remedy)
@@ -157,8 +168,8 @@ class Versions(ManifestPart, frozen=True, kw_only=True):
 class Manifest(ManifestPart, frozen=True, kw_only=True):
     """The description of an index's state; every change publishes a new description.
 
-    ``documents`` and ``passages`` count those that are not deleted. A view of vectors is described by its encoder.
-    ``shared`` is unused; earlier versions listed files in it.
+    ``documents`` and ``passages`` count those that are not deleted. A view of vectors is described
+    by its encoder. ``shared`` is unused; earlier versions listed files in it.
     """
 
     layout: int
@@ -196,7 +207,10 @@ class Manifest(ManifestPart, frozen=True, kw_only=True):
         return self.encoder_of(VECTORS)
 
     def encoder_of(self, view: str) -> EncoderInfo | None:
-        """Return the encoder of a view's vectors, or None. Raises ValueError if its description is invalid."""
+        """Return the encoder of a view's vectors, or None.
+
+        Raises ValueError if its description is invalid.
+        """
         if view.partition(":")[0] != VECTORS or view not in self.views:
             return None
         try:
@@ -206,12 +220,17 @@ class Manifest(ManifestPart, frozen=True, kw_only=True):
 
     @property
     def has_phrases(self) -> bool:
-        """Whether the index has word positions and title words, so that a search can match phrases."""
+        """Whether the index has word positions and title words, so that a search can match
+        phrases.
+        """
         return self.views.get(LUCENE, {}).get("phrases") is True
 
     @property
     def has_parts(self) -> bool:
-        """Whether the index has words inside longer words. English indexes have none by default, as in Pyserini."""
+        """Whether the index has words inside longer words.
+
+        English indexes have none by default, as in Pyserini.
+        """
         parts = self.views.get(LUCENE, {}).get("parts")
         return parts if isinstance(parts, bool) else self.language != "en"
 
@@ -222,7 +241,10 @@ class Manifest(ManifestPart, frozen=True, kw_only=True):
 
     @property
     def filter_fields(self) -> tuple[str, ...]:
-        """The metadata fields that can be filtered and counted, in order. Raises ValueError if they are not names."""
+        """The metadata fields that can be filtered and counted, in order.
+
+        Raises ValueError if they are not names.
+        """
         names = self.views.get(LUCENE, {}).get(FILTER_FIELDS, [])
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise ValueError("the filter fields are not a list of names")
@@ -239,7 +261,9 @@ class Manifest(ManifestPart, frozen=True, kw_only=True):
 
 def encode(manifest: Manifest) -> bytes:
     """Return a manifest as indented JSON."""
-    return msgspec.json.format(msgspec.json.encode(manifest, order="deterministic"), indent=2) + b"\n"
+    return (
+        msgspec.json.format(msgspec.json.encode(manifest, order="deterministic"), indent=2) + b"\n"
+    )
 
 
 def publish(folder: Path, manifest: Manifest) -> None:
@@ -248,7 +272,10 @@ def publish(folder: Path, manifest: Manifest) -> None:
 
 
 def read(folder: Path) -> Manifest:
-    """Read the manifest of the index in ``folder``. Raises IndexStateError, which says why, if there is none."""
+    """Read the manifest of the index in ``folder``.
+
+    Raises IndexStateError, which says why, if there is none.
+    """
     path = folder / NAME
     check_whole(folder)
     try:
@@ -264,7 +291,9 @@ def check_whole(folder: Path) -> None:
     """Raise IndexStateError if the index in ``folder`` is in shards."""
     if isfile(folder / SHARDS):
         remedy = "factseek unshard turns it into an index without shards"
-        raise IndexStateError("is a sharded index, which this command does not support", place=folder, remedy=remedy)
+        raise IndexStateError(
+            "is a sharded index, which this command does not support", place=folder, remedy=remedy
+        )
 
 
 def decoded_json(path: Path, content: bytes) -> Any:
@@ -272,11 +301,16 @@ def decoded_json(path: Path, content: bytes) -> Any:
     try:
         return msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise IndexStateError(f"is damaged (not JSON: {error})", place=path, remedy=RESTORE) from None
+        raise IndexStateError(
+            f"is damaged (not JSON: {error})", place=path, remedy=RESTORE
+        ) from None
 
 
 def convert_manifest(path: Path | str, raw: Any) -> Manifest:
-    """Return the manifest in the decoded JSON of a file. Raises IndexStateError if this version cannot read it."""
+    """Return the manifest in the decoded JSON of a file.
+
+    Raises IndexStateError if this version cannot read it.
+    """
     if not isinstance(raw, dict) or "layout" not in raw:
         raise IndexStateError("is not the manifest of a factseek index", place=path)
     if raw["layout"] != LAYOUT:
@@ -287,20 +321,33 @@ def convert_manifest(path: Path | str, raw: Any) -> Manifest:
     except (msgspec.ValidationError, RecursionError) as error:
         raise IndexStateError(f"is damaged ({error})", place=path, remedy=RESTORE) from None
     if manifest.analyzer not in ANALYZERS:
-        raise IndexStateError(f"this factseek has no analyzer {manifest.analyzer!r}", place=path, remedy=REBUILD)
+        raise IndexStateError(
+            f"this factseek has no analyzer {manifest.analyzer!r}", place=path, remedy=REBUILD
+        )
     return manifest
 
 
 def _missing_index(folder: Path) -> IndexStateError:
     what, remedy = f"is not a factseek index (it has no {NAME})", ""
     if _has_writer(folder):
-        what, remedy = "the index is being built for the first time", "search it when the build is done"
-    elif not folder.exists() or (folder.is_dir() and {path.name for path in folder.iterdir()} <= {LOCK}):
-        what, remedy = "there is no index", f"build one with: factseek index KIND SOURCE --index {folder}"
+        what, remedy = (
+            "the index is being built for the first time",
+            "search it when the build is done",
+        )
+    elif not folder.exists() or (
+        folder.is_dir() and {path.name for path in folder.iterdir()} <= {LOCK}
+    ):
+        what, remedy = (
+            "there is no index",
+            f"build one with: factseek index KIND SOURCE --index {folder}",
+        )
     elif not folder.is_dir():
         what = "is a file, not an index directory"
     elif (folder / BUILD).is_dir() or any(folder.glob(f"shards/*/{BUILD}")):
-        what, remedy = "the index is half-built", "run the same factseek index command again to continue"
+        what, remedy = (
+            "the index is half-built",
+            "run the same factseek index command again to continue",
+        )
     return IndexStateError(what, place=folder, remedy=remedy)
 
 
@@ -316,7 +363,8 @@ def _has_writer(folder: Path) -> bool:
 @cache
 def versions() -> Versions:
     """Return the versions that affect the content of an index."""
-    from importlib import metadata  # importing it takes a fiftieth of a second, which a search saves
+    # Importing it takes a fiftieth of a second, which a search saves.
+    from importlib import metadata
 
     from ..lucene.jvm import anserini_jar
 

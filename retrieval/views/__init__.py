@@ -1,12 +1,14 @@
-"""Views: the data of a segment that is derived from its documents. One file per kind, found by its name.
+"""Views: the data of a segment that is derived from its documents.
 
-The manifest names the views of an index and describes each. ``vectors`` is a view of the kind ``vectors``, and so is
-``vectors:multilingual``: the part after the colon distinguishes views of one kind. Each module of this package is a
-kind, and its class :class:`View` is called ``view``.
+One file per kind, found by its name.
 
-The folder of a segment is written once. The documents are written first, together with every view that is written
-passage by passage. When these are durable, the other views follow. No other code needs to distinguish these two groups
-of views.
+The manifest names the views of an index and describes each. ``vectors`` is a view of the kind
+``vectors``, and so is ``vectors:multilingual``: the part after the colon distinguishes views of one
+kind. Each module of this package is a kind, and its class :class:`View` is called ``view``.
+
+The folder of a segment is written once. The documents are written first, together with every view
+that is written passage by passage. When these are durable, the other views follow. No other code
+needs to distinguish these two groups of views.
 """
 
 from __future__ import annotations
@@ -29,11 +31,15 @@ if TYPE_CHECKING:
     from ..encoders.runtime import OnnxEncoder as Encoder
 
 Encoders = Callable[[str, EncoderInfo | None], "Encoder"]
-"""A function that returns a view's encoder, opened on first use: the one that made its vectors, else the configured."""
+"""A function that returns a view's encoder, opened on first use: the one that made its vectors,
+else the configured.
+"""
 
 
 class Tools(NamedTuple):
-    """The tools that make views: the folder to write to, its manifest, the configuration and the encoders."""
+    """The tools that make views: the folder to write to, its manifest, the configuration and the
+    encoders.
+    """
 
     folder: Path
     manifest: Manifest
@@ -42,7 +48,9 @@ class Tools(NamedTuple):
 
 
 class SegmentPlace(NamedTuple):
-    """What a view needs to know about a segment; ``passages`` is 0 while the documents are being written."""
+    """What a view needs to know about a segment; ``passages`` is 0 while the documents are being
+    written.
+    """
 
     folder: Path
     name: str
@@ -55,7 +63,9 @@ class SegmentPlace(NamedTuple):
 
 
 class OpenSegment(NamedTuple):
-    """A live segment, open for searching; ``base`` is the number of its first row among all rows of the index."""
+    """A live segment, open for searching; ``base`` is the number of its first row among all rows of
+    the index.
+    """
 
     folder: Path
     info: SegmentInfo
@@ -71,7 +81,10 @@ class Merged(NamedTuple):
 
 
 class PassageSink(Protocol):
-    """Receives the documents of a segment while they are written. A kind of view overrides only what it needs."""
+    """Receives the documents of a segment while they are written.
+
+    A kind of view overrides only what it needs.
+    """
 
     def add(self, document: Document, spans: Sequence[Span]) -> None:
         """Add the next document with its passages."""
@@ -79,7 +92,8 @@ class PassageSink(Protocol):
     def end(self) -> None:
         """Learn that all documents have been added.
 
-        A sink may now start its last work, in parallel with other sinks; :meth:`finish` waits for this work.
+        A sink may now start its last work, in parallel with other sinks; :meth:`finish` waits for
+        this work.
         """
         return
 
@@ -108,27 +122,38 @@ class View(Protocol):
 
     @classmethod
     def describe(cls, name: str, config: Config, encoders: Encoders) -> dict[str, Any] | None:
-        """Return the description of the view in the manifest of a new index; None if the index has no such view."""
+        """Return the description of the view in the manifest of a new index; None if the index has
+        no such view.
+        """
         return {}
 
     @property
     def carried(self) -> tuple[str, ...]:
-        """The files of a segment that :meth:`copy` reads. If one is damaged, a repair calls :meth:`complete`."""
+        """The files of a segment that :meth:`copy` reads.
+
+        If one is damaged, a repair calls :meth:`complete`.
+        """
         return ()
 
     def owns(self, file: str) -> bool:
         """Return whether a file, by its path in the segment, belongs to this view."""
 
     def prepare(self, tools: Tools) -> None:
-        """Raise IndexStateError or MachineError, before any work, if a tool that the view needs is missing."""
+        """Raise IndexStateError or MachineError, before any work, if a tool that the view needs is
+        missing.
+        """
         return
 
     def sink(self, segment: SegmentPlace, tools: Tools) -> PassageSink | None:
-        """Return a sink for the documents while they are written, or None if the view is made afterwards."""
+        """Return a sink for the documents while they are written, or None if the view is made
+        afterwards.
+        """
         return None
 
     def complete(self, segment: SegmentPlace, tools: Tools) -> None:
-        """Write, from the documents, what :meth:`sink` did not write; continue where an interrupted call stopped."""
+        """Write, from the documents, what :meth:`sink` did not write; continue where an interrupted
+        call stopped.
+        """
         return
 
     def copy(self, parts: Sequence[Merged], segment: SegmentPlace, tools: Tools) -> None:
@@ -140,7 +165,10 @@ class View(Protocol):
         return ()
 
     def open(self, segments: Sequence[OpenSegment], manifest: Manifest, config: Config) -> Any:
-        """Open the view over all segments at once. Raises IndexStateError, naming the file, if it cannot be read."""
+        """Open the view over all segments at once.
+
+        Raises IndexStateError, naming the file, if it cannot be read.
+        """
 
 
 class ViewKind(Protocol):
@@ -156,7 +184,10 @@ kinds = _KINDS.names
 
 
 def view(name: str, manifest: Manifest) -> View:
-    """Return the view of this name in an index. Raises IndexStateError if this version does not know its kind."""
+    """Return the view of this name in an index.
+
+    Raises IndexStateError if this version does not know its kind.
+    """
     return _kind(name).view(name, manifest)
 
 
@@ -168,7 +199,9 @@ def views(manifest: Manifest) -> list[View]:
 def descriptions(
     config: Config, encoders: Encoders, *, without: Sequence[str] = (), further: Sequence[str] = ()
 ) -> Mapping[str, dict[str, Any]]:
-    """Return the descriptions of a new index's views by name: each kind that is not in ``without``, and ``further``."""
+    """Return the descriptions of a new index's views by name: each kind that is not in ``without``,
+    and ``further``.
+    """
     names = [kind for kind in kinds() if kind not in without] + list(further)
     described = {name: _kind(name).view.describe(name, config, encoders) for name in sorted(names)}
     return {name: description for name, description in described.items() if description is not None}

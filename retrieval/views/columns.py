@@ -1,9 +1,10 @@
-"""The view ``columns``: the docids of a segment, and the values of its documents in the fields that can be counted.
+"""The view ``columns``: the docids of a segment, and the values of its documents in the fields that
+can be counted.
 
-A search reads docids from a mapped file, and the counts of a facet read values, so neither reads documents.
-``docids.bin`` has the end of each docid in the text of all docids (int64, little-endian, after a 0). If documents have
-several passages, the row of each passage's document and its number follow (int32). The UTF-8 of all docids is last.
-``values.msgpack`` has a column for each field.
+A search reads docids from a mapped file, and the counts of a facet read values, so neither reads
+documents. ``docids.bin`` has the end of each docid in the text of all docids (int64, little-endian,
+after a 0). If documents have several passages, the row of each passage's document and its number
+follow (int32). The UTF-8 of all docids is last. ``values.msgpack`` has a column for each field.
 """
 
 from __future__ import annotations
@@ -50,11 +51,17 @@ class ColumnsView(View):
     def checks(self, segment: SegmentPlace, tools: Tools) -> Sequence[Check]:
         contents = cache(lambda: self._contents(segment))
         names = (DOCIDS, VALUES)
-        return [Check(name, partial(_find_wrong, segment.folder / name, contents)) for name in names]
+        return [
+            Check(name, partial(_find_wrong, segment.folder / name, contents)) for name in names
+        ]
 
-    def open(self, segments: Sequence[OpenSegment], manifest: Manifest, config: Config) -> DocumentColumns:
+    def open(
+        self, segments: Sequence[OpenSegment], manifest: Manifest, config: Config
+    ) -> DocumentColumns:
         docids = [_read_docids(segment.folder / DOCIDS, segment.info) for segment in segments]
-        return DocumentColumns(docids, (KIND, *self._fields), lambda: list(map(self._read_values, segments)))
+        return DocumentColumns(
+            docids, (KIND, *self._fields), lambda: list(map(self._read_values, segments))
+        )
 
     def _read_values(self, segment: OpenSegment) -> dict[str, Column]:
         path, documents = segment.folder / VALUES, segment.info.documents
@@ -62,7 +69,10 @@ class ColumnsView(View):
             read = _decode(read_regular(path))
             if read.keys() != set(self._fields):
                 raise ValueError("it has other fields than the index")
-            checked = {name: column.checked(documents, single=name in SINGLE) for name, column in read.items()}
+            checked = {
+                name: column.checked(documents, single=name in SINGLE)
+                for name, column in read.items()
+            }
         return {KIND: Column.constant(segment.info.kind, documents), **checked}
 
     def _contents(self, segment: SegmentPlace) -> dict[str, bytes]:
@@ -106,7 +116,9 @@ class _ColumnSink(PassageSink):
         owners, numbers = np.array(self._owners, "<i4"), np.array(self._numbers, "<i4")
         are_whole = np.array_equal(owners, np.arange(len(self._ends) - 1)) and not numbers.any()
         passages = b"" if are_whole else owners.tobytes() + numbers.tobytes()
-        columns = {name: codes.column(name in self._declared) for name, codes in self._fields.items()}
+        columns = {
+            name: codes.column(name in self._declared) for name, codes in self._fields.items()
+        }
         return {
             DOCIDS: np.array(self._ends, "<i8").tobytes() + passages + self._docids,
             VALUES: msgspec.msgpack.encode(columns, order="deterministic"),
@@ -135,7 +147,9 @@ def _find_wrong(path: Path, contents: Callable[[], dict[str, bytes]]) -> Iterato
 
 
 class _Codes:
-    """Collects the values of a field as numbers, then replaces these by places in the sorted list of values."""
+    """Collects the values of a field as numbers, then replaces these by places in the sorted list
+    of values.
+    """
 
     def __init__(self) -> None:
         self._numbers = defaultdict[str, int](count(1).__next__, {"": NO_VALUE})
@@ -150,4 +164,6 @@ class _Codes:
         places = {value: code for code, value in enumerate(values)}
         final = np.array([places[value] for value in self._numbers], dtype="<i4")
         codes = final[np.array(self._codes, dtype=np.int32)].tobytes()
-        return Column(values, codes, np.array(self._documents, "<i4").tobytes() if of_several else None)
+        return Column(
+            values, codes, np.array(self._documents, "<i4").tobytes() if of_several else None
+        )

@@ -41,10 +41,14 @@ class LuceneView(View):
         start(tools.config.java.heap)
         return (Check(LUCENE, lambda: _find_misnamed(segment)),)
 
-    def open(self, segments: Sequence[OpenSegment], manifest: Manifest, config: Config) -> PassageSearcher:
+    def open(
+        self, segments: Sequence[OpenSegment], manifest: Manifest, config: Config
+    ) -> PassageSearcher:
         start(config.java.heap)
         folders = [segment.folder / LUCENE for segment in segments]
-        deleted = [segment.base + row for segment in segments for row in segment.documents.deleted_rows()]
+        deleted = [
+            segment.base + row for segment in segments for row in segment.documents.deleted_rows()
+        ]
         searcher = PassageSearcher(folders, manifest.analyzer, manifest.fields, deleted)
         for folder, rows, segment in zip(folders, searcher.segment_rows, segments, strict=True):
             if rows != segment.info.passages:
@@ -60,7 +64,9 @@ view = LuceneView
 class _LuceneSink(PassageWriter):
     def __init__(self, segment: SegmentPlace, manifest: Manifest, buffer_mb: int) -> None:
         options = {"phrases": manifest.has_phrases, "parts": manifest.has_parts}
-        super().__init__(segment.folder / LUCENE, manifest.analyzer, manifest.fields, buffer_mb, **options)
+        super().__init__(
+            segment.folder / LUCENE, manifest.analyzer, manifest.fields, buffer_mb, **options
+        )
         self._segment, self._declared = segment, manifest.filter_fields
 
     def add(self, document: Document, spans: Sequence[Span]) -> None:

@@ -1,7 +1,7 @@
 """The view ``signatures``: 32 bytes per passage, which detect its near-duplicates.
 
-They are computed while the text is written, and again when segments are merged. Lucene takes longer for the same
-text.
+They are computed while the text is written, and again when segments are merged. Lucene takes longer
+for the same text.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from ..store.signatures import AT_ONCE, WORDS, Signatures, disagreements, signat
 from . import Check, Encoders, OpenSegment, PassageSink, SegmentPlace, Tools, View
 
 FILE = "signatures.u64"
-SCANNED_AT_ONCE = 4_096  # the number of signatures to compare together: they fit in the processor's cache
+# The number of signatures to compare together: they fit in the processor's cache.
+SCANNED_AT_ONCE = 4_096
 
 
 class SignaturesView(View):
@@ -42,8 +43,12 @@ class SignaturesView(View):
     def checks(self, segment: SegmentPlace, tools: Tools) -> Sequence[Check]:
         return (Check(FILE, lambda: _wrong(segment)),)
 
-    def open(self, segments: Sequence[OpenSegment], manifest: Manifest, config: Config) -> SignatureIndex:
-        return SignatureIndex([_read(segment.folder / FILE, segment.info.passages) for segment in segments])
+    def open(
+        self, segments: Sequence[OpenSegment], manifest: Manifest, config: Config
+    ) -> SignatureIndex:
+        return SignatureIndex(
+            [_read(segment.folder / FILE, segment.info.passages) for segment in segments]
+        )
 
 
 view = SignaturesView
@@ -53,17 +58,23 @@ class SignatureIndex:
     """The signatures of all rows of an index."""
 
     def __init__(self, parts: Sequence[Signatures]) -> None:
-        self._signatures = parts[0] if len(parts) == 1 else np.concatenate([np.empty((0, WORDS), "<u8"), *parts])
+        self._signatures = (
+            parts[0] if len(parts) == 1 else np.concatenate([np.empty((0, WORDS), "<u8"), *parts])
+        )
 
     def of_rows(self, rows: Sequence[int]) -> Signatures:
         """Return the signatures of rows, shape (rows, 4)."""
         return self._signatures[np.asarray(rows, dtype=np.int64)]
 
     def near(self, signature: Signatures, most: int, keep: Mask | None) -> list[int]:
-        """Return the rows in ``keep`` whose signatures have at most ``most`` disagreements with ``signature``."""
+        """Return the rows in ``keep`` whose signatures have at most ``most`` disagreements with
+        ``signature``.
+        """
         rows: list[int] = []
         for start in range(0, len(self._signatures), SCANNED_AT_ONCE):
-            some = disagreements(self._signatures[start : start + SCANNED_AT_ONCE], signature) <= most
+            some = (
+                disagreements(self._signatures[start : start + SCANNED_AT_ONCE], signature) <= most
+            )
             rows += (np.flatnonzero(some) + start).tolist()
         return rows if keep is None else [row for row in rows if keep[row]]
 
@@ -74,7 +85,9 @@ class _SignatureSink(PassageSink):
         self._texts: list[str] = []
 
     def add(self, document: Document, spans: Sequence[Span]) -> None:
-        self._texts += [signed_text(document.title, document.text[span.start : span.end]) for span in spans]
+        self._texts += [
+            signed_text(document.title, document.text[span.start : span.end]) for span in spans
+        ]
         if len(self._texts) >= AT_ONCE:
             self._write()
 
@@ -91,7 +104,9 @@ class _SignatureSink(PassageSink):
 
 
 def signed_text(title: str, text: str) -> str:
-    """Return the text of a passage to sign, without the title, because pages that copy a text have other titles."""
+    """Return the text of a passage to sign, without the title, because pages that copy a text have
+    other titles.
+    """
     return text if text.strip() else title
 
 
@@ -114,6 +129,9 @@ def _wrong(segment: SegmentPlace) -> Iterator[str]:
             texts.append(signed_text(title, passage.text))
             if len(texts) == AT_ONCE or start + len(texts) == segment.passages:
                 differs = (signatures_of(texts) != stored[start : start + len(texts)]).any(axis=1)
-                yield from (f"signature {start + row} is not that of its passage" for row in np.flatnonzero(differs))
+                yield from (
+                    f"signature {start + row} is not that of its passage"
+                    for row in np.flatnonzero(differs)
+                )
                 start += len(texts)
                 texts.clear()

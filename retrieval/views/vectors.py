@@ -33,7 +33,8 @@ from ..lucene.index import flat_text
 from ..store.manifest import Manifest
 from . import Check, Encoders, Merged, OpenSegment, SegmentPlace, Tools, View
 
-ENCODED_AT_ONCE = 256  # the number of passages to encode and write together: an interruption loses at most this many
+# The number of passages to encode and write together: an interruption loses at most this many.
+ENCODED_AT_ONCE = 256
 COPIED_AT_ONCE = 4_096
 
 
@@ -44,7 +45,9 @@ def searched_approximately(name: str, manifest: Manifest, settings: DenseSetting
 
 
 class VectorsView(View):
-    """The vectors of one encoder and, for a segment that is large enough, their approximate index."""
+    """The vectors of one encoder and, for a segment that is large enough, their approximate
+    index.
+    """
 
     @classmethod
     def describe(cls, name: str, config: Config, encoders: Encoders) -> dict[str, Any] | None:
@@ -74,12 +77,20 @@ class VectorsView(View):
         self.prepare(tools)
         path, dimension = segment.folder / self._files.vectors, self.encoder.dimension
         done = whole_rows(path, dimension)
-        with closing(segment.documents()) as documents, closing(bar("encoding", "passage", segment.passages)) as left:
+        with (
+            closing(segment.documents()) as documents,
+            closing(bar("encoding", "passage", segment.passages)) as left,
+        ):
             left.update(done)
 
             def chunks() -> Iterator[NDArray[np.float32]]:
-                texts = (flat_text(title, passage.text) for title, passage in documents.each_passage(done))
-                for chunk in tools.encoders(self.name, self.encoder).encode_documents_stream(texts, ENCODED_AT_ONCE):
+                texts = (
+                    flat_text(title, passage.text)
+                    for title, passage in documents.each_passage(done)
+                )
+                for chunk in tools.encoders(self.name, self.encoder).encode_documents_stream(
+                    texts, ENCODED_AT_ONCE
+                ):
                     yield chunk
                     left.update(len(chunk))
 
@@ -88,15 +99,21 @@ class VectorsView(View):
         self._index(segment, tools)
 
     def copy(self, parts: Sequence[Merged], segment: SegmentPlace, tools: Tools) -> None:
-        write_vectors(segment.folder / self._files.vectors, self._rows_of(parts), self.encoder.dimension)
+        write_vectors(
+            segment.folder / self._files.vectors, self._rows_of(parts), self.encoder.dimension
+        )
         chances = (self._chance_of(part.segment) for part in parts)
-        self._measure_chance(segment, next((chance.queries for chance in chances if chance is not None), None))
+        self._measure_chance(
+            segment, next((chance.queries for chance in chances if chance is not None), None)
+        )
         self._index(segment, tools)
 
     def checks(self, segment: SegmentPlace, tools: Tools) -> Sequence[Check]:
         return [Check(file, partial(self._faults, segment, file)) for file in self._files]
 
-    def open(self, segments: Sequence[OpenSegment], manifest: Manifest, config: Config) -> VectorIndex:
+    def open(
+        self, segments: Sequence[OpenSegment], manifest: Manifest, config: Config
+    ) -> VectorIndex:
         parts = [(segment.folder, segment.info.passages) for segment in segments]
         return VectorIndex(parts, self.encoder.dimension, config.dense, self._files)
 
@@ -104,13 +121,18 @@ class VectorsView(View):
         build_ann(self._read(segment), segment.folder, tools.config.dense, file=self._files.ann)
 
     def _measure_chance(self, segment: SegmentPlace, queries: Vectors | None) -> None:
-        """Write the cosines of the nearest passages to random queries; the scan is exact under any settings."""
+        """Write the cosines of the nearest passages to random queries; the scan is exact under any
+        settings.
+        """
         path = segment.folder / self._files.chance
-        for file in (path, segment.folder / self._files.ann):  # an interrupted call may have left these
+        # An interrupted call may have left these.
+        for file in (path, segment.folder / self._files.ann):
             file.unlink(missing_ok=True)
         if queries is not None and segment.passages:
             place = [(segment.folder, segment.passages)]
-            vectors = VectorIndex(place, self.encoder.dimension, DenseSettings(type="flat"), self._files)
+            vectors = VectorIndex(
+                place, self.encoder.dimension, DenseSettings(type="flat"), self._files
+            )
             write_chance(path, queries, noise_similarities(queries, vectors))
 
     def _chance_of(self, segment: SegmentPlace) -> Chance | None:
@@ -119,7 +141,9 @@ class VectorsView(View):
         return None
 
     def _read(self, segment: SegmentPlace) -> NDArray[np.float32]:
-        return read_vectors(segment.folder / self._files.vectors, segment.passages, self.encoder.dimension)
+        return read_vectors(
+            segment.folder / self._files.vectors, segment.passages, self.encoder.dimension
+        )
 
     def _rows_of(self, parts: Sequence[Merged]) -> Iterator[NDArray[np.float32]]:
         for part, rows in parts:
@@ -130,7 +154,9 @@ class VectorsView(View):
     def _faults(self, segment: SegmentPlace, file: str) -> Iterator[str]:
         path = segment.folder / file
         if file == self._files.vectors:
-            yield from (f"vector {row} is not of unit length" for row in not_unit(self._read(segment)))
+            yield from (
+                f"vector {row} is not of unit length" for row in not_unit(self._read(segment))
+            )
         elif file == self._files.ann and path.exists():
             read_ann(path, segment.passages, self.encoder.dimension)
         elif file == self._files.chance and segment.passages:

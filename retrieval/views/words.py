@@ -1,8 +1,10 @@
-"""The view ``words``: the words of the documents in their written form, which correct misspelt words.
+"""The view ``words``: the words of the documents in their written form, which correct misspelt
+words.
 
-They are counted while the documents are written, and again when segments are merged. ``words.txt`` has the words in
-sorted order, one per line. ``words.u64`` has two numbers per word. The first is a mask of the word's letters. The
-second contains the offset of the word's line, and the word's frequency.
+They are counted while the documents are written, and again when segments are merged. ``words.txt``
+has the words in sorted order, one per line. ``words.u64`` has two numbers per word. The first is a
+mask of the word's letters. The second contains the offset of the word's line, and the word's
+frequency.
 """
 
 from __future__ import annotations
@@ -47,7 +49,9 @@ class WordsView(View):
     def checks(self, segment: SegmentPlace, tools: Tools) -> Sequence[Check]:
         return (Check(TEXT, lambda: _wrong(segment)),)
 
-    def open(self, segments: Sequence[OpenSegment], manifest: Manifest, config: Config) -> list[SegmentWords]:
+    def open(
+        self, segments: Sequence[OpenSegment], manifest: Manifest, config: Config
+    ) -> list[SegmentWords]:
         return [_read(segment.folder) for segment in segments]
 
 
@@ -55,7 +59,8 @@ view = WordsView
 
 
 class SegmentWords(NamedTuple):
-    """The words of a segment: their lines, the masks of their letters, and the offset and frequency of each word.
+    """The words of a segment: their lines, the masks of their letters, and the offset and frequency
+    of each word.
 
     It is safe for threads. The files stay mapped while anybody uses it.
     """
@@ -83,7 +88,10 @@ class SegmentWords(NamedTuple):
         following = places[np.minimum(chosen + 1, len(places) - 1)] >> bits
         ends = np.where(chosen + 1 < len(places), following, np.uint64(len(self.text)))
         lengths = ends - starts - np.uint64(1)
-        least, most = len(word) - edits, len(word.encode("utf-8", "replace")) + _BYTES_A_LETTER * edits
+        least, most = (
+            len(word) - edits,
+            len(word.encode("utf-8", "replace")) + _BYTES_A_LETTER * edits,
+        )
         fitting = np.flatnonzero((lengths >= least) & (lengths <= most))
         spans = zip(starts[fitting].tolist(), (starts + lengths)[fitting].tolist(), strict=True)
         others = [str(self.text[start:end], "utf-8", "replace") for start, end in spans]
@@ -110,25 +118,35 @@ def _pack(counter: WordCounter) -> tuple[bytes, bytes]:
     lines = [f"{word}\n".encode("utf-8", "replace") for word, _ in counts]
     places = np.cumsum([0, *map(len, lines)], dtype="<u8")[:-1]
     frequent = np.array([min(count, _MOST_COUNTED) for _, count in counts], dtype="<u8")
-    numbers = np.stack([masks([word for word, _ in counts]), (places << np.uint64(_COUNT_BITS)) | frequent])
+    numbers = np.stack(
+        [masks([word for word, _ in counts]), (places << np.uint64(_COUNT_BITS)) | frequent]
+    )
     return b"".join(lines), numbers.astype("<u8").tobytes()
 
 
 def _read(folder: Path) -> SegmentWords:
     path = folder / NUMBERS
     try:
-        numbers = np.fromfile(path, dtype="<u8") if path.stat().st_size < 16 else map_file(path, "<u8")
+        numbers = (
+            np.fromfile(path, dtype="<u8") if path.stat().st_size < 16 else map_file(path, "<u8")
+        )
         path = folder / TEXT
         text = map_file(path, "u1") if path.stat().st_size else np.empty(0, dtype=np.uint8)
     except (OSError, ValueError) as error:
         what = f"cannot be read: {getattr(error, 'strerror', None) or 'it is truncated'}"
         raise IndexStateError(what, place=path, remedy=REMEDY) from None
     if len(numbers) % 2 or (len(numbers) == 0) != (len(text) == 0):
-        raise IndexStateError("does not have two numbers per word", place=folder / NUMBERS, remedy=REMEDY)
+        raise IndexStateError(
+            "does not have two numbers per word", place=folder / NUMBERS, remedy=REMEDY
+        )
     own_masks, places = numbers.reshape(2, -1)
     starts = places >> np.uint64(_COUNT_BITS)
-    if len(starts) and (starts[0] or not (starts[:-1] < starts[1:]).all() or starts[-1] >= len(text)):
-        raise IndexStateError("does not say where the words begin", place=folder / NUMBERS, remedy=REMEDY)
+    if len(starts) and (
+        starts[0] or not (starts[:-1] < starts[1:]).all() or starts[-1] >= len(text)
+    ):
+        raise IndexStateError(
+            "does not say where the words begin", place=folder / NUMBERS, remedy=REMEDY
+        )
     return SegmentWords(text.data, own_masks, np.ascontiguousarray(places).data)
 
 

@@ -1,7 +1,10 @@
-"""Adapters for other protocols. The name of an adapter is the name of its file. A client needs only the new address.
+"""Adapters for other protocols.
 
-An adapter translates a client's request into a search, a ranking or an encoding, and the result back. Its routes are
-below ``/NAME/``. It is served if ``server.adapters`` names it. Its module defines an :class:`Adapter` as ``adapter``.
+The name of an adapter is the name of its file. A client needs only the new address.
+
+An adapter translates a client's request into a search, a ranking or an encoding, and the result
+back. Its routes are below ``/NAME/``. It is served if ``server.adapters`` names it. Its module
+defines an :class:`Adapter` as ``adapter``.
 """
 
 from __future__ import annotations
@@ -26,10 +29,11 @@ View = TypeVar("View", bound=Callable[..., Any])
 
 
 class Adapter:
-    """A protocol: the shape of its errors, and its routes with the addresses of the original server.
+    """A protocol: the shape of its errors, and its routes with the addresses of the original
+    server.
 
-    ``statuses`` maps factseek's statuses to those of the original server if they differ. ``key_parameter`` is the query
-    parameter with the client's key, or ``""``.
+    ``statuses`` maps factseek's statuses to those of the original server if they differ.
+    ``key_parameter`` is the query parameter with the client's key, or ``""``.
     """
 
     def __init__(
@@ -44,7 +48,8 @@ class Adapter:
         self.statuses = statuses
         self.key_parameter = key_parameter
         self.blueprint = Blueprint(module.rpartition(".")[2], module)
-        self.operations: dict[str, Operation] = {}  # the operation of each view, by the name of its function
+        # The operation of each view, by the name of its function.
+        self.operations: dict[str, Operation] = {}
         self.changes: list[str] = []  # addresses whose POST waits until an index is written
 
     def route(
@@ -59,13 +64,15 @@ class Adapter:
     ) -> Callable[[View], View]:
         """Answer at an address with the result of a view: an AnswerPart or a list of AnswerParts.
 
-        A variable of the address is ``name`` (an index) or ``docid:docid``. Each view has one route. The names of the
-        adapter's types and views begin with the protocol's name, because the API's description lists all protocols
-        together. A request may give a parameter only once. Bodies and answers are JSON.
+        A variable of the address is ``name`` (an index) or ``docid:docid``. Each view has one
+        route. The names of the adapter's types and views begin with the protocol's name, because
+        the API's description lists all protocols together. A request may give a parameter only
+        once. Bodies and answers are JSON.
 
-        The view's ``body`` is the query string of a GET, else the request's body; the annotation of ``body`` gives the
-        type. If the request does not fit the type, ``misfit`` turns the error into one of the protocol. ``problems``
-        are error statuses that the view adds. If the view ``changes`` the index, the index must be writable.
+        The view's ``body`` is the query string of a GET, else the request's body; the annotation of
+        ``body`` gives the type. If the request does not fit the type, ``misfit`` turns the error
+        into one of the protocol. ``problems`` are error statuses that the view adds. If the view
+        ``changes`` the index, the index must be writable.
         """
 
         def add(view: View) -> View:
@@ -109,29 +116,43 @@ ADAPTERS = Plugins[Any](__name__, ConfigError, "adapter", "the adapters are")
 
 
 def check(wanted: Mapping[str, str], indexes: Collection[str]) -> None:
-    """Raise ConfigError, with the setting, if an adapter does not exist, or its index is not served."""
+    """Raise ConfigError, with the setting, if an adapter does not exist, or its index is not
+    served.
+    """
     for name, index in wanted.items():
         if name not in ADAPTERS.names():
             remedy = f"the adapters are {', '.join(ADAPTERS.names())}"
-            raise ConfigError(f"there is no adapter {name[:80]!r}", place="server.adapters", remedy=remedy)
+            raise ConfigError(
+                f"there is no adapter {name[:80]!r}", place="server.adapters", remedy=remedy
+            )
         if index and index not in indexes:
             place, remedy = f"server.adapters.{name}", f"the indexes are {', '.join(indexes)}"
-            raise ConfigError(f"this server has no index {index[:80]!r}", place=place, remedy=remedy)
+            raise ConfigError(
+                f"this server has no index {index[:80]!r}", place=place, remedy=remedy
+            )
 
 
 def install(app: Flask, wanted: Mapping[str, str], indexes: Collection[str]) -> None:
-    """Let ``app`` serve these adapters, each with its index; raise ConfigError as :func:`check` does."""
+    """Let ``app`` serve these adapters, each with its index; raise ConfigError as :func:`check`
+    does.
+    """
     check(wanted, indexes)
     operations = app.extensions.setdefault(ADDED, {})
     for name in wanted:
         adapter: Adapter = ADAPTERS.load(name).adapter
         app.register_blueprint(adapter.blueprint, url_prefix=f"/{name}")
         app.extensions.setdefault(DIALECTS, {})[name] = adapter
-        operations |= {f"{adapter.blueprint.name}.{view}": each for view, each in adapter.operations.items()}
+        operations |= {
+            f"{adapter.blueprint.name}.{view}": each for view, each in adapter.operations.items()
+        }
 
 
 def configured_index() -> ServedIndex:
-    """Return the index configured for the request's adapter, else the first; raise what :func:`index_named` raises."""
+    """Return the index configured for the request's adapter, else the first; raise what
+    :func:`index_named` raises.
+    """
     serving = registry()
     wanted = serving.config.server.adapters.get((request.blueprint or "").replace("_", "-"), "")
-    return index_named(wanted or next(iter({**serving.config.server.indexes, **serving.indexes}), ""))
+    return index_named(
+        wanted or next(iter({**serving.config.server.indexes, **serving.indexes}), "")
+    )

@@ -1,4 +1,6 @@
-"""What several adapters share: searches, re-ranking of a client's own texts by the stage ``rerank``, and errors."""
+"""What several adapters share: searches, re-ranking of a client's own texts by the stage
+``rerank``, and errors.
+"""
 
 from __future__ import annotations
 
@@ -30,19 +32,30 @@ TEXTS = ("The moon is 384,400 km away.", "Two doses of the vaccine are 97 percen
 
 
 def hits_of(
-    index: Index, query: str, options: SearchOptions, k_name: str = "k", *, query_name: str = "query"
+    index: Index,
+    query: str,
+    options: SearchOptions,
+    k_name: str = "k",
+    *,
+    query_name: str = "query",
 ) -> list[Evidence]:
-    """Return the evidence for a query, without highlights; errors name the client's fields for ``k`` and the query."""
+    """Return the evidence for a query, without highlights; errors name the client's fields for
+    ``k`` and the query.
+    """
     return whole_answer(index, query, search_of(options, index, k_name), query_name).hits
 
 
 def text_of(document: Document) -> str:
-    """Return the text that is indexed for a document: its title, if any, and its text on the next line."""
+    """Return the text that is indexed for a document: its title, if any, and its text on the next
+    line.
+    """
     return f"{document.title}\n{document.text}" if document.title else document.text
 
 
 class RerankedText(NamedTuple):
-    """A text by its position in the request, with the model's score: higher is better, without bounds."""
+    """A text by its position in the request, with the model's score: higher is better, without
+    bounds.
+    """
 
     place: int
     score: float
@@ -50,11 +63,17 @@ class RerankedText(NamedTuple):
     @property
     def probability(self) -> float:
         """The score mapped to a value between 0 and 1 by the logistic function."""
-        return 1 / (1 + exp(-self.score)) if self.score >= 0 else exp(self.score) / (1 + exp(self.score))
+        return (
+            1 / (1 + exp(-self.score))
+            if self.score >= 0
+            else exp(self.score) / (1 + exp(self.score))
+        )
 
 
 def re_ranker() -> ReRanker:
-    """Return the re-ranker of the index of the request's adapter; raise RefusedError if none is configured."""
+    """Return the re-ranker of the index of the request's adapter; raise RefusedError if none is
+    configured.
+    """
     try:
         return configured_index().index.re_ranker
     except QueryError as error:
@@ -69,14 +88,22 @@ def check_count(field: str, texts: Sequence[object], what: str = "texts can be r
 
 
 def rank_texts(
-    model: ReRanker, query: str, texts: Sequence[str], most: int | None = None, limit: Deadline | None = None
+    model: ReRanker,
+    query: str,
+    texts: Sequence[str],
+    most: int | None = None,
+    limit: Deadline | None = None,
 ) -> list[RerankedText]:
-    """Return at most ``most`` texts, best first, ties in request order; raise TimedOutError after ``limit``."""
+    """Return at most ``most`` texts, best first, ties in request order; raise TimedOutError after
+    ``limit``.
+    """
     note_search(query)
     limit, scored = limit or limit_of(), list[RerankedText]()
     for place, text in enumerate(texts):
         if limit.is_over("rerank"):
-            raise TimedOutError(f"only {place} of {len(texts)} texts were scored in time: send fewer at once")
+            raise TimedOutError(
+                f"only {place} of {len(texts)} texts were scored in time: send fewer at once"
+            )
         scored.append(RerankedText(place, model.score(query, text)))
     return sorted(scored, key=lambda text: -text.score)[:most]
 
@@ -95,8 +122,12 @@ class RerankResult(AnswerPart):
     document: RerankedDocument | UnsetType = UNSET
 
 
-def results_of(query: str, documents: Sequence[str], most: int | None, *, with_documents: bool) -> list[RerankResult]:
-    """Return at most ``most`` documents in the shape of Cohere and Jina, best first; raise TimedOutError on timeout."""
+def results_of(
+    query: str, documents: Sequence[str], most: int | None, *, with_documents: bool
+) -> list[RerankResult]:
+    """Return at most ``most`` documents in the shape of Cohere and Jina, best first; raise
+    TimedOutError on timeout.
+    """
     check_count("documents", documents)
     return [
         RerankResult(
@@ -141,5 +172,9 @@ class FastAPIFailure(AnswerPart):
         if problem.status != 422:
             return cls(detail=problem.detail)
         place = "query" if request.method == "GET" else "body"
-        loc = [place, problem.field] if isinstance(problem.field, str) and problem.field != "body" else [place]
+        loc = (
+            [place, problem.field]
+            if isinstance(problem.field, str) and problem.field != "body"
+            else [place]
+        )
         return cls(detail=[FastAPIFault(type="value_error", loc=loc, msg=problem.detail)])

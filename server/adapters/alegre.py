@@ -1,11 +1,13 @@
 """Meedan's Alegre over one index: ``/text/similarity/`` and ``/similarity/sync/text``.
 
-The model ``elasticsearch`` ranks by words. Its threshold is the share of the query's words that a text must contain, as
-in ``minimum_should_match``. An encoder of the index, selected by name, ranks by meaning. Its threshold is a cosine, and
-its score is the cosine plus 1. Storing and deleting need a key, as on the server's own routes. A text that is stored
-again keeps its earlier contexts next to the new one. ``/similarity/sync/text`` stores a text and returns similar texts.
-Bulk texts and callbacks are not available. Fields, answers and errors follow Alegre's ``similarity_controller.py``,
-``similarity_sync_controller.py`` and ``text_similarity.py``, and flask-restx.
+The model ``elasticsearch`` ranks by words. Its threshold is the share of the query's words that a
+text must contain, as in ``minimum_should_match``. An encoder of the index, selected by name, ranks
+by meaning. Its threshold is a cosine, and its score is the cosine plus 1. Storing and deleting need
+a key, as on the server's own routes. A text that is stored again keeps its earlier contexts next to
+the new one. ``/similarity/sync/text`` stores a text and returns similar texts. Bulk texts and
+callbacks are not available. Fields, answers and errors follow Alegre's
+``similarity_controller.py``, ``similarity_sync_controller.py`` and ``text_similarity.py``, and
+flask-restx.
 """
 
 from __future__ import annotations
@@ -51,20 +53,26 @@ if TYPE_CHECKING:
 Context = dict[str, Any]
 WORDS = "elasticsearch"  # Alegre's name for the ranking by words
 _CONTEXTS, _CREATED = "contexts", "created_at"
-_OF_ONE_ITEM = frozenset({"project_media_id", "has_custom_id", "field"})  # Alegre does not search by these
+# Alegre does not search by these.
+_OF_ONE_ITEM = frozenset({"project_media_id", "has_custom_id", "field"})
 _THRESHOLD, _LIMIT = 0.9, 200
-_FAR = 1_000.0  # a value beyond every share or cosine: thresholds are limited to it, which changes no result
+# A value beyond every share or cosine: thresholds are limited to it, which changes no result.
+_FAR = 1_000.0
 _FIRST_SLICE = 200  # the number of hits to check first; it doubles until enough hits are similar
 _TRIES = 4  # one try, and three more if others change the text meanwhile
 _CODE = re.compile(r"[a-z]{2,3}")
 _NOT_OFFERED = MappingProxyType(
     {
-        "similarity/async/text": "there are no callbacks: use POST /similarity/sync/text, which returns similar texts",
+        "similarity/async/text": (
+            "there are no callbacks: use POST /similarity/sync/text, which returns similar texts"
+        ),
         "text/bulk_similarity": "texts are not stored in bulk: use POST /text/similarity/ for each",
     }
 )
 """Addresses of the original that are not available, and what to use instead."""
-Language = Annotated[str | None, says("ISO 639-1 code (without one or with auto: the language of the index)")]
+Language = Annotated[
+    str | None, says("ISO 639-1 code (without one or with auto: the language of the index)")
+]
 Model = Annotated[str | None, says(f"{WORDS}, or the name of an encoder of the index")]
 Models = Annotated[list[str] | None, says("several models, each searched in turn")]
 Docid = Annotated[str | None, says("the id of the text (default: a new id)")]
@@ -105,7 +113,10 @@ class AlegreStore(ForeignFields, kw_only=True):
 
 
 class AlegreDelete(ForeignFields, kw_only=True):
-    """A text to delete. If ``context`` is one of several contexts of the text, only that context is deleted."""
+    """A text to delete.
+
+    If ``context`` is one of several contexts of the text, only that context is deleted.
+    """
 
     doc_id: str
     context: Context | None = None
@@ -125,21 +136,28 @@ class AlegreSearch(ForeignFields, kw_only=True):
     text: str = ""
     model: Model = None
     models: Models = None
-    threshold: Annotated[float | None, says("the minimum share of the words, or the minimum cosine (default: 0.9)")] = (
+    threshold: Annotated[
+        float | None, says("the minimum share of the words, or the minimum cosine (default: 0.9)")
+    ] = None
+    per_model_threshold: Annotated[
+        dict[str, float] | list[AlegreThreshold] | None,
+        says("the threshold of each model, by its name"),
+    ] = None
+    min_es_score: Annotated[float | None, says(f"scores of {WORDS} must be higher than this")] = (
         None
     )
-    per_model_threshold: Annotated[
-        dict[str, float] | list[AlegreThreshold] | None, says("the threshold of each model, by its name")
-    ] = None
-    min_es_score: Annotated[float | None, says(f"scores of {WORDS} must be higher than this")] = None
     context: Annotated[
-        Context | None, says("values that one context of a text must contain; for a list, any one of its values")
+        Context | None,
+        says("values that one context of a text must contain; for a list, any one of its values"),
     ] = None
     language: Language = None
     fuzzy: Annotated[bool | None, says("true: correct misspelled words")] = None
-    limit: Annotated[Count | None, says("the maximum number of texts of each model (default or 0: 200)")] = None
+    limit: Annotated[
+        Count | None, says("the maximum number of texts of each model (default or 0: 200)")
+    ] = None
     vector: Annotated[
-        list[float] | None, says("the vector of the text by the index's encoder (default: computed by the server)")
+        list[float] | None,
+        says("the vector of the text by the index's encoder (default: computed by the server)"),
     ] = None
 
 
@@ -158,7 +176,10 @@ class AlegreStored(AnswerPart):
 
 
 class AlegreDeleted(AnswerPart, kw_only=True, rename={"index": "_index", "doc_id": "_id"}):
-    """What was deleted: the text, or one of its contexts. ``failed`` says why a quiet request deleted nothing."""
+    """What was deleted: the text, or one of its contexts.
+
+    ``failed`` says why a quiet request deleted nothing.
+    """
 
     index: str | UnsetType = UNSET
     doc_id: str | UnsetType = UNSET
@@ -221,7 +242,13 @@ def alegre_similarity_sync(body: AlegreSimilarity) -> AlegreTexts:
     return alegre_search(body)
 
 
-@adapter.route("DELETE", "/text/similarity/", {"doc_id": "claim-1", "quiet": True}, problems=(404,), changes=True)
+@adapter.route(
+    "DELETE",
+    "/text/similarity/",
+    {"doc_id": "claim-1", "quiet": True},
+    problems=(404,),
+    changes=True,
+)
 def alegre_delete(body: AlegreDelete) -> AlegreDeleted:
     """Delete a text as Alegre does; answer only when no search finds the text any more."""
     name, context = configured_index().name, body.context or {}
@@ -243,7 +270,9 @@ def alegre_delete(body: AlegreDelete) -> AlegreDeleted:
         if not body.quiet:
             raise NotFoundError(f"{missing}.") from None
         return AlegreDeleted(failed=f"{missing} - quiet failure requested, so 200 code returned.")
-    return AlegreDeleted(index=name, doc_id=body.doc_id, result="updated" if change.line else "deleted")
+    return AlegreDeleted(
+        index=name, doc_id=body.doc_id, result="updated" if change.line else "deleted"
+    )
 
 
 class StoredText(NamedTuple):
@@ -256,16 +285,26 @@ class StoredText(NamedTuple):
 
     @staticmethod
     def of(document: Document) -> StoredText:
-        """Return the text of a document; a document that did not come through Alegre has no context."""
+        """Return the text of a document; a document that did not come through Alegre has no
+        context.
+        """
         contexts, created = document.metadata.get(_CONTEXTS), document.metadata.get(_CREATED)
-        kept = [one for one in contexts if isinstance(one, dict)] if isinstance(contexts, list) else []
-        return StoredText(document.text, kept, created if isinstance(created, str) else "", document.language)
+        kept = (
+            [one for one in contexts if isinstance(one, dict)] if isinstance(contexts, list) else []
+        )
+        return StoredText(
+            document.text, kept, created if isinstance(created, str) else "", document.language
+        )
 
     def document(self, index: Index, docid: str) -> Document:
-        """Return the document, with the filter fields of the contexts; raise BadInput with Alegre's field name."""
+        """Return the document, with the filter fields of the contexts; raise BadInput with Alegre's
+        field name.
+        """
         metadata: dict[str, Any] = {_CONTEXTS: self.contexts, _CREATED: self.created_at}
         for name in set(index.info.filter_fields) - metadata.keys():
-            if values := [value for context in self.contexts for value in metadata_values(context.get(name))]:
+            if values := [
+                value for context in self.contexts for value in metadata_values(context.get(name))
+            ]:
                 metadata[name] = list(dict.fromkeys(values))
         body = DocumentRequest(text=self.text, language=self.language, metadata=metadata)
         try:
@@ -275,24 +314,35 @@ class StoredText(NamedTuple):
 
 
 def _store(body: AlegreStore | AlegreSimilarity) -> None:
-    """Store a text. If it replaces another, keep the old contexts, and the old language if no new one is given."""
+    """Store a text.
+
+    If it replaces another, keep the old contexts, and the old language if no new one is given.
+    """
     docid = body.doc_id or secrets.token_urlsafe(15)
     language = body.language if body.language and _CODE.fullmatch(body.language) else ""
-    text = StoredText(body.text, [body.context] if body.context else [], body.created_at or now(), language)
+    text = StoredText(
+        body.text, [body.context] if body.context else [], body.created_at or now(), language
+    )
 
     def put(index: Index, before: Document | None, states: tuple[str, ...]) -> Change:
         whole = text
         if before is not None:
             former = StoredText.of(before)
-            contexts = text.contexts + [context for context in former.contexts if context not in text.contexts]
+            contexts = text.contexts + [
+                context for context in former.contexts if context not in text.contexts
+            ]
             whole = text._replace(contexts=contexts, language=text.language or former.language)
         return put_change(whole.document(index, docid), states, absent=before is None)
 
     _change(configured_index().name, docid, put)
 
 
-def _change(name: str, docid: str, change_of: Callable[[Index, Document | None, tuple[str, ...]], Change]) -> Change:
-    """Make the change that ``change_of`` derives from the current document; retry if the document changed meanwhile."""
+def _change(
+    name: str, docid: str, change_of: Callable[[Index, Document | None, tuple[str, ...]], Change]
+) -> Change:
+    """Make the change that ``change_of`` derives from the current document; retry if the document
+    changed meanwhile.
+    """
     for _ in range(_TRIES):
         served = index_named(name)
         before: Document | None = None
@@ -304,7 +354,9 @@ def _change(name: str, docid: str, change_of: Callable[[Index, Document | None, 
             return change
         except ConditionError:
             registry().refresh(name)
-    raise NotWrittenError("other requests change this text at the same time; nothing was changed; try again")
+    raise NotWrittenError(
+        "other requests change this text at the same time; nothing was changed; try again"
+    )
 
 
 def _retrievers(index: Index) -> dict[str, str]:
@@ -322,32 +374,48 @@ def _models(body: AlegreSearch | AlegreStore, index: Index) -> list[str]:
     for field, name in names:
         model = WORDS if name.lower() == WORDS else name
         if model not in there:
-            raise BadInput(field, f"there is no model {model[:80]!r}; the models are {', '.join(there)}")
+            raise BadInput(
+                field, f"there is no model {model[:80]!r}; the models are {', '.join(there)}"
+            )
         models += [model] if model not in models else []
     return models or [WORDS]
 
 
 def _query(index: Index, model: str, text: str, vector: Sequence[float] | None) -> str:
-    """Return the text, with the client's own vector if the model ranks by one; raise BadInput if that is invalid."""
+    """Return the text, with the client's own vector if the model ranks by one; raise BadInput if
+    that is invalid.
+    """
     if vector is None or model == WORDS:
         return text
-    dimension = next(encoder.dimension for encoder in index.info.encoders.values() if encoder.name == model)
+    dimension = next(
+        encoder.dimension for encoder in index.info.encoders.values() if encoder.name == model
+    )
     if len(vector) != dimension:
-        raise BadInput("vector", f"has {len(vector)} numbers, but vectors of {model} have {dimension}")
+        raise BadInput(
+            "vector", f"has {len(vector)} numbers, but vectors of {model} have {dimension}"
+        )
     length = hypot(*vector)
     if not (length and isfinite(length)):
-        raise BadInput("vector", "has no direction: all of its numbers are 0, or they are too large")
+        raise BadInput(
+            "vector", "has no direction: all of its numbers are 0, or they are too large"
+        )
     return VectorQuery(text, tuple(number / length for number in vector))
 
 
 def _similar(served: ServedIndex, model: str, body: AlegreSearch) -> Iterator[AlegreText]:
     began, index, text, by_words = monotonic(), served.index, body.text, model == WORDS
     query = _query(index, model, text, body.vector)
-    context = {name: value for name, value in (body.context or {}).items() if name not in _OF_ONE_ITEM}
+    context = {
+        name: value for name, value in (body.context or {}).items() if name not in _OF_ONE_ITEM
+    }
     wanted = {name: _as_texts(value) for name, value in context.items()}
     # The index itself filters by the fields that it declares.
     declared = set(index.info.filter_fields) - {_CONTEXTS, _CREATED}
-    filters = {name: values for name in context if name in declared and (values := metadata_values(context[name]))}
+    filters = {
+        name: values
+        for name in context
+        if name in declared and (values := metadata_values(context[name]))
+    }
     most = body.limit or _LIMIT
     options = SearchOptions(
         k=min(most, index.settings.search.max_k),
@@ -365,10 +433,15 @@ def _similar(served: ServedIndex, model: str, body: AlegreSearch) -> Iterator[Al
     hits = _near(index, query, search._replace(limit=limit_of()), model, body)
 
     def is_admitted(context: Context) -> bool:
-        return all(not set(_as_texts(context.get(name))).isdisjoint(values) for name, values in wanted.items())
+        return all(
+            not set(_as_texts(context.get(name))).isdisjoint(values)
+            for name, values in wanted.items()
+        )
 
     admitted = (
-        hit for hit in hits if not wanted or any(map(is_admitted, StoredText.of(index.document(hit.docid)).contexts))
+        hit
+        for hit in hits
+        if not wanted or any(map(is_admitted, StoredText.of(index.document(hit.docid)).contexts))
     )
     for hit in islice(admitted, most):
         document, score = charged_document(index, hit.docid), hit.score + (0.0 if by_words else 1.0)
@@ -392,16 +465,23 @@ def _similar(served: ServedIndex, model: str, body: AlegreSearch) -> Iterator[Al
 
 
 def _as_texts(value: object) -> list[str]:
-    return [str(part) for part in (value if isinstance(value, list) else [value]) if part is not None]
+    return [
+        str(part) for part in (value if isinstance(value, list) else [value]) if part is not None
+    ]
 
 
 def _near(index: Index, text: str, search: Search, model: str, body: AlegreSearch) -> Iterator[Hit]:
-    """Yield the hits that reach the threshold, best first. Search in growing slices, up to ``max_k`` hits in all.
+    """Yield the hits that reach the threshold, best first.
 
-    By words, a hit must contain the threshold's percentage of the analysed words, rounded down as in Elasticsearch.
+    Search in growing slices, up to ``max_k`` hits in all.
+
+    By words, a hit must contain the threshold's percentage of the analysed words, rounded down as
+    in Elasticsearch.
     """
     own = body.per_model_threshold or {}
-    thresholds = own if isinstance(own, dict) else {named.model: named.value for named in reversed(own)}
+    thresholds = (
+        own if isinstance(own, dict) else {named.model: named.value for named in reversed(own)}
+    )
     common = _THRESHOLD if body.threshold is None else body.threshold
     share = max(-_FAR, min(_FAR, thresholds.get(model, common)))
     words: dict[str, str] = {}
@@ -421,7 +501,10 @@ def _near(index: Index, text: str, search: Search, model: str, body: AlegreSearc
         except CutOffError as error:
             raise TimedOutError(error.line) from None
         if search.limit is not None and (search.limit.is_over("texts") or search.limit.missing):
-            reason = "the time was too short to compare all texts: set a lower limit, or filter by a context"
+            reason = (
+                "the time was too short to compare all texts: set a lower limit, or filter by "
+                "a context"
+            )
             raise TimedOutError(reason)
         if model == WORDS:
             have = zip(hits, index.word_weights(text, hits, search), strict=True)

@@ -1,7 +1,9 @@
-"""Cohere's ``POST /v2/rerank`` over the model of the stage ``rerank``, whichever model the request names.
+"""Cohere's ``POST /v2/rerank`` over the model of the stage ``rerank``, whichever model the request
+names.
 
-``relevance_score`` is the logistic function of the model's score. Fields and errors follow Cohere's API reference and
-its Python SDK. ``return_documents``, which only version 1 had, works as in version 1.
+``relevance_score`` is the logistic function of the model's score. Fields and errors follow Cohere's
+API reference and its Python SDK. ``return_documents``, which only version 1 had, works as in
+version 1.
 """
 
 from __future__ import annotations
@@ -66,5 +68,9 @@ class CohereRanking(AnswerPart):
 @adapter.route("POST", "/v2/rerank", {"model": "rerank-v3.5", "query": EXAMPLE, "documents": TEXTS})
 def cohere_rerank(body: CohereRerank) -> CohereRanking:
     """Re-rank documents as Cohere does."""
-    results = results_of(body.query, body.documents, body.top_n, with_documents=body.return_documents)
-    return CohereRanking(id=g.request_id, results=results, meta=CohereMeta(api_version=CohereVersion()))
+    results = results_of(
+        body.query, body.documents, body.top_n, with_documents=body.return_documents
+    )
+    return CohereRanking(
+        id=g.request_id, results=results, meta=CohereMeta(api_version=CohereVersion())
+    )

@@ -1,8 +1,10 @@
-"""Google's Fact Check Tools: ``GET /v1alpha1/claims:search`` over an index of reviews (``factseek index claimreview``).
+"""Google's Fact Check Tools: ``GET /v1alpha1/claims:search`` over an index of reviews (``factseek
+index claimreview``).
 
-Without a query, the route lists the newest reviews of a publisher. A page token is the cursor of a factseek search.
-Parameters, answers and errors follow the discovery document of ``factchecktools`` v1alpha1. The age of a review counts
-from the later of two days: that of the review and that of the claim.
+Without a query, the route lists the newest reviews of a publisher. A page token is the cursor of a
+factseek search. Parameters, answers and errors follow the discovery document of ``factchecktools``
+v1alpha1. The age of a review counts from the later of two days: that of the review and that of the
+claim.
 """
 
 from __future__ import annotations
@@ -40,7 +42,10 @@ _WORDS = {
     503: "UNAVAILABLE",
 }
 Reviews = list[tuple[str, Evidence | Document]]
-"""Claims, each with its review. A claim is the text of the review's matching passage, else of its first passage."""
+"""Claims, each with its review.
+
+A claim is the text of the review's matching passage, else of its first passage.
+"""
 
 
 class GoogleStatus(AnswerPart):
@@ -69,12 +74,13 @@ adapter = Adapter(__name__, GoogleFailure, {401: 403, 405: 404, 415: 400}, key_p
 class GoogleSearch(RequestFields, kw_only=True):
     """The parameters of Google's search for claims.
 
-    Parameters that all of Google's methods have are ignored, except ``key``. ``callback`` and ``$.xgafv`` are refused,
-    because they would change the format of the answer.
+    Parameters that all of Google's methods have are ignored, except ``key``. ``callback`` and
+    ``$.xgafv`` are refused, because they would change the format of the answer.
     """
 
     query: Annotated[str, says("a claim; required without reviewPublisherSiteFilter")] = ""
-    languageCode: Annotated[str, says("BCP-47 code; the region is ignored")] = ""  # noqa: N815  theirs
+    # theirs
+    languageCode: Annotated[str, says("BCP-47 code; the region is ignored")] = ""  # noqa: N815
     reviewPublisherSiteFilter: Annotated[str, says("a site, such as nytimes.com")] = ""  # noqa: N815
     maxAgeDays: Annotated[  # noqa: N815
         Count, says("the maximum number of days since the later of review and claim (0: any age)")
@@ -121,13 +127,17 @@ class GoogleClaim(AnswerPart, rename="camel"):
 
 
 class GoogleClaims(AnswerPart, rename="camel"):
-    """Reviewed claims, best first, and the token of the next page; a field is left out if it would be empty."""
+    """Reviewed claims, best first, and the token of the next page; a field is left out if it would
+    be empty.
+    """
 
     claims: list[GoogleClaim] | UnsetType = UNSET
     next_page_token: str | UnsetType = UNSET
 
 
-@adapter.route("GET", "/v1alpha1/claims:search", {"query": "Nobody ever walked on the moon.", "pageSize": 1})
+@adapter.route(
+    "GET", "/v1alpha1/claims:search", {"query": "Nobody ever walked on the moon.", "pageSize": 1}
+)
 def google_claims_search(body: GoogleSearch) -> GoogleClaims:
     """Search for reviewed claims as Google's Fact Check Tools do."""
     site = body.reviewPublisherSiteFilter.strip().lower().removeprefix("www.")
@@ -139,7 +149,9 @@ def google_claims_search(body: GoogleSearch) -> GoogleClaims:
         k=body.pageSize or _DEFAULT_PAGE,
         offset=0 if body.pageToken else body.offset,
         cursor=body.pageToken,
-        filter=FilterRequest(source=[site, f"www.{site}"] if site else [], language=[language] if language else []),
+        filter=FilterRequest(
+            source=[site, f"www.{site}"] if site else [], language=[language] if language else []
+        ),
         # Pass the number of days, not the oldest day: a token must stay valid after midnight.
         since=f"{body.maxAgeDays} days" if body.maxAgeDays else "",
     )
@@ -148,13 +160,21 @@ def google_claims_search(body: GoogleSearch) -> GoogleClaims:
     except BadInput as error:
         if error.field != "cursor":
             raise
-        raise BadInput("pageToken", "belongs to another search; send it with the parameters of that search") from None
+        raise BadInput(
+            "pageToken", "belongs to another search; send it with the parameters of that search"
+        ) from None
     index, oldest = next(iter(page.served.values())).index, ""
     if body.maxAgeDays:
-        oldest = (datetime.now(UTC).date() - timedelta(days=min(body.maxAgeDays, 700_000))).isoformat()
+        oldest = (
+            datetime.now(UTC).date() - timedelta(days=min(body.maxAgeDays, 700_000))
+        ).isoformat()
     undated = msgspec.structs.replace(page.options, since="")
     search = search_of(undated, index, k_name="pageSize", offset=page.options.offset)
-    reviews, more = _find_reviews(index, body.query, search, oldest) if body.query else _newest(index, search, oldest)
+    reviews, more = (
+        _find_reviews(index, body.query, search, oldest)
+        if body.query
+        else _newest(index, search, oldest)
+    )
     return GoogleClaims(
         claims=[_claim(*review) for review in reviews] or UNSET,
         next_page_token=page.cursor(search.offset + len(reviews)) if more else UNSET,
@@ -177,19 +197,25 @@ def _find_reviews(index: Index, query: str, search: Search, oldest: str) -> tupl
 
 
 def _newest(index: Index, search: Search, oldest: str) -> tuple[Reviews, bool]:
-    """Return a page of all reviews, and whether more follow: newest first, undated last, ties by docid descending."""
+    """Return a page of all reviews, and whether more follow: newest first, undated last, ties by
+    docid descending.
+    """
     last, limit = search.offset + (search.k or index.settings.search.k), limit_of()
 
     def days() -> Iterator[tuple[str, str]]:
         for document in index.documents(search.where):
             if limit.is_over("reviews"):
-                raise TimedOutError("the time was too short to check all reviews of this publisher: add a query")
+                raise TimedOutError(
+                    "the time was too short to check all reviews of this publisher: add a query"
+                )
             if (day := _day(document)) >= oldest:
                 yield day, document.docid
 
     newest = nlargest(last + 1, days())
     docids = [docid for _, docid in newest[search.offset : last]]
-    return [(index.passages(docid)[0].text, index.document(docid)) for docid in docids], len(newest) > last
+    return [(index.passages(docid)[0].text, index.document(docid)) for docid in docids], len(
+        newest
+    ) > last
 
 
 def _day(document: Evidence | Document) -> str:
@@ -203,11 +229,15 @@ def _text(document: Evidence | Document, name: str) -> str:
 
 def _claim(text: str, document: Evidence | Document) -> GoogleClaim:
     review = GoogleReview(
-        publisher=GooglePublisher(name=_text(document, "publisher") or document.source, site=document.source),
+        publisher=GooglePublisher(
+            name=_text(document, "publisher") or document.source, site=document.source
+        ),
         url=document.url,
         title=document.title,
         review_date=_time(document.date),
-        textual_rating=next(filter(None, (_text(document, name) for name in ("rating", "label", "verdict"))), ""),
+        textual_rating=next(
+            filter(None, (_text(document, name) for name in ("rating", "label", "verdict"))), ""
+        ),
         language_code=document.language,
     )
     claimant, date = _text(document, "claimant") or UNSET, _time(_text(document, "claim_date"))
@@ -215,6 +245,8 @@ def _claim(text: str, document: Evidence | Document) -> GoogleClaim:
 
 
 def _time(day: str) -> str | UnsetType:
-    """Return a day as Google writes a time; for a month or a year, its last day, as for a filter."""
+    """Return a day as Google writes a time; for a month or a year, its last day, as for a
+    filter.
+    """
     last = last_day(day[:10])
     return f"{last}T00:00:00Z" if last else UNSET

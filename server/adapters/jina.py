@@ -1,6 +1,8 @@
-"""Jina's ``POST /v1/rerank`` over the model of the stage ``rerank``, whichever model the request names.
+"""Jina's ``POST /v1/rerank`` over the model of the stage ``rerank``, whichever model the request
+names.
 
-``relevance_score`` is the logistic function of the model's score. Fields follow Jina's API reference.
+``relevance_score`` is the logistic function of the model's score. Fields follow Jina's API
+reference.
 """
 
 from __future__ import annotations
@@ -11,7 +13,15 @@ from ...core.settings import Positive
 from ...retrieval.search.evidence import AnswerPart
 from ..schemas import ForeignFields, says
 from . import Adapter
-from ._shared import EXAMPLE, FASTAPI_STATUSES, TEXTS, FastAPIFailure, RerankResult, re_ranker, results_of
+from ._shared import (
+    EXAMPLE,
+    FASTAPI_STATUSES,
+    TEXTS,
+    FastAPIFailure,
+    RerankResult,
+    re_ranker,
+    results_of,
+)
 
 adapter = Adapter(__name__, FastAPIFailure, FASTAPI_STATUSES)
 
@@ -49,7 +59,9 @@ class JinaRanking(AnswerPart):
 @adapter.route("POST", "/v1/rerank", {"query": EXAMPLE, "documents": TEXTS, "top_n": 1})
 def jina_rerank(body: JinaRerank) -> JinaRanking:
     """Re-rank documents as Jina does."""
-    texts = [document if isinstance(document, str) else document.text for document in body.documents]
+    texts = [
+        document if isinstance(document, str) else document.text for document in body.documents
+    ]
     results = results_of(body.query, texts, body.top_n, with_documents=body.return_documents)
     model = re_ranker()
     tokens = sum(model.count_tokens(body.query, text) for text in texts)

@@ -1,8 +1,8 @@
 """OpenAI's ``POST /v1/embeddings`` with the encoder of a served index, and ``GET /v1/models``.
 
-There are two models, because an encoder may have one prompt for documents and another for queries. The model with the
-encoder's name makes the vectors of documents. The model with ``:query`` after this name makes the vectors of queries.
-Fields and errors follow OpenAI's API reference.
+There are two models, because an encoder may have one prompt for documents and another for queries.
+The model with the encoder's name makes the vectors of documents. The model with ``:query`` after
+this name makes the vectors of queries. Fields and errors follow OpenAI's API reference.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 _QUERY = ":query"
 _AT_ONCE = 16  # the number of texts to encode between two checks of the time limit
 _TYPES = MappingProxyType({429: "requests", 500: "server_error", 503: "server_error"})
-_CODES = MappingProxyType({401: "invalid_api_key", 404: "model_not_found", 429: "rate_limit_exceeded"})
+_CODES = MappingProxyType(
+    {401: "invalid_api_key", 404: "model_not_found", 429: "rate_limit_exceeded"}
+)
 
 
 class OpenAIFault(AnswerPart):
@@ -62,9 +64,13 @@ class OpenAIEmbedding(ForeignFields):
     """The body of OpenAI's embeddings."""
 
     input: Annotated[str | list[str], says("a text, or a list of texts")]
-    model: Annotated[str, says("a name from GET /v1/models (default: the model for documents)")] = ""
+    model: Annotated[str, says("a name from GET /v1/models (default: the model for documents)")] = (
+        ""
+    )
     encoding_format: Literal["float", "base64"] = "float"
-    dimensions: Annotated[Positive | None, says("the number of dimensions; only the encoder's own number works")] = None
+    dimensions: Annotated[
+        Positive | None, says("the number of dimensions; only the encoder's own number works")
+    ] = None
 
 
 class OpenAIVector(AnswerPart, kw_only=True):
@@ -110,7 +116,9 @@ class OpenAIModels(AnswerPart, kw_only=True):
 def _misfit(error: BadInput) -> Exception:
     if not error.field.startswith("input["):
         return error
-    return BadInput(error.field, "is not text; send texts, because this model does not accept token ids")
+    return BadInput(
+        error.field, "is not text; send texts, because this model does not accept token ids"
+    )
 
 
 @adapter.route("POST", "/v1/embeddings", {"input": EXAMPLE}, problems=(404,), misfit=_misfit)
@@ -118,8 +126,12 @@ def openai_embeddings(body: OpenAIEmbedding) -> OpenAIVectors:
     """Encode texts as OpenAI does."""
     encoder = _encoder()
     model = body.model or encoder.name
-    if model not in (encoder.name, encoder.name + _QUERY):  # no other model may answer under this name
-        reason = f"there is no model {model[:80]!r}; the models are {encoder.name} and {encoder.name}{_QUERY}"
+    # No other model may answer under this name.
+    if model not in (encoder.name, encoder.name + _QUERY):
+        reason = (
+            f"there is no model {model[:80]!r}; the models are {encoder.name} and "
+            f"{encoder.name}{_QUERY}"
+        )
         raise NotFoundError(reason)
     if body.dimensions not in (None, encoder.dimension):
         raise BadInput("dimensions", f"this model has only {encoder.dimension}")
@@ -127,20 +139,31 @@ def openai_embeddings(body: OpenAIEmbedding) -> OpenAIVectors:
     check_count("input", texts, "texts can be encoded")
     for number, text in enumerate(texts):
         if not text.strip():
-            raise BadInput("input" if isinstance(body.input, str) else f"input[{number}]", "is empty")
-    encode, limit = encoder.encode_query if model.endswith(_QUERY) else encoder.encode_document, limit_of()
+            raise BadInput(
+                "input" if isinstance(body.input, str) else f"input[{number}]", "is empty"
+            )
+    encode, limit = (
+        encoder.encode_query if model.endswith(_QUERY) else encoder.encode_document,
+        limit_of(),
+    )
     parts = []
     for start in range(0, len(texts), _AT_ONCE):
         if limit.is_over("encoding"):
-            raise TimedOutError(f"only {start} of {len(texts)} texts were encoded in time: send fewer at once")
+            raise TimedOutError(
+                f"only {start} of {len(texts)} texts were encoded in time: send fewer at once"
+            )
         parts.append(encode(texts[start : start + _AT_ONCE]))
     packed = body.encoding_format == "base64"
     data = []
     for number, vector in enumerate(np.concatenate(parts)):
-        numbers = base64.b64encode(vector.astype("<f4").tobytes()).decode() if packed else vector.tolist()
+        numbers = (
+            base64.b64encode(vector.astype("<f4").tobytes()).decode() if packed else vector.tolist()
+        )
         data.append(OpenAIVector(embedding=numbers, index=number))
     tokens = encoder.count_tokens(texts)
-    return OpenAIVectors(data=data, model=model, usage=OpenAIUsage(prompt_tokens=tokens, total_tokens=tokens))
+    return OpenAIVectors(
+        data=data, model=model, usage=OpenAIUsage(prompt_tokens=tokens, total_tokens=tokens)
+    )
 
 
 @adapter.route("GET", "/v1/models")

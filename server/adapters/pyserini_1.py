@@ -1,6 +1,7 @@
 """The routes of Pyserini 1's REST server (``python -m pyserini.server.rest``), as in version 1.6.0.
 
-Options of its prebuilt indexes are ignored. Its settings are not offered: any client could change them for all others.
+Options of its prebuilt indexes are ignored. Its settings are not offered: any client could change
+them for all others.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ _RETRIEVERS = MappingProxyType({"tf": "bm25", "faiss": "dense"})
 
 
 class PyseriniQuery(ForeignFields):
-    """The body of Pyserini 1's search: a query as text, or as an object with ``query_txt`` and ``qid``."""
+    """The body of Pyserini 1's search: a query as text, or as an object with ``query_txt`` and
+    ``qid``.
+    """
 
     query: str | dict[str, Any]
     hits: Annotated[Positive, says("the number of hits")] = 10
@@ -32,7 +35,9 @@ class PyseriniQuery(ForeignFields):
 class PyseriniIndexType(ForeignFields):
     """The parameters of Pyserini 1's list of indexes."""
 
-    index_type: Annotated[str, says("tf: indexes with BM25; faiss: indexes with vectors; others: no index")]
+    index_type: Annotated[
+        str, says("tf: indexes with BM25; faiss: indexes with vectors; others: no index")
+    ]
 
 
 class PyseriniQueryInfo(AnswerPart):
@@ -88,7 +93,11 @@ def pyserini_1_search(body: PyseriniQuery, name: str) -> PyseriniHits:
     if not isinstance(text, str) or not isinstance(qid, str):
         raise BadInput("query", "give a text, or an object whose query_txt and qid are texts")
     candidates = [
-        PyseriniCandidate(docid=hit.docid, score=hit.score, document_txt=text_of(charged_document(index, hit.docid)))
+        PyseriniCandidate(
+            docid=hit.docid,
+            score=hit.score,
+            document_txt=text_of(charged_document(index, hit.docid)),
+        )
         for hit in hits_of(index, text, SearchOptions(k=body.hits), "hits")
     ]
     return PyseriniHits(query=PyseriniQueryInfo(qid=qid, query_txt=text), candidates=candidates)
@@ -99,7 +108,11 @@ def pyserini_1_document(name: str, docid: str) -> PyseriniDocument:
     """Return a document as Pyserini 1 does."""
     document = charged_document(index_named(name).index, docid)
     return PyseriniDocument(
-        id=docid, contents=text_of(document), title=document.title, url=document.url, date=document.date
+        id=docid,
+        contents=text_of(document),
+        title=document.title,
+        url=document.url,
+        date=document.date,
     )
 
 
@@ -107,7 +120,9 @@ def pyserini_1_document(name: str, docid: str) -> PyseriniDocument:
 def pyserini_1_status(name: str) -> PyseriniStatus:
     """Report that an index is available, with its size."""
     served = index_named(name)
-    return PyseriniStatus(downloaded=True, size_bytes=str(served.index.footprint(served.retrievers[0]).bytes))
+    return PyseriniStatus(
+        downloaded=True, size_bytes=str(served.index.footprint(served.retrievers[0]).bytes)
+    )
 
 
 @adapter.route("GET", "/v1/indexes/")

@@ -1,4 +1,6 @@
-"""The routes of Pyserini 2's REST server, which are Anserini's: ``GET /v1/{index}/search`` and ``/doc/{docid}``."""
+"""The routes of Pyserini 2's REST server, which are Anserini's: ``GET /v1/{index}/search`` and
+``/doc/{docid}``.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ from ._shared import EXAMPLE, ErrorFailure
 if TYPE_CHECKING:
     from ...retrieval.search.index import Index
 
-MaxLength = Annotated[Positive | None, says("the maximum number of characters of a text; requires parse=true")]
+MaxLength = Annotated[
+    Positive | None, says("the maximum number of characters of a text; requires parse=true")
+]
 
 
 class Pyserini2Failure(ErrorFailure):
@@ -52,7 +56,9 @@ class Pyserini2Query(AnswerPart):
 
 
 class Pyserini2Candidate(AnswerPart):
-    """A hit in Pyserini 2's format: its document's fields without the id, or its text if no other field is filled."""
+    """A hit in Pyserini 2's format: its document's fields without the id, or its text if no other
+    field is filled.
+    """
 
     docid: str
     score: float
@@ -83,12 +89,20 @@ def pyserini_2_search(body: Pyserini2Search, name: str) -> Pyserini2Answer:
     """Search as Pyserini 2 does."""
     index = _index(name, body)
     if (body.k1 is None) != (body.b is None):
-        raise BadInput("k1" if body.k1 is None else "b", "BM25 parameters k1 and b must be set together")
-    search = search_of(SearchOptions(k=body.hits, retriever=None if body.k1 is None else "bm25"), index, "hits")
+        raise BadInput(
+            "k1" if body.k1 is None else "b", "BM25 parameters k1 and b must be set together"
+        )
+    search = search_of(
+        SearchOptions(k=body.hits, retriever=None if body.k1 is None else "bm25"), index, "hits"
+    )
     if body.k1 is not None and body.b is not None:
-        search = search._replace(bm25=msgspec.structs.replace(index.settings.bm25, k1=body.k1, b=body.b))
+        search = search._replace(
+            bm25=msgspec.structs.replace(index.settings.bm25, k1=body.k1, b=body.b)
+        )
     candidates = [
-        Pyserini2Candidate(docid=hit.docid, score=hit.score, rank=hit.rank, doc=_doc(index, hit.docid, body))
+        Pyserini2Candidate(
+            docid=hit.docid, score=hit.score, rank=hit.rank, doc=_doc(index, hit.docid, body)
+        )
         for hit in whole_answer(index, body.query, search).hits
     ]
     return Pyserini2Answer(index=name, query=Pyserini2Query(text=body.query), candidates=candidates)

@@ -1,7 +1,7 @@
 """RoutIR's services over HTTP, with the fields of RoutIR 0.0.2's ``serve.py`` and ``processors``.
 
-Each served index is a service under its name, and each of its rankings under ``INDEX/RANKING``. If a re-ranker is
-configured, the service ``rerank`` scores passages with it.
+Each served index is a service under its name, and each of its rankings under ``INDEX/RANKING``. If
+a re-ranker is configured, the service ``rerank`` scores passages with it.
 """
 
 from __future__ import annotations
@@ -100,7 +100,10 @@ class RoutirPong(AnswerPart):
 
 
 @adapter.route(
-    "POST", "/search", {"service": "example-en/bm25", "query": "measles vaccine", "limit": 3}, problems=(404,)
+    "POST",
+    "/search",
+    {"service": "example-en/bm25", "query": "measles vaccine", "limit": 3},
+    problems=(404,),
 )
 def routir_search(body: RoutirSearch) -> RoutirScores:
     """Search as RoutIR does."""
@@ -110,11 +113,15 @@ def routir_search(body: RoutirSearch) -> RoutirScores:
     return RoutirScores(**_answer(body), scores={hit.docid: hit.score for hit in hits})
 
 
-@adapter.route("POST", "/score", {"service": "rerank", "query": "measles", "passages": ["A virus."]})
+@adapter.route(
+    "POST", "/score", {"service": "rerank", "query": "measles", "passages": ["A virus."]}
+)
 def routir_score(body: RoutirScore) -> RoutirPassageScores:
     """Score passages as RoutIR does, in the order of the request; a higher score is better."""
     if body.service != _SCORES:
-        raise BadInput("service", f"{body.service[:80]!r} does not score passages; {_SCORES!r} does")
+        raise BadInput(
+            "service", f"{body.service[:80]!r} does not score passages; {_SCORES!r} does"
+        )
     check_count("passages", body.passages)
     texts = sorted(rank_texts(re_ranker(), body.query, body.passages), key=lambda text: text.place)
     return RoutirPassageScores(**_answer(body), scores=[text.score for text in texts])
@@ -125,7 +132,9 @@ def _answer(body: RoutirSearch | RoutirScore) -> dict[str, Any]:
     return {**head, "cached": False, "processed": True, "timestamp": time()}
 
 
-@adapter.route("POST", "/content", {"collection": "example-en", "id": "en-vaccines-measles"}, problems=(404,))
+@adapter.route(
+    "POST", "/content", {"collection": "example-en", "id": "en-vaccines-measles"}, problems=(404,)
+)
 def routir_content(body: RoutirContent) -> RoutirDocument:
     """Return a document as RoutIR does."""
     document = charged_document(index_named(body.collection).index, body.id)
@@ -136,7 +145,9 @@ def routir_content(body: RoutirContent) -> RoutirDocument:
 def routir_avail() -> RoutirServices:
     """List the services as RoutIR does."""
     indexes = registry().indexes
-    rankings = [f"{name}/{retriever}" for name, served in indexes.items() for retriever in served.retrievers]
+    rankings = [
+        f"{name}/{retriever}" for name, served in indexes.items() for retriever in served.retrievers
+    ]
     return RoutirServices(
         search=[*indexes, *rankings],
         score=[_SCORES] if registry().config.of(RerankSettings).model else [],

@@ -1,9 +1,11 @@
-"""Search-R1's ``POST /retrieve`` and ``POST /rerank``, which supply evidence to a reasoning language model.
+"""Search-R1's ``POST /retrieve`` and ``POST /rerank``, which supply evidence to a reasoning
+language model.
 
-Fields follow Search-R1's ``retrieval_server.py`` and ``rerank_server.py``; the first line of ``contents`` is the title
-in quotes. A query without words has no hits, and a query that is too long is cut. Neither is an error: the client
-is a training program, which sends queries that a model wrote, all at once. ``/rerank`` ranks each query's own
-documents with the model of the stage ``rerank``, and returns them unchanged with their scores.
+Fields follow Search-R1's ``retrieval_server.py`` and ``rerank_server.py``; the first line of
+``contents`` is the title in quotes. A query without words has no hits, and a query that is too long
+is cut. Neither is an error: the client is a training program, which sends queries that a model
+wrote, all at once. ``/rerank`` ranks each query's own documents with the model of the stage
+``rerank``, and returns them unchanged with their scores.
 """
 
 from __future__ import annotations
@@ -27,31 +29,47 @@ class SearchR1Queries(ForeignFields):
     """The body of Search-R1's retrieval."""
 
     queries: list[str]
-    topk: Annotated[Positive | None, says("the number of hits per query (default: as configured)")] = None
+    topk: Annotated[
+        Positive | None, says("the number of hits per query (default: as configured)")
+    ] = None
     return_scores: bool = False
 
 
 class SearchR1Answer(AnswerPart):
-    """The documents of each query, best first; each is an object with its score if ``return_scores`` is true."""
+    """The documents of each query, best first; each is an object with its score if
+    ``return_scores`` is true.
+    """
 
     result: list[list[Any]]
 
 
-@adapter.route("POST", "/retrieve", {"queries": ["measles vaccine"], "topk": 2, "return_scores": True})
+@adapter.route(
+    "POST", "/retrieve", {"queries": ["measles vaccine"], "topk": 2, "return_scores": True}
+)
 def search_r1_retrieve(body: SearchR1Queries) -> SearchR1Answer:
     """Search for many queries as Search-R1 does."""
     index, most = configured_index().index, registry().config.server.max_batch_hits
     k = body.topk or index.settings.search.k
     search = search_of(SearchOptions(k=body.topk), index, k_name="topk")
     if len(body.queries) * k > most:
-        raise BadInput("topk", f"{len(body.queries)} queries with {k} hits each exceed the limit of {most} hits")
+        raise BadInput(
+            "topk",
+            f"{len(body.queries)} queries with {k} hits each exceed the limit of {most} hits",
+        )
     resolved, longest = index.resolve(search), index.settings.search.max_query_chars
-    texts = {query: query[:longest] for query in body.queries if resolved.has_words(query[:longest])}
+    texts = {
+        query: query[:longest] for query in body.queries if resolved.has_words(query[:longest])
+    }
     found: dict[str, list[Any]] = {}
     for query, text in texts.items():  # a request often repeats a query; search only once
         hits = whole_answer(index, text, search, "queries").hits
-        documents = [{"id": hit.docid, "contents": f'"{hit.title or hit.docid}"\n{hit.passage.text}'} for hit in hits]
-        scored = [{"document": one, "score": hit.score} for one, hit in zip(documents, hits, strict=True)]
+        documents = [
+            {"id": hit.docid, "contents": f'"{hit.title or hit.docid}"\n{hit.passage.text}'}
+            for hit in hits
+        ]
+        scored = [
+            {"document": one, "score": hit.score} for one, hit in zip(documents, hits, strict=True)
+        ]
         found[query] = scored if body.return_scores else documents
     return SearchR1Answer(result=[found.get(query, []) for query in body.queries])
 
@@ -61,9 +79,12 @@ class SearchR1Rerank(ForeignFields):
 
     queries: list[str]
     documents: Annotated[
-        list[list[dict[str, Any]]], says("for each query, documents as /retrieve returns them, with or without scores")
+        list[list[dict[str, Any]]],
+        says("for each query, documents as /retrieve returns them, with or without scores"),
     ]
-    rerank_topk: Annotated[Positive | None, says("the number of documents per query (default: 3)")] = None
+    rerank_topk: Annotated[
+        Positive | None, says("the number of documents per query (default: 3)")
+    ] = None
     return_scores: bool = False
 
 
@@ -78,7 +99,9 @@ _EXAMPLE = {
 def search_r1_rerank(body: SearchR1Rerank) -> SearchR1Answer:
     """Re-rank the documents of many queries as Search-R1 does."""
     if len(body.documents) != len(body.queries):
-        raise BadInput("documents", f"there are {len(body.documents)} lists for {len(body.queries)} queries")
+        raise BadInput(
+            "documents", f"there are {len(body.documents)} lists for {len(body.queries)} queries"
+        )
     pairs, most = sum(map(len, body.documents)), registry().config.server.max_batch_hits
     if pairs > most:
         raise BadInput("documents", f"{pairs} documents exceed the limit of {most}")

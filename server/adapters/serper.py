@@ -1,7 +1,8 @@
 """Serper's ``POST /search``, with which agents search the web; here it searches an index.
 
-``gl``, ``hl``, ``location``, ``tbs`` and ``autocorrect`` are repeated in the answer and have no effect. A hit without
-an address links to its document on this server. Fields follow Serper's published examples.
+``gl``, ``hl``, ``location``, ``tbs`` and ``autocorrect`` are repeated in the answer and have no
+effect. A hit without an address links to its document on this server. Fields follow Serper's
+published examples.
 """
 
 from __future__ import annotations
@@ -90,15 +91,22 @@ def serper_search(body: SerperSearch) -> SerperAnswer:
     check_most("num", body.num, most)
     check_most("page", body.page, most // body.num)
     begin = (body.page - 1) * body.num
-    hits = hits_of(served.index, body.q, SearchOptions(k=begin + body.num), "num", query_name="q")[begin:]
+    hits = hits_of(served.index, body.q, SearchOptions(k=begin + body.num), "num", query_name="q")[
+        begin:
+    ]
     organic = []
     for position, hit in enumerate(hits, 1):
         text = hit.passage.text
-        snippet = text if len(text) <= _SNIPPET else f"{text[:_SNIPPET].rpartition(' ')[0] or text[:_SNIPPET]} ..."
+        snippet = (
+            text
+            if len(text) <= _SNIPPET
+            else f"{text[:_SNIPPET].rpartition(' ')[0] or text[:_SNIPPET]} ..."
+        )
         organic.append(
             SerperHit(
                 title=hit.title or hit.docid,
-                link=hit.url or url_for("api.document", name=served.name, docid=hit.docid, _external=True),
+                link=hit.url
+                or url_for("api.document", name=served.name, docid=hit.docid, _external=True),
                 snippet=" ".join(snippet.split()),
                 position=position,
                 date=_date(hit.date) or UNSET,
@@ -113,4 +121,8 @@ def _date(date: str) -> str:
     month, _, day = rest.partition("-")
     if not month.isdecimal():
         return year
-    return f"{month_abbr[int(month)]} {int(day)}, {year}" if day.isdecimal() else f"{month_abbr[int(month)]} {year}"
+    return (
+        f"{month_abbr[int(month)]} {int(day)}, {year}"
+        if day.isdecimal()
+        else f"{month_abbr[int(month)]} {year}"
+    )

@@ -1,7 +1,9 @@
-"""Hugging Face's Text Embeddings Inference: ``POST /rerank`` over the model of the stage ``rerank``.
+"""Hugging Face's Text Embeddings Inference: ``POST /rerank`` over the model of the stage
+``rerank``.
 
-A pair that is too long for the model is cut, as TEI does by default (``auto_truncate``), or refused with ``truncate:
-false``. Fields and errors follow TEI's ``router/src/http``; ``truncation_direction`` can only be ``Right``.
+A pair that is too long for the model is cut, as TEI does by default (``auto_truncate``), or refused
+with ``truncate: false``. Fields and errors follow TEI's ``router/src/http``;
+``truncation_direction`` can only be ``Right``.
 """
 
 from __future__ import annotations
@@ -48,7 +50,9 @@ class TeiRerank(ForeignFields):
 
     query: str
     texts: list[str]
-    raw_scores: Annotated[bool, says("true: scores without bounds; false: scores between 0 and 1")] = False
+    raw_scores: Annotated[
+        bool, says("true: scores without bounds; false: scores between 0 and 1")
+    ] = False
     return_text: bool = False
     truncate: Annotated[bool | None, says("false: refuse a pair that is too long")] = None
     truncation_direction: Literal["Right", "right"] = "Right"
@@ -67,7 +71,9 @@ class TeiRank(AnswerPart):
     "/rerank",
     {"query": EXAMPLE, "texts": TEXTS},
     problems=(422, 424),
-    misfit=lambda error: error if error.field == "body" else RefusedError(error.line, 422, "bad-input"),
+    misfit=lambda error: (
+        error if error.field == "body" else RefusedError(error.line, 422, "bad-input")
+    ),
 )
 def tei_rerank(body: TeiRerank) -> list[TeiRank]:
     """Re-rank texts as TEI does."""
@@ -83,7 +89,9 @@ def tei_rerank(body: TeiRerank) -> list[TeiRank]:
         raise RefusedError(f"model is not a re-ranker model: {error.line}", 424) from None
     for number, text in enumerate(body.texts):
         if body.truncate is False and not model.reads_all(body.query, text):
-            reason = f"texts[{number}]: is too long for the model together with the query; truncate it"
+            reason = (
+                f"texts[{number}]: is too long for the model together with the query; truncate it"
+            )
             raise RefusedError(reason, 413, "too-large")
     return [
         TeiRank(

@@ -1,7 +1,9 @@
-"""Many queries in one request: they are ranked in groups and answered as results arrive; an invalid query fails alone.
+"""Many queries in one request: they are ranked in groups and answered as results arrive; an invalid
+query fails alone.
 
-The memory of each part is charged as it is read, and given back as it is sent. If too little is left, the answer waits
-without a thread: clients that read large answers slowly delay each other, but cause no refusals.
+The memory of each part is charged as it is read, and given back as it is sent. If too little is
+left, the answer waits without a thread: clients that read large answers slowly delay each other,
+but cause no refusals.
 """
 
 from __future__ import annotations
@@ -32,10 +34,13 @@ if TYPE_CHECKING:
     from ...retrieval.search.index import Index
 
 _AT_ONCE = 10
-_PIECE = 100_000  # the number of bytes of JSON in a piece: smaller pieces help no client, and each wakes the event loop
+# The number of bytes of JSON in a piece: smaller pieces help no client, and each wakes the event
+# loop.
+_PIECE = 100_000
 _READ = 500  # the number of hits whose documents are read together
 _AHEAD = 2  # the number of parts that are ranked ahead while one part is read
-_PART = 16 << 20  # the most bytes of a part with several queries; a larger one is split into its queries
+# The most bytes of a part with several queries; a larger one is split into its queries.
+_PART = 16 << 20
 _WAIT = b""  # the piece that means: the answer waits for memory
 
 Answer = BatchHits | BatchFault
@@ -53,7 +58,9 @@ class Batch:
     """The queries of one request to one index; call :meth:`pieces` or :meth:`run` once."""
 
     def __init__(self, index: Index, request: BatchRequest) -> None:
-        """Check the options that all queries share; raise BadInput, with the field, if one is invalid."""
+        """Check the options that all queries share; raise BadInput, with the field, if one is
+        invalid.
+        """
         self._index = index
         self._request = request
         self._search = search_of(request, index)
@@ -63,9 +70,14 @@ class Batch:
         self._seconds = server.search_seconds
         self._k = k = request.k or index.settings.search.k
         if not 1 <= number <= server.max_batch:
-            raise BadInput("queries", f"the batch contains {number} queries; send 1 to {server.max_batch}")
+            raise BadInput(
+                "queries", f"the batch contains {number} queries; send 1 to {server.max_batch}"
+            )
         if number * k > server.max_batch_hits:
-            reason = f"{number} queries with {k} hits each exceed {server.max_batch_hits} hits in all; split the batch"
+            reason = (
+                f"{number} queries with {k} hits each exceed {server.max_batch_hits} hits in "
+                "all; split the batch"
+            )
             raise BadInput("k", reason)
         self._beside = limit_of().beside
         self._memory = answer_memory()
@@ -77,7 +89,10 @@ class Batch:
         return Took(retrieve=round(self.retrieve, 2), evidence=round(self.evidence, 2))
 
     def pieces(self, written: Callable[[int, Answer], bytes]) -> Iterator[bytes]:
-        """Yield the answers in order; ``written`` turns each into bytes. Yield an empty piece if there is no memory."""
+        """Yield the answers in order; ``written`` turns each into bytes.
+
+        Yield an empty piece if there is no memory.
+        """
         number = 0
         for group in self._rank_some():
             if group is None:
@@ -87,7 +102,9 @@ class Batch:
             number += len(group)
 
     def run(self) -> tuple[str, int]:
-        """Return a TREC run, and the number of failed queries, which it lacks; raise NoMemoryError."""
+        """Return a TREC run, and the number of failed queries, which it lacks; raise
+        NoMemoryError.
+        """
         lines, faults = [], 0
         for group in self._rank_some():
             if group is None:
@@ -95,7 +112,9 @@ class Batch:
             for ranked in group:
                 try:
                     if ranked.fault or ranked.missing:
-                        raise QueryError("not answered, or not by all retrievers, which a run cannot express")
+                        raise QueryError(
+                            "not answered, or not by all retrievers, which a run cannot express"
+                        )
                     lines.append(run_lines(ranked.query.qid, ranked.hits, self._request.run_id))
                 except QueryError:
                     faults += 1
@@ -106,9 +125,13 @@ class Batch:
     ) -> Iterator[bytes]:
         memory = PartMemory(self._memory, _PART if len(group) > 1 else None)
         try:
-            while (pieces := _make_or_release(partial(self._write, group, written), memory)) is None:
+            while (
+                pieces := _make_or_release(partial(self._write, group, written), memory)
+            ) is None:
                 if len(group) > 1:
-                    yield from chain.from_iterable(self._write_group([numbered], written) for numbered in group)
+                    yield from chain.from_iterable(
+                        self._write_group([numbered], written) for numbered in group
+                    )
                     return
                 yield _WAIT
             pieces.reverse()
@@ -120,11 +143,16 @@ class Batch:
             memory.keep(0)
 
     def _write(
-        self, group: Sequence[tuple[int, _Ranked]], written: Callable[[int, Answer], bytes], memory: PartMemory
+        self,
+        group: Sequence[tuple[int, _Ranked]],
+        written: Callable[[int, Answer], bytes],
+        memory: PartMemory,
     ) -> list[bytes]:
         began = perf_counter()
         answers = self._answer([ranked for _, ranked in group], memory)
-        content = b"".join(written(number, answer) for (number, _), answer in zip(group, answers, strict=True))
+        content = b"".join(
+            written(number, answer) for (number, _), answer in zip(group, answers, strict=True)
+        )
         self.evidence += milliseconds(began, perf_counter())
         return [content[start : start + _PIECE] for start in range(0, len(content), _PIECE)]
 
@@ -139,7 +167,9 @@ class Batch:
                 yield ranked.fault
                 continue
             text = ranked.query.text
-            hits = index.with_passages(text, evidence, search) if self._request.passages else evidence
+            hits = (
+                index.with_passages(text, evidence, search) if self._request.passages else evidence
+            )
             missing = (*ranked.missing, *reading.missing, *index.missing_since(reading.began))
             yield BatchHits(
                 qid=ranked.query.qid,
@@ -150,7 +180,9 @@ class Batch:
             )
 
     def _rank_some(self) -> Iterator[list[_Ranked] | None]:
-        """Yield a few ranked queries at a time, to read their documents together; yield None if there is no memory."""
+        """Yield a few ranked queries at a time, to read their documents together; yield None if
+        there is no memory.
+        """
         seen: set[str] = set()
         few = max(1, _READ // self._k)
         began = perf_counter()
@@ -162,7 +194,9 @@ class Batch:
                 continue
             for place, ranked in enumerate(group):
                 if ranked.query.qid in seen:
-                    group[place] = _make_fault(ranked.query, "qid", "another query has the same qid")
+                    group[place] = _make_fault(
+                        ranked.query, "qid", "another query has the same qid"
+                    )
                 seen.add(ranked.query.qid)
             yield from (group[start : start + few] for start in range(0, len(group), few))
             began = perf_counter()
@@ -184,7 +218,9 @@ class Batch:
                     pass  # too little memory for all at once, so rank one by one
                 for query in part:
                     memory = PartMemory(self._memory)
-                    while (ranked := _make_or_release(partial(self._rank_one, query), memory)) is None:
+                    while (
+                        ranked := _make_or_release(partial(self._rank_one, query), memory)
+                    ) is None:
                         yield None
                     memory.keep(0)
                     yield [ranked]
@@ -204,9 +240,14 @@ class Batch:
 
     def _rank(self, queries: Sequence[BatchQuery], memory: PartMemory) -> list[_Ranked]:
         limit = Deadline(self._seconds * len(queries), self._beside, memory)
-        hits = self._index.search([query.text for query in queries], self._search._replace(limit=limit))
+        hits = self._index.search(
+            [query.text for query in queries], self._search._replace(limit=limit)
+        )
         missing = (*limit.missing, *self._index.missing_since(limit.began))
-        return [_Ranked(query, ranking, None, missing) for query, ranking in zip(queries, hits, strict=True)]
+        return [
+            _Ranked(query, ranking, None, missing)
+            for query, ranking in zip(queries, hits, strict=True)
+        ]
 
     def _rank_one(self, query: BatchQuery, memory: PartMemory) -> _Ranked:
         try:
@@ -214,7 +255,11 @@ class Batch:
         except QueryError as error:
             return _make_fault(query, "text", error.line)
         except CutOffError as error:
-            return _Ranked(query, [], BatchFault(qid=query.qid, error="timed-out", detail=error.line, field="text"))
+            return _Ranked(
+                query,
+                [],
+                BatchFault(qid=query.qid, error="timed-out", detail=error.line, field="text"),
+            )
 
 
 def _make_fault(query: BatchQuery, field: str, reason: str) -> _Ranked:
@@ -223,7 +268,9 @@ def _make_fault(query: BatchQuery, field: str, reason: str) -> _Ranked:
 
 
 def _make_or_release(make: Callable[[PartMemory], Made], memory: PartMemory) -> Made | None:
-    """Return the result of ``make``; if there is not enough memory, give back all that is held and return None."""
+    """Return the result of ``make``; if there is not enough memory, give back all that is held and
+    return None.
+    """
     try:
         memory.take_again()
         return make(memory)

@@ -1,4 +1,6 @@
-"""The description of the API as OpenAPI 3.1, from routes, types and configured limits: for programs and as a page."""
+"""The description of the API as OpenAPI 3.1, from routes, types and configured limits: for programs
+and as a page.
+"""
 
 from __future__ import annotations
 
@@ -27,8 +29,10 @@ Json = dict[str, Any]
 _REF = "#/components/schemas/{name}"
 _MADE = "factseek.openapi"
 _ABOUT = (
-    "Find the evidence for a claim: BM25, dense and hybrid retrieval over the indexes that this server serves. "
-    "Every answer contains its request id. Every error is a problem document (RFC 9457) with a stable code in `error`."
+    "Find the evidence for a claim: BM25, dense and hybrid retrieval over the indexes that this "
+    "server serves. "
+    "Every answer contains its request id. Every error is a problem document (RFC 9457) with a "
+    "stable code in `error`."
 )
 _UNREAD = (408, 414, 431)
 _OVERLOAD = 503
@@ -39,16 +43,26 @@ _SAID = {
 }
 _KEYS: Json = {
     "bearer": {"type": "http", "scheme": "bearer"},
-    "basic": {"type": "http", "scheme": "basic", "description": "the key as the password, with any name"},
+    "basic": {
+        "type": "http",
+        "scheme": "basic",
+        "description": "the key as the password, with any name",
+    },
 }
 _FOREIGN_KEYS: Json = {**_KEYS, "header": {"type": "apiKey", "in": "header", "name": "X-API-Key"}}
 """The ways in which clients of other protocols send keys."""
 _COMMON_HEADERS: Json = {
     "X-Request-Id": {
-        "description": "the id that the request sends if it is 1 to 64 letters, digits, '.', '_' or '-', else a new id",
+        "description": (
+            "the id that the request sends if it is 1 to 64 letters, digits, '.', '_' or '-', "
+            "else a new id"
+        ),
         "schema": {"type": "string"},
     },
-    "Retry-After": {"description": "seconds to wait before the next try", "schema": {"type": "integer", "minimum": 1}},
+    "Retry-After": {
+        "description": "seconds to wait before the next try",
+        "schema": {"type": "integer", "minimum": 1},
+    },
 }
 _VARIABLE = re.compile(r"<(?:\w+:)?(\w+)>")
 _PATHS = {
@@ -79,7 +93,9 @@ def document(app: Flask, config: Config, names: Iterable[str]) -> Json:
         if more:
             described["description"] = more
         if operation.body:
-            content: Json = {JSON: {"schema": _ref(operation.body), "example": dict(operation.example)}}
+            content: Json = {
+                JSON: {"schema": _ref(operation.body), "example": dict(operation.example)}
+            }
             if operation.many:
                 schema = {"$ref": _REF.format(name="Documents")}
                 content = {
@@ -90,19 +106,37 @@ def document(app: Flask, config: Config, names: Iterable[str]) -> Json:
         if config.server.keys and operation.tag != "Operation":
             keys = _FOREIGN_KEYS if operation.failure else _KEYS
             is_open = config.server.writes and not config.server.private
-            none: list[Json] = [{}] if is_open and operation.tag != WRITING and not operation.failure else []
+            none: list[Json] = (
+                [{}] if is_open and operation.tag != WRITING and not operation.failure else []
+            )
             described["security"] = [*none, *({name: []} for name in keys)]
-        method = next(name for name in ("get", "post", "put", "delete") if name.upper() in (rule.methods or ()))
-        paths.setdefault(_VARIABLE.sub(lambda found: f"{{{_PATHS[found[1]][0]}}}", rule.rule), {})[method] = described
+        method = next(
+            name
+            for name in ("get", "post", "put", "delete")
+            if name.upper() in (rule.methods or ())
+        )
+        paths.setdefault(_VARIABLE.sub(lambda found: f"{{{_PATHS[found[1]][0]}}}", rule.rule), {})[
+            method
+        ] = described
     # The schemas of parameters are described where they are used.
-    inline = {operation.parameters.__name__ for operation in operations.values() if operation.parameters}
+    inline = {
+        operation.parameters.__name__ for operation in operations.values() if operation.parameters
+    }
     shown = {name: schema for name, schema in sorted(schemas.items()) if name not in inline}
     license_ = {"name": "Apache-2.0", "identifier": "Apache-2.0"}
     described = {
         "openapi": "3.1.0",
-        "info": {"title": "factseek", "version": __version__, "description": _ABOUT, "license": license_},
+        "info": {
+            "title": "factseek",
+            "version": __version__,
+            "description": _ABOUT,
+            "license": license_,
+        },
         "servers": [{"url": "/"}],
-        "tags": [{"name": tag} for tag in dict.fromkeys(operation.tag for operation in operations.values())],
+        "tags": [
+            {"name": tag}
+            for tag in dict.fromkeys(operation.tag for operation in operations.values())
+        ],
         "paths": paths,
         "components": {"schemas": shown, "headers": _COMMON_HEADERS},
     }
@@ -126,10 +160,13 @@ def _schemas(config: Config, operations: Iterable[Operation]) -> Json:
     ordered = sorted(named, key=lambda kind: kind.__name__)
     _, schemas = msgspec.json.schema_components([*ordered, *BATCH_RESULTS], ref_template=_REF)
     search, server = config.search, config.server
-    schemas["BatchAnswer"]["properties"]["results"]["items"] = {"anyOf": [_ref(kind) for kind in BATCH_RESULTS]}
+    schemas["BatchAnswer"]["properties"]["results"]["items"] = {
+        "anyOf": [_ref(kind) for kind in BATCH_RESULTS]
+    }
     schemas["Documents"] = {
         "description": (
-            "Documents, each checked separately: only an invalid document is refused, and the job gives the reason."
+            "Documents, each checked separately: only an invalid document is refused, and "
+            "the job gives the reason."
         ),
         "type": "array",
         "items": {"anyOf": [_ref(DocumentRequest), {"type": "object"}]},
@@ -140,7 +177,10 @@ def _schemas(config: Config, operations: Iterable[Operation]) -> Json:
     limits: dict[tuple[str, str], Json] = {
         # This is not a limit of the request: in a batch, only the query that is too long fails.
         ("BatchQuery", "text"): {
-            "description": f"a query of more than {search.max_query_chars} characters fails; the others are answered"
+            "description": (
+                f"a query of more than {search.max_query_chars} characters fails; the others "
+                "are answered"
+            )
         },
         ("BatchRequest", "queries"): {"minItems": 1, "maxItems": server.max_batch},
         ("FusionRequest", "depth"): {"maximum": search.max_k},
@@ -152,7 +192,9 @@ def _schemas(config: Config, operations: Iterable[Operation]) -> Json:
     for name in _SEARCHES:
         retriever = schemas[name]["properties"]["retriever"]
         retriever["description"] = f"{retriever['description']}. {listed}"
-        next(option for option in retriever["anyOf"] if option["type"] == "string")["pattern"] = pattern
+        next(option for option in retriever["anyOf"] if option["type"] == "string")["pattern"] = (
+            pattern
+        )
         limits[name, "k"] = {"maximum": search.max_k}
         limits[name, "filter"] = {"maxItems": server.max_filter_values}
         if name != "BatchRequest":
@@ -164,7 +206,11 @@ def _schemas(config: Config, operations: Iterable[Operation]) -> Json:
             limits["FilterRequest", field] = {"maxItems": server.max_filter_values}
     for (name, field), limit in limits.items():
         schema = schemas[name]["properties"][field]
-        options = [option for option in schema.get("anyOf", ()) if option.get("type") in ("integer", "array")]
+        options = [
+            option
+            for option in schema.get("anyOf", ())
+            if option.get("type") in ("integer", "array")
+        ]
         (options[0] if options else schema).update(limit)
     return schemas
 
@@ -176,7 +222,9 @@ def _parameters(rule: str, names: list[str], operation: Operation, schemas: Json
         if name == "name" and names:
             schema["enum"] = names
         called, what = _PATHS[name]
-        parameters.append({"name": called, "in": "path", "required": True, "description": what, "schema": schema})
+        parameters.append(
+            {"name": called, "in": "path", "required": True, "description": what, "schema": schema}
+        )
     kinds = schemas[operation.parameters.__name__] if operation.parameters else {"properties": {}}
     for name, kind in kinds["properties"].items():
         # A parameter is absent instead of null, and never an object.
@@ -189,15 +237,26 @@ def _parameters(rule: str, names: list[str], operation: Operation, schemas: Json
         if plain.get("default", "") in (None, {}):
             del plain["default"]
         plain |= options[0] if len(options) == 1 else {"anyOf": options} if options else {}
-        described = {"name": name, "in": "query", "required": name in kinds["required"], "schema": plain}
+        described = {
+            "name": name,
+            "in": "query",
+            "required": name in kinds["required"],
+            "schema": plain,
+        }
         if "description" in plain:
             described["description"] = plain.pop("description")
         if name in operation.example:
             described["example"] = operation.example[name]
         parameters.append(described)
     for name, what in operation.conditions.items():
-        schema = {"type": "string", "enum": ["*"]} if what.startswith("*") else {"type": "string", "minLength": 1}
-        parameters.append({"name": name, "in": "header", "required": False, "description": what, "schema": schema})
+        schema = (
+            {"type": "string", "enum": ["*"]}
+            if what.startswith("*")
+            else {"type": "string", "minLength": 1}
+        )
+        parameters.append(
+            {"name": name, "in": "header", "required": False, "description": what, "schema": schema}
+        )
     return parameters
 
 
@@ -205,35 +264,56 @@ def _responses(operation: Operation, config: Config) -> Json:
     content: Json = {}
     if operation.answer:
         schema: Json = {"type": "string"} if operation.answer is str else _ref(operation.answer)
-        content[JSON] = {"schema": {"type": "array", "items": schema} if operation.answers_list else schema}
+        content[JSON] = {
+            "schema": {"type": "array", "items": schema} if operation.answers_list else schema
+        }
     for media, what in operation.other.items():
         kind = "object" if media.endswith("+json") else "string"
         content[media] = {"schema": {"type": kind, "description": what}}
-    headers = {name: {"description": what, "schema": {"type": "string"}} for name, what in operation.headers.items()}
-    done: Json = {"description": "Done.", "headers": headers, **({"content": content} if content else {})}
+    headers = {
+        name: {"description": what, "schema": {"type": "string"}}
+        for name, what in operation.headers.items()
+    }
+    done: Json = {
+        "description": "Done.",
+        "headers": headers,
+        **({"content": content} if content else {}),
+    }
     responses: Json = {str(operation.status): done}
     for status, answer in operation.also.items():
-        responses[str(status)] = {"description": answer if isinstance(answer, str) else inspect.getdoc(answer)}
+        responses[str(status)] = {
+            "description": answer if isinstance(answer, str) else inspect.getdoc(answer)
+        }
         if not isinstance(answer, str):
             responses[str(status)]["content"] = {JSON: {"schema": _ref(answer)}}
     errors = {*operation.problems, *_UNREAD, 500}
     if operation.tag != "Operation":
         # Monitoring needs no key, has no rate limit, and is answered in an overload.
-        errors |= {_OVERLOAD, *([401] if config.server.keys else []), *([429] if config.server.per_minute else [])}
+        errors |= {
+            _OVERLOAD,
+            *([401] if config.server.keys else []),
+            *([429] if config.server.per_minute else []),
+        }
     for status in sorted(errors - operation.also.keys()):
-        # If a request is refused before it is read, its protocol is unknown, and the error has our own shape.
+        # If a request is refused before it is read, its protocol is unknown, and the error has our
+        # own shape.
         unread = status in _UNREAD
         failure = None if unread else operation.failure
         media = "text/plain" if unread else JSON if failure else "application/problem+json"
         described: Json = {
-            "description": _SAID.get(status) or f"{TITLES.get(slug_of(status), HTTPStatus(status).phrase)}.",
-            "content": {media: {"schema": {"type": "string"} if unread else _ref(failure or Problem)}},
+            "description": _SAID.get(status)
+            or f"{TITLES.get(slug_of(status), HTTPStatus(status).phrase)}.",
+            "content": {
+                media: {"schema": {"type": "string"} if unread else _ref(failure or Problem)}
+            },
         }
         if status in (429, 503):
             described["headers"] = {"Retry-After": {"$ref": "#/components/headers/Retry-After"}}
         responses[str(operation.statuses.get(status, status) if failure else status)] = described
     for response in responses.values():
-        response.setdefault("headers", {})["X-Request-Id"] = {"$ref": "#/components/headers/X-Request-Id"}
+        response.setdefault("headers", {})["X-Request-Id"] = {
+            "$ref": "#/components/headers/X-Request-Id"
+        }
     return responses
 
 
@@ -250,7 +330,12 @@ def docs_page() -> str:
     paths = described["paths"].items()
     operations = [(address, *each) for address, methods in paths for each in methods.items()]
     return render_template(
-        "docs.html", described=described, operations=operations, name_of=name_of, words_of=_words, curl_of=_curl
+        "docs.html",
+        described=described,
+        operations=operations,
+        name_of=name_of,
+        words_of=_words,
+        curl_of=_curl,
     )
 
 
@@ -270,7 +355,9 @@ def name_of(reference: Mapping[str, Any]) -> str:
 
 
 def _words(kind: Json) -> list[tuple[str, str]]:
-    """Return a schema in words, such as ``list of Evidence``: pieces of text, each with the schema that it links to."""
+    """Return a schema in words, such as ``list of Evidence``: pieces of text, each with the schema
+    that it links to.
+    """
     if "$ref" in kind:
         return [(name_of(kind), name_of(kind))]
     if "anyOf" in kind:
@@ -282,13 +369,20 @@ def _words(kind: Json) -> list[tuple[str, str]]:
         parts = kind.get("prefixItems") or [kind.get("items", {})]
         return [(f"{_describe_limits(kind)} of ", ""), *_words(parts[0])]
     values = kind.get("additionalProperties")
-    return [("object of ", ""), *_words(values)] if isinstance(values, dict) else [(_describe_limits(kind), "")]
+    return (
+        [("object of ", ""), *_words(values)]
+        if isinstance(values, dict)
+        else [(_describe_limits(kind), "")]
+    )
 
 
 def _describe_limits(kind: Json) -> str:
     name = str({"array": "list", None: "anything"}.get(kind.get("type"), kind.get("type")))
     low, high = (
-        next((kind[key] for key in (f"{end}imum", f"{end}Items", f"{end}Length") if key in kind), None)
+        next(
+            (kind[key] for key in (f"{end}imum", f"{end}Items", f"{end}Length") if key in kind),
+            None,
+        )
         for end in ("min", "max")
     )
     if low == high:
@@ -299,12 +393,18 @@ def _describe_limits(kind: Json) -> str:
 
 
 def _curl(address: str, operation: Json) -> str:
-    """Return a command that calls this server, or ``""`` if it needs a key or the address has another variable."""
+    """Return a command that calls this server, or ``""`` if it needs a key or the address has
+    another variable.
+    """
     index = next(iter(registry().indexes), "")
     if re.search(r"{(?!index})", address) or not index or WRITING in operation["tags"]:
         return ""
-    url = url_for("page.search_page", _external=True).rstrip("/") + address.replace("{index}", index)
-    parameters = {kind["name"]: kind["example"] for kind in operation["parameters"] if "example" in kind}
+    url = url_for("page.search_page", _external=True).rstrip("/") + address.replace(
+        "{index}", index
+    )
+    parameters = {
+        kind["name"]: kind["example"] for kind in operation["parameters"] if "example" in kind
+    }
     words = ["curl", "-s", f"{url}?{urlencode(parameters)}" if parameters else url]
     if "requestBody" in operation:
         example = operation["requestBody"]["content"][JSON]["example"]

@@ -1,4 +1,7 @@
-"""The operations of the API, the source of its description. Types of requests add fields, limits and descriptions."""
+"""The operations of the API, the source of its description.
+
+Types of requests add fields, limits and descriptions.
+"""
 
 from __future__ import annotations
 
@@ -15,32 +18,43 @@ _NONE: Mapping[Any, Any] = MappingProxyType({})
 
 
 class Operation(NamedTuple):
-    """A route's requests and answers. The address, the method and the summary come from the route itself."""
+    """A route's requests and answers.
+
+    The address, the method and the summary come from the route itself.
+    """
 
     tag: str
     answer: type | None = None  # the type of the JSON answer with status, if there is one
     parameters: type[schemas.RequestFields] | None = None
     body: type[schemas.RequestFields] | None = None
-    many: bool = False  # whether the request has several objects of the type body: as a JSON array, or one per line
+    # Whether the request has several objects of the type body: as a JSON array, or one per line.
+    many: bool = False
     status: int = 200  # the status of a successful answer
     conditions: Mapping[str, str] = _NONE  # request headers that make the request conditional
     problems: tuple[int, ...] = ()  # error statuses in addition to those that any route may answer
-    other: Mapping[str, str] = _NONE  # answers that are not JSON, by media type: chosen by Accept, or the only one
+    # Answers that are not JSON, by media type: chosen by Accept, or the only one.
+    other: Mapping[str, str] = _NONE
     headers: Mapping[str, str] = _NONE  # headers of the answer, and their meaning
-    also: Mapping[int, type | str] = _NONE  # other statuses that are no errors: the answer's type, or why there is none
+    # Other statuses that are no errors: the answer's type, or why there is none.
+    also: Mapping[int, type | str] = _NONE
     example: Mapping[str, Any] = _NONE  # of a body, of an item of a list of them, or of parameters
-    failure: type | None = None  # the shape of errors in an adapter's protocol; None for factseek's own shape
-    statuses: Mapping[int, int] = _NONE  # the protocol's status for each of factseek's statuses, if they differ
+    # The shape of errors in an adapter's protocol; None for factseek's own shape.
+    failure: type | None = None
+    # The protocol's status for each of factseek's statuses, if they differ.
+    statuses: Mapping[int, int] = _NONE
     answers_list: bool = False  # whether the answer is a list of answer
 
 
 WRITING = "Writing"  # the tag of operations that need a key and a server that allows changes
-ADDED = "factseek.operations"  # the key in app.extensions for the operations of adapters, by endpoint
+# The key in app.extensions for the operations of adapters, by endpoint.
+ADDED = "factseek.operations"
 _CLAIM = "Two doses of the measles vaccine are 97 percent effective."
 _BODY = (400, 404, 413, 415)
 _RUN = "a TREC run: qid Q0 docid rank score tag"
 _DOCUMENT = {"title": "Measles vaccine", "text": _CLAIM, "date": "2025-03", "topic": "health"}
-_IF_MATCH = {"If-Match": "an ETag: change the document only if it is in this state; *: only if it exists"}
+_IF_MATCH = {
+    "If-Match": "an ETag: change the document only if it is in this state; *: only if it exists"
+}
 _ETAG = {"ETag": "names this state of the document; send it back as If-None-Match"}
 _SAME = {304: "The document is still in the state that If-None-Match names."}
 _CUT_OFF = {"X-Cut-Off": "for answers that are not JSON: the rankings that took too long"}
@@ -50,7 +64,9 @@ _LISTINGS = {
     NDJSON: "one hit per line",
     TEXT: _RUN,
     "application/x-research-info-systems": "the hits as RIS, for reference managers",
-    "application/ld+json": "the hits as JSON-LD of schema.org: reviews of claims, and what a review cites",
+    "application/ld+json": (
+        "the hits as JSON-LD of schema.org: reviews of claims, and what a review cites"
+    ),
     "application/x-bibtex": "the hits as BibTeX, for LaTeX",
 }
 
@@ -86,8 +102,13 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
             schemas.BatchAnswer,
             body=schemas.BatchRequest,
             problems=_BODY,
-            other={NDJSON: "one query per line, in order, each sent as soon as it is answered", TEXT: _RUN},
-            headers={"X-Failed-Queries": "for a TREC run: the number of queries that the run lacks"},
+            other={
+                NDJSON: "one query per line, in order, each sent as soon as it is answered",
+                TEXT: _RUN,
+            },
+            headers={
+                "X-Failed-Queries": "for a TREC run: the number of queries that the run lacks"
+            },
             example={"queries": [{"qid": "1", "text": _CLAIM}], "k": 3},
         ),
         "api.document": Operation(
@@ -118,7 +139,9 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
             also={201: schemas.DocumentWritten},
             example=_DOCUMENT,
         ),
-        "writing.delete_document": Operation(WRITING, problems=(400, 403, 404, 412), status=204, conditions=_IF_MATCH),
+        "writing.delete_document": Operation(
+            WRITING, problems=(400, 403, 404, 412), status=204, conditions=_IF_MATCH
+        ),
         "writing.post_documents": Operation(
             WRITING,
             schemas.JobAnswer,
@@ -142,7 +165,9 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
         "api.describe_index": Operation("Indexes", schemas.IndexAnswer, problems=(404,)),
         "api.live": Operation("Operation", schemas.Health),
         "api.ready": Operation("Operation", schemas.Health, also={503: schemas.Health}),
-        "api.metrics": Operation("Operation", other={TEXT: "for Prometheus; totals over all workers"}),
+        "api.metrics": Operation(
+            "Operation", other={TEXT: "for Prometheus; totals over all workers"}
+        ),
     }
 )
 """The operations by endpoint, in the order of the OpenAPI document."""

@@ -1,4 +1,6 @@
-"""``POST /v1/claims/rank``: which claims are worth checking, and why; and the models that judge claims on the page."""
+"""``POST /v1/claims/rank``: which claims are worth checking, and why; and the models that judge
+claims on the page.
+"""
 
 from __future__ import annotations
 
@@ -32,14 +34,23 @@ from ...retrieval.search.answer import milliseconds
 from ...retrieval.search.explaining import WordWeight
 from ..errors import BadInput, RefusedError, UnknownRankerError
 from ..runtime import registry
-from ..schemas import ClaimRequest, RankAnswer, RankedClaim, RankRequest, RankTook, from_body, json_answer
+from ..schemas import (
+    ClaimRequest,
+    RankAnswer,
+    RankedClaim,
+    RankRequest,
+    RankTook,
+    from_body,
+    json_answer,
+)
 from ..search import TimedOutError, limit_of, note_search
 from ..settings import Config
 
 if TYPE_CHECKING:
     from ...retrieval.search.index import Index
 
-_AT_ONCE = 16  # the number of statements to score between two checks of the time limit; 16 take about 0.1 seconds
+# The number of statements to score between two checks of the time limit; 16 take about 0.1 seconds.
+_AT_ONCE = 16
 blueprint = Blueprint("claims", __name__)
 _log = logging.getLogger("factseek.server")
 Model = TypeVar("Model")
@@ -63,16 +74,21 @@ def _open_models(
         except FactseekError as error:
             if strict:
                 what = f"{error.place}: {error.what}" if error.place else error.what
-                raise ConfigError(what, place=f"server.{setting}.{name}", remedy=error.remedy) from None
+                raise ConfigError(
+                    what, place=f"server.{setting}.{name}", remedy=error.remedy
+                ) from None
             _log.error("%s %s is not ready: %s", noun, name, error.line)
         else:
-            if not strict:  # a strict check runs before the workers start, and each worker loads the models itself
+            # A strict check runs before the workers start, and each worker loads the models itself.
+            if not strict:
                 models[name] = model
     return models
 
 
 def open_rankers(config: Config, *, strict: bool = False) -> dict[str, ServedRanker]:
-    """Load the configured rankers, without those that fail; if ``strict``, load none and raise their ConfigError."""
+    """Load the configured rankers, without those that fail; if ``strict``, load none and raise
+    their ConfigError.
+    """
 
     def load(name: str, path: str) -> ServedRanker:
         learned = ranking.load(Path(path), None, view(config, claims.Config))
@@ -82,20 +98,28 @@ def open_rankers(config: Config, *, strict: bool = False) -> dict[str, ServedRan
 
 
 def open_verdicts(config: Config, *, strict: bool = False) -> dict[str, TrainedVerdicts]:
-    """Load the verdict models as :func:`open_rankers` does; ``strict`` requires that each has an entailment model."""
+    """Load the verdict models as :func:`open_rankers` does; ``strict`` requires that each has an
+    entailment model.
+    """
 
     def load(_: str, path: str) -> TrainedVerdicts:
         learned = training.load(Path(path), view(config, claims.Config))
         if strict and learned.manifest.entailment is None:
             what = "was trained without an entailment model, so the page cannot show its verdicts"
-            raise SourceError(what, place=path, remedy="train it with --entailment MODEL, or do not serve it")
+            raise SourceError(
+                what, place=path, remedy="train it with --entailment MODEL, or do not serve it"
+            )
         return learned
 
     return _open_models(config, "verdicts", load, "verdict model", strict=strict)
 
 
-def judge_of(index: Index, config: Config, where: Filter | None) -> tuple[str, TrainedVerdicts, Verifier] | None:
-    """Return the name of the first model trained with an index like ``index``, the model and its verifier; or None."""
+def judge_of(
+    index: Index, config: Config, where: Filter | None
+) -> tuple[str, TrainedVerdicts, Verifier] | None:
+    """Return the name of the first model trained with an index like ``index``, the model and its
+    verifier; or None.
+    """
     for name, model in registry().verdicts.items():
         with suppress(QueryError):
             finder = Finder(index, config.verdict, where, limit_of())
@@ -108,12 +132,15 @@ def _ranker_named(name: str | None) -> ServedRanker:
     known = {**registry().config.server.rankers, **rankers}
     if not known:
         raise UnknownRankerError(
-            "no ranker is served: train one (factseek rank … --save FILE) and add it under server.rankers, or start "
+            "no ranker is served: train one (factseek rank … --save FILE) and add it under "
+            "server.rankers, or start "
             "the server with --ranker NAME=FILE"
         )
     wanted = next(iter(known)) if name is None else name
     if wanted not in known:
-        raise UnknownRankerError(f"there is no ranker {wanted[:80]!r}; the rankers are {', '.join(known)}")
+        raise UnknownRankerError(
+            f"there is no ranker {wanted[:80]!r}; the rankers are {', '.join(known)}"
+        )
     if wanted not in rankers:
         reason = f"ranker {wanted!r} could not be loaded; the server's log gives the reason"
         raise RefusedError(reason, retry_after=60)
@@ -131,26 +158,35 @@ def _make_timed(ranker: Ranker, seconds: float) -> Ranker:
             parts.append(ranker.score(statements[start : start + _AT_ONCE]))
         return np.concatenate(parts)
 
-    return cast(Ranker, SimpleNamespace(explains=ranker.explains, score=score, probability=ranker.probability))
+    return cast(
+        Ranker,
+        SimpleNamespace(explains=ranker.explains, score=score, probability=ranker.probability),
+    )
 
 
 @blueprint.post("/v1/claims/rank")
 def rank_claims() -> Response:
     """Rank claims by check-worthiness, highest first.
 
-    The weight of a word is the drop in the score if the word is left out. Claims are explained in ranked order until
-    the time limit of the request is reached. `note` says if some claims were not explained.
+    The weight of a word is the drop in the score if the word is left out. Claims are explained in
+    ranked order until the time limit of the request is reached. `note` says if some claims were not
+    explained.
     """
     return json_answer(ranked_claims(from_body(request, RankRequest)))
 
 
 def ranked_claims(body: RankRequest) -> RankAnswer:
-    """Return the claims of a request, ranked and explained; raise UnknownRankerError, BadInput or TimedOutError."""
+    """Return the claims of a request, ranked and explained; raise UnknownRankerError, BadInput or
+    TimedOutError.
+    """
     settings = registry().config.server
     served = _ranker_named(body.ranker)
     manifest, languages = served.learned.manifest, served.learned.manifest.languages
     if not 1 <= len(body.claims) <= settings.max_claims:
-        raise BadInput("claims", f"1 to {settings.max_claims} claims can be ranked at once, not {len(body.claims)}")
+        raise BadInput(
+            "claims",
+            f"1 to {settings.max_claims} claims can be ranked at once, not {len(body.claims)}",
+        )
     ids, statements = set[str](), []
     for number, sent in enumerate(body.claims):
         if sent.id in ids:
@@ -162,7 +198,9 @@ def ranked_claims(body: RankRequest) -> RankAnswer:
     try:
         ranked = rank(timed, statements)[: body.top]
     except CutOffError as error:
-        raise TimedOutError(f"{error.line} ({settings.search_seconds:g} seconds); send fewer claims at once") from None
+        raise TimedOutError(
+            f"{error.line} ({settings.search_seconds:g} seconds); send fewer claims at once"
+        ) from None
     done, explained = perf_counter(), 0
     with suppress(CutOffError):  # the note reports it
         for place, claim in enumerate(ranked if body.words else ()):
@@ -174,7 +212,9 @@ def ranked_claims(body: RankRequest) -> RankAnswer:
     if body.words and not served.learned.ranker.explains:
         note = f"{manifest.model} does not use words, so no word has a weight"
     elif body.words and late:
-        note = f"the time was too short to weigh the words of the last {late} of {len(ranked)} claims"
+        note = (
+            f"the time was too short to weigh the words of the last {late} of {len(ranked)} claims"
+        )
     return RankAnswer(
         request_id=g.request_id,
         ranker=served.name,
@@ -189,18 +229,27 @@ def ranked_claims(body: RankRequest) -> RankAnswer:
 
 
 def _statement(number: int, body: ClaimRequest, languages: Sequence[str], most: int) -> Statement:
-    """Return a claim with its language: given, or detected as the command line detects it for a single line."""
+    """Return a claim with its language: given, or detected as the command line detects it for a
+    single line.
+    """
     place = f"claims[{number}]"
     text = body.text.strip()
     if not text:
         raise BadInput(f"{place}.text", "contains no text")
     if len(body.text) > most:
-        raise BadInput(f"{place}.text", f"has {len(body.text)} characters, but at most {most} are allowed")
+        raise BadInput(
+            f"{place}.text", f"has {len(body.text)} characters, but at most {most} are allowed"
+        )
     if body.language and languages and body.language not in languages:
         known = ", ".join(languages)
-        raise BadInput(f"{place}.language", f"{body.language!r} is not a language of the ranker, which knows {known}")
+        raise BadInput(
+            f"{place}.language",
+            f"{body.language!r} is not a language of the ranker, which knows {known}",
+        )
     language = body.language or (language_of([text], languages) if languages else "")
-    return Statement(body.id, text, speaker=body.speaker.strip(), language=language, place=str(number))
+    return Statement(
+        body.id, text, speaker=body.speaker.strip(), language=language, place=str(number)
+    )
 
 
 def _answer(ranked: Ranked, languages: Sequence[str], body: Sequence[ClaimRequest]) -> RankedClaim:
@@ -216,5 +265,7 @@ def _answer(ranked: Ranked, languages: Sequence[str], body: Sequence[ClaimReques
         speaker=statement.speaker,
         text=statement.text,
         words=[WordWeight(word=word, weight=weight) for word, weight in ranked.words],
-        note=f"the text is in {foreign}, but the ranker learned from {', '.join(languages)}" if foreign else "",
+        note=f"the text is in {foreign}, but the ranker learned from {', '.join(languages)}"
+        if foreign
+        else "",
     )

@@ -36,16 +36,24 @@ if TYPE_CHECKING:
 
 blueprint = Blueprint("api", __name__)
 _Options = TypeVar("_Options", schemas.SearchRequest, schemas.SearchManyRequest)
-_HEAD = Struct(">I8s")  # of a cursor: the number of hits before the page, and a digest of the search
+# Of a cursor: the number of hits before the page, and a digest of the search.
+_HEAD = Struct(">I8s")
 _ID = 8  # the number of bytes of a manifest's id
-_SHOWING = frozenset("k hits qid offset cursor count facets highlight explain passages parse".split())
-"""Options that may change from page to page, because they do not change the list itself. All others define the list."""
+_SHOWING = frozenset(
+    "k hits qid offset cursor count facets highlight explain passages parse".split()
+)
+"""Options that may change from page to page, because they do not change the list itself.
+
+All others define the list.
+"""
 _CHANGED = "the index has changed since the previous page: hits may be repeated or missing"
 
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[_Options]):
-    """A request continued at its cursor, its indexes in order, and the indexes that changed since the previous page."""
+    """A request continued at its cursor, its indexes in order, and the indexes that changed since
+    the previous page.
+    """
 
     served: dict[str, ServedIndex]
     options: _Options
@@ -54,24 +62,32 @@ class Page(Generic[_Options]):
     changed: frozenset[str]
 
     def cursor(self, hits: int) -> schemas.TextIfAny:
-        """Return the cursor for the page after ``hits`` hits; UNSET if the client may request no more hits."""
+        """Return the cursor for the page after ``hits`` hits; UNSET if the client may request no
+        more hits.
+        """
         if hits >= self.most:
             return UNSET
         ids = (bytes.fromhex(self.served[name].manifest_id) for name in sorted(self.served))
         return _text(_HEAD.pack(hits, self.search) + b"".join(ids))
 
     def note(self, note: str, name: str) -> str:
-        """Return the note on a query, with a remark if an index has changed since the previous page."""
+        """Return the note on a query, with a remark if an index has changed since the previous
+        page.
+        """
         return "; ".join(filter(None, (note, _CHANGED if name in self.changed else "")))
 
 
 def resume(
     served: Iterable[ServedIndex], options: _Options, weights: Mapping[str, float] | None = None
 ) -> Page[_Options]:
-    """Return a request to indexes, continued at its cursor; raise BadInput if the cursor is of another search."""
+    """Return a request to indexes, continued at its cursor; raise BadInput if the cursor is of
+    another search.
+    """
     indexes = {one.name: one for one in served}
     listed = [getattr(options, name) for name in options.__struct_fields__ if name not in _SHOWING]
-    encoded = msgspec.json.encode((weights or dict.fromkeys(indexes, 1.0), listed), order="deterministic")
+    encoded = msgspec.json.encode(
+        (weights or dict.fromkeys(indexes, 1.0), listed), order="deterministic"
+    )
     search, changed = blake2b(encoded, digest_size=8).digest(), set[str]()
     settings = [one.index.settings.search for one in indexes.values()]
     most = min(each.max_k for each in settings)
@@ -87,13 +103,25 @@ def resume(
             raise BadInput("cursor", "is not a cursor; use the cursor of an answer unchanged")
         hits, made_for = _HEAD.unpack_from(packed)
         if made_for != search or len(ids) != len(indexes):
-            reason = "belongs to another search or index; send it with the query and options of the previous page"
+            reason = (
+                "belongs to another search or index; send it with the query and options of the "
+                "previous page"
+            )
             raise BadInput("cursor", reason)
         if hits >= most:
-            raise BadInput("cursor", f"continues after {hits} hits, but this server returns only the first {most}")
-        changed = {name for name, id_ in zip(sorted(indexes), ids, strict=True) if indexes[name].manifest_id != id_}
+            raise BadInput(
+                "cursor",
+                f"continues after {hits} hits, but this server returns only the first {most}",
+            )
+        changed = {
+            name
+            for name, id_ in zip(sorted(indexes), ids, strict=True)
+            if indexes[name].manifest_id != id_
+        }
         k = options.k or settings[0].k
-        options = msgspec.structs.replace(options, offset=hits, k=min(k, most - hits) if k <= most else k)
+        options = msgspec.structs.replace(
+            options, offset=hits, k=min(k, most - hits) if k <= most else k
+        )
     return Page(indexes, options, search, most, frozenset(changed))
 
 
@@ -113,7 +141,9 @@ def describe_index(name: str) -> Response:
     """Describe one index with its manifest."""
     served = index_named(name)
     manifest = served.index.info.published
-    return json_answer(schemas.IndexAnswer(request_id=g.request_id, index=_summary(served), manifest=manifest))
+    return json_answer(
+        schemas.IndexAnswer(request_id=g.request_id, index=_summary(served), manifest=manifest)
+    )
 
 
 def _summary(served: ServedIndex) -> schemas.IndexSummary:
@@ -153,9 +183,15 @@ def _answer_search(served: ServedIndex, body: schemas.SearchRequest) -> Response
     wanted = options.format or listings.JSON
     if not options.format and request.environ.get("HTTP_ACCEPT", "*/*") not in ("*/*", JSON):
         by_media = {listings.kind(each).media: each for each in listings.KINDS}
-        wanted = by_media.get(request.accept_mimetypes.best_match([JSON, *by_media], JSON) or JSON, listings.JSON)
-    if wanted != listings.JSON and (options.explain or options.passages or options.count or options.facets):
-        reason = "cannot contain explain, passages, count or facets; leave them out, or ask for json"
+        wanted = by_media.get(
+            request.accept_mimetypes.best_match([JSON, *by_media], JSON) or JSON, listings.JSON
+        )
+    if wanted != listings.JSON and (
+        options.explain or options.passages or options.count or options.facets
+    ):
+        reason = (
+            "cannot contain explain, passages, count or facets; leave them out, or ask for json"
+        )
         raise BadInput("format", f"{wanted} {reason}")
     result = answer(served.index, question)
     if wanted != listings.JSON:
@@ -183,17 +219,24 @@ def _answer_search(served: ServedIndex, body: schemas.SearchRequest) -> Response
         "facets": facet_answers(result.facets) if options.facets else UNSET,
     }
     if not isinstance(body, schemas.SimpleSearch):
-        return json_answer(schemas.SearchAnswer(**fields, query=query if query.parsed or query.like else UNSET))
+        return json_answer(
+            schemas.SearchAnswer(**fields, query=query if query.parsed or query.like else UNSET)
+        )
     candidates = [
         schemas.Candidate(
-            docid=hit.docid, score=hit.score, rank=hit.rank, doc=_doc(served.index, hit.docid, body.parse)
+            docid=hit.docid,
+            score=hit.score,
+            rank=hit.rank,
+            doc=_doc(served.index, hit.docid, body.parse),
         )
         for hit in result.hits
     ]
     return json_answer(schemas.SimpleAnswer(**fields, query=query, candidates=candidates))
 
 
-def write_listing(hits: Sequence[Evidence], name: str, qid: str, missing: Iterable[str]) -> Response:
+def write_listing(
+    hits: Sequence[Evidence], name: str, qid: str, missing: Iterable[str]
+) -> Response:
     """Return hits as a file; a header names rankings that were cut off, because a file cannot."""
     kind = listings.kind(name)
     with query_errors_named("format"):
@@ -207,7 +250,9 @@ def write_listing(hits: Sequence[Evidence], name: str, qid: str, missing: Iterab
 
 @blueprint.post("/v1/search")
 def search_many() -> Response:
-    """Search several indexes and fuse their hits by rank into one ranking; each hit names its index."""
+    """Search several indexes and fuse their hits by rank into one ranking; each hit names its
+    index.
+    """
     body = from_body(request, schemas.SearchManyRequest)
     names = body.indexes or list(registry().indexes)
     if isinstance(names, list) and len(set(names)) < len(names):
@@ -222,7 +267,11 @@ def search_many() -> Response:
         try:
             questions[name] = question_of(options, served.index, k_name)
         except BadInput as error:
-            raise error if error.field == "facets" else BadInput(error.field, f"{name}: {error.unnamed}") from None
+            raise (
+                error
+                if error.field == "facets"
+                else BadInput(error.field, f"{name}: {error.unnamed}")
+            ) from None
     indexes = {name: served.index for name, served in page.served.items()}
     result = answer_of_many(indexes, questions, weights, options.rrf_k or 0)
     first, counts = next(iter(result.indexes.values())), result.counts
@@ -267,12 +316,21 @@ def search_batch(name: str) -> Response:
         run, failed = batch.run()
         return Response(run, mimetype=TEXT, headers={"X-Failed-Queries": str(failed)})
     if wanted == NDJSON:
-        return Response(batch.pieces(lambda _, answer: msgspec.json.encode(answer) + b"\n"), mimetype=NDJSON)
-    head = {"request_id": g.request_id, "index": name, "manifest_id": served.manifest_id, "retriever": batch.retriever}
+        return Response(
+            batch.pieces(lambda _, answer: msgspec.json.encode(answer) + b"\n"), mimetype=NDJSON
+        )
+    head = {
+        "request_id": g.request_id,
+        "index": name,
+        "manifest_id": served.manifest_id,
+        "retriever": batch.retriever,
+    }
 
     def pieces() -> Iterator[bytes]:
         yield msgspec.json.encode(head)[:-1] + b',"results":['
-        yield from batch.pieces(lambda number, answer: b"," * bool(number) + msgspec.json.encode(answer))
+        yield from batch.pieces(
+            lambda number, answer: b"," * bool(number) + msgspec.json.encode(answer)
+        )
         yield b'],"took_ms":' + msgspec.json.encode(batch.took) + b"}"
 
     return Response(pieces(), mimetype=JSON)
@@ -284,11 +342,17 @@ def document(name: str, docid: str) -> Response:
     served = index_named(name)
     body = document_answer(charged_document(served.index, docid))
     passages = [
-        schemas.PassagePlace(number=number, page=page_at(body.metadata, start), start=start, end=end, text=text)
+        schemas.PassagePlace(
+            number=number, page=page_at(body.metadata, start), start=start, end=end, text=text
+        )
         for _, number, start, end, text in served.index.passages(docid)
     ]
     answer = schemas.DocumentWithPassages(
-        request_id=g.request_id, index=name, manifest_id=served.manifest_id, document=body, passages=passages
+        request_id=g.request_id,
+        index=name,
+        manifest_id=served.manifest_id,
+        document=body,
+        passages=passages,
     )
     return _cacheable(json_answer(answer), document_state(served.index, docid))
 
@@ -303,7 +367,9 @@ def document_simply(name: str, docid: str) -> Response:
 
 
 def document_state(index: Index, docid: str) -> str:
-    """Return the id of a document's state, which changes with its content and its passages; raise NotFoundError."""
+    """Return the id of a document's state, which changes with its content and its passages; raise
+    NotFoundError.
+    """
     spans = [Span(passage.number, passage.start, passage.end) for passage in index.passages(docid)]
     return state_of(checksum(index.document(docid)), spans)
 
@@ -315,7 +381,8 @@ def _doc(index: Index, docid: str, parse: bool) -> schemas.DocumentAnswer | str:
 
 def _cacheable(response: Response, state: str) -> Response:
     """Add the ETag of a document's state to an answer; answer 304 if the client has that state."""
-    response.set_etag(state, weak=True)  # weak, because two answers with the same document have different request ids
+    # Weak, because two answers with the same document have different request ids.
+    response.set_etag(state, weak=True)
     response.cache_control.no_cache = True
     response.make_conditional(request)
     return response
@@ -331,13 +398,19 @@ def live() -> Response:
 def ready() -> Response:
     """Report whether each index has answered a search.
 
-    The status is 200 if every index has answered, else 503. For shards on a cluster, the answer lists the state of each
-    replica.
+    The status is 200 if every index has answered, else 503. For shards on a cluster, the answer
+    lists the state of each replica.
     """
     states = registry().states()
-    shards = {name: list(each) for name, served in registry().indexes.items() if (each := served.index.shards())}
+    shards = {
+        name: list(each)
+        for name, served in registry().indexes.items()
+        if (each := served.index.shards())
+    }
     good = set(states.values()) <= {READY}
-    health = schemas.Health(status="ok" if good else "unavailable", indexes=states, shards=shards or UNSET)
+    health = schemas.Health(
+        status="ok" if good else "unavailable", indexes=states, shards=shards or UNSET
+    )
     return json_answer(health, 200 if good else 503)
 
 
@@ -355,7 +428,11 @@ def metrics() -> Response:
     ready = [(f'index="{name}"', int(state == READY)) for name, state in serving.states().items()]
     gauge("index_ready", "Whether the index can be searched.", ready)
     for what in ("documents", "passages"):
-        gauge(f"index_{what}", "What the index contains.", [(of, getattr(one.index.info, what)) for of, one in indexes])
+        gauge(
+            f"index_{what}",
+            "What the index contains.",
+            [(of, getattr(one.index.info, what)) for of, one in indexes],
+        )
     bulks = [(of, waiting(one.index.info.place)[1]) for of, one in indexes]
     gauge("jobs_waiting", "Bulks that have not ended.", bulks)
     manifests = [(f'{of},manifest="{one.manifest_id}"', 1) for of, one in indexes]

@@ -1,4 +1,7 @@
-"""The tab Add. After a preview, a text, a saved page or a PDF becomes one document, and a table becomes several."""
+"""The tab Add.
+
+After a preview, a text, a saved page or a PDF becomes one document, and a table becomes several.
+"""
 
 from __future__ import annotations
 
@@ -29,23 +32,35 @@ from ..auth import check_key
 from ..errors import BadInput, RefusedError
 from ..runtime import ServedIndex, registry
 from ..schemas import DocumentRequest, RequestFields
-from ..writing import ConditionError, document_at, folder_of, hand_over, perform, put_change, writable
+from ..writing import (
+    ConditionError,
+    document_at,
+    folder_of,
+    hand_over,
+    perform,
+    put_change,
+    writable,
+)
 from .layout import blueprint, chosen_indexes, file_of, page_of, reason_of
 from .state import IndexNames, Language, PageState, read_parameters
 
 _TABLES = ("snippets", "claims", "claimreview", "webpages")
-_SEVERAL = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", *SHEETS, PDF)  # several documents, or pages
+# Several documents, or pages.
+_SEVERAL = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", *SHEETS, PDF)
 _LOOK_EVERY = 0.1
 _UNSAFE, _LONGEST_NAME = re.compile(r"[^\w. -]"), 60
 _UNFIT = re.compile(r"[\W_]+")
-_OF_ONE = ("docid", "title", "url", "date", "source", "topic")  # several documents take only the last two
+# Several documents take only the last two.
+_OF_ONE = ("docid", "title", "url", "date", "source", "topic")
 _FIELDS = ("title", "text", "url", "date", "source", "language", "topic")
 
 
 class AddState(RequestFields):
-    """The content of the form: a document or the HTML of a page, the action, and the claim for other tabs.
+    """The content of the form: a document or the HTML of a page, the action, and the claim for
+    other tabs.
 
-    ``rows`` has the documents of a file as JSON. ``column`` is a list such as ``text=Finding, date=When``.
+    ``rows`` has the documents of a file as JSON. ``column`` is a list such as ``text=Finding,
+    date=When``.
     """
 
     docid: str = ""
@@ -79,12 +94,18 @@ def add_page() -> tuple[str, int]:
         served = chosen_indexes(PageState(index=form.index[:1]))[0]
         if request.method == "POST":
             # A browser sends the stored key even with a form of another site.
-            site, origin = request.headers.get("Sec-Fetch-Site", ""), request.headers.get("Origin", "")
+            site, origin = (
+                request.headers.get("Sec-Fetch-Site", ""),
+                request.headers.get("Origin", ""),
+            )
             if not (
-                site in ("same-origin", "none") or (not site and origin and urlsplit(origin).netloc == request.host)
+                site in ("same-origin", "none")
+                or (not site and origin and urlsplit(origin).netloc == request.host)
             ):
                 reason = "this form was not sent from this server's own page"
-                raise RefusedError(f"{reason}; open the page, and send the form from there", 403, "foreign-form")
+                raise RefusedError(
+                    f"{reason}; open the page, and send the form from there", 403, "foreign-form"
+                )
             shown = _handle_post(form, writable(served.name))
     except (QueryError, RefusedError) as error:
         served = served or chosen_indexes(PageState())[0]
@@ -107,7 +128,9 @@ def _handle_post(form: AddState, served: ServedIndex) -> dict[str, Any]:
     if file := file_of("file"):
         name, start = (file.filename or "").lower(), file.stream.read(LOOKED_AT)
         file.stream.seek(0)
-        if name.endswith(_SEVERAL) or (name.endswith(".txt") and is_table(start, shape_of_start(start))):
+        if name.endswith(_SEVERAL) or (
+            name.endswith(".txt") and is_table(start, shape_of_start(start))
+        ):
             documents, notes = _read_several(file, form, served)
             return {"documents": documents, "notes": notes}
     if form.rows:
@@ -118,18 +141,28 @@ def _handle_post(form: AddState, served: ServedIndex) -> dict[str, Any]:
     fields = {name: getattr(form, name) for name in _FIELDS}
     document = document_at(form.docid, DocumentRequest(**fields), served.index.info.published)
     if unread_date(document):
-        raise BadInput("date", f"{form.date[:40]!r} is not a date; write it as 2020-03-01, 2020-03 or 2020")
+        raise BadInput(
+            "date", f"{form.date[:40]!r} is not a date; write it as 2020-03-01, 2020-03 or 2020"
+        )
     try:
         perform(served, put_change(document, absent=not form.replace))
     except ConditionError:
-        reason = f"there is already a document {form.docid[:80]!r}; choose another name, or tick the box to replace it"
+        reason = (
+            f"there is already a document {form.docid[:80]!r}; choose another name, or tick "
+            "the box to replace it"
+        )
         raise BadInput("docid", reason) from None
     return {"added": url_for("page.document_page", name=served.name, docid=form.docid)}
 
 
-def _read_several(file: FileStorage, form: AddState, served: ServedIndex) -> tuple[list[Document], list[str]]:
-    """Return the documents of a table or a PDF, and notes for the user; store the documents in the form."""
-    name = _UNSAFE.sub("_", Path(file.filename or "").name)[-_LONGEST_NAME:]  # docids contain this name
+def _read_several(
+    file: FileStorage, form: AddState, served: ServedIndex
+) -> tuple[list[Document], list[str]]:
+    """Return the documents of a table or a PDF, and notes for the user; store the documents in the
+    form.
+    """
+    # Docids contain this name.
+    name = _UNSAFE.sub("_", Path(file.filename or "").name)[-_LONGEST_NAME:]
     pairs = [pair.rpartition("=") for pair in form.column.split(",") if pair.strip()]
     columns = {field.strip() or "text": name.strip() for field, _, name in pairs}
     options = ReadOptions(language=form.language or served.index.info.language, columns=columns)
@@ -150,21 +183,40 @@ def _read_several(file: FileStorage, form: AddState, served: ServedIndex) -> tup
             raise BadInput("file", reason.removeprefix(f"{folder}/")) from None
     # What the user typed beside a file: all fields fit one document, only some fit several.
     if len(documents) == 1:
-        documents = [documents[0]._replace(**{name: typed for name in _OF_ONE if (typed := getattr(form, name))})]
+        documents = [
+            documents[0]._replace(
+                **{name: typed for name in _OF_ONE if (typed := getattr(form, name))}
+            )
+        ]
         if form.date and not last_day(form.date):
-            raise BadInput("date", f"{form.date[:40]!r} is not a date; write it as 2020-03-01, 2020-03 or 2020")
+            raise BadInput(
+                "date", f"{form.date[:40]!r} is not a date; write it as 2020-03-01, 2020-03 or 2020"
+            )
         if form.docid and (fault := check_docid(form.docid)):
             raise BadInput("docid", fault)
     else:
         documents = [
-            each._replace(source=each.source or form.source, topic=each.topic or form.topic) for each in documents
+            each._replace(source=each.source or form.source, topic=each.topic or form.topic)
+            for each in documents
         ]
-    unused = [name for name in ("text", *(() if len(documents) == 1 else _OF_ONE[:4])) if getattr(form, name)]
+    unused = [
+        name
+        for name in ("text", *(() if len(documents) == 1 else _OF_ONE[:4]))
+        if getattr(form, name)
+    ]
     notes = [f"not used, because a file was chosen: {', '.join(unused)}"] if unused else []
     settings = registry().config.server
     form.rows = f"[{','.join(map(export_document, documents))}]"
-    if not documents or len(documents) > settings.max_bulk or len(form.rows) > settings.max_body_bytes:
-        reason = "is too large for a form; index it with factseek index" if documents else "contains nothing to add"
+    if (
+        not documents
+        or len(documents) > settings.max_bulk
+        or len(form.rows) > settings.max_body_bytes
+    ):
+        reason = (
+            "is too large for a form; index it with factseek index"
+            if documents
+            else "contains nothing to add"
+        )
         form.rows = ""
         raise BadInput("file", f"{name[:80]} {reason}")
     notes += [note.removeprefix(f"{folder}/").partition("; ")[0] for note in options.notes]
@@ -173,7 +225,10 @@ def _read_several(file: FileStorage, form: AddState, served: ServedIndex) -> tup
         notes.append(f"left out: {count} {reason}, the first at {first.removeprefix(f'{folder}/')}")
     dates = options.unread_dates
     if dates.count:
-        notes.append(f"dates that are not understood: {dates.count}, such as {dates.example.partition(' (')[0]}")
+        notes.append(
+            f"dates that are not understood: {dates.count}, such as "
+            f"{dates.example.partition(' (')[0]}"
+        )
     language = served.index.info.language
     if looks_like := other_language([document.text for document in documents[:20]], language):
         notes.append(f"the texts look like {looks_like}, but the index is for {language}")
@@ -217,13 +272,19 @@ def _extract(form: AddState, served: ServedIndex) -> None:
             setattr(form, field, getattr(form, field) or getattr(record.document, field))
         form.html = ""
     if not form.text:
-        raise BadInput("text", "there is nothing to add: paste a text or the HTML of a page, or choose a file")
+        raise BadInput(
+            "text", "there is nothing to add: paste a text or the HTML of a page, or choose a file"
+        )
     if not form.docid:  # words of the title, and a digest of the address or the text
         slug = _UNFIT.sub("-", (form.title or form.text)[:60]).strip("-").lower() or "document"
-        form.docid = f"{slug}-{hashlib.sha256((form.url or form.text).encode('utf-8', 'replace')).hexdigest()[:8]}"
+        content = (form.url or form.text).encode("utf-8", "replace")
+        form.docid = f"{slug}-{hashlib.sha256(content).hexdigest()[:8]}"
     form.source = form.source or (urlsplit(form.url).hostname or "" if "//" in form.url else "")
 
 
 def _preview(form: AddState) -> list[str]:
     settings = registry().config.passages
-    return [form.text[span.start : span.end] for span in split(form.text, settings.words, settings.overlap_sentences)]
+    return [
+        form.text[span.start : span.end]
+        for span in split(form.text, settings.words, settings.overlap_sentences)
+    ]

@@ -1,4 +1,6 @@
-"""The parts of a hit and of a document that the page shows; the template escapes each piece of text."""
+"""The parts of a hit and of a document that the page shows; the template escapes each piece of
+text.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ from ...retrieval.search.evidence import Evidence, page_at
 from ...retrieval.search.listings import citation
 
 LONGEST_EXCERPT = 480
-Mark = Callable[[str], Sequence[tuple[int, int]]]  # a function from a text to the ranges that match a query, in order
+# A function from a text to the ranges that match a query, in order.
+Mark = Callable[[str], Sequence[tuple[int, int]]]
 _LEAD = 60
 REVIEW = ("claimant", "rating", "publisher", "verdict")  # the metadata of a fact-check
 _VERDICTS = frozenset({"true", "mixed", "false", "unproven"})
@@ -21,7 +24,9 @@ _TITLE = 80  # the number of characters of a passage that replace a missing titl
 
 
 def title_of(title: str, passage: str, docid: str) -> str:
-    """Return a title for people: the document's own, else the first words of a passage, else the docid."""
+    """Return a title for people: the document's own, else the first words of a passage, else the
+    docid.
+    """
     if title or not passage.strip():
         return title or docid
     text = " ".join(passage.split())
@@ -29,28 +34,42 @@ def title_of(title: str, passage: str, docid: str) -> str:
 
 
 def review_of(metadata: Mapping[str, Any]) -> dict[str, str] | None:
-    """Return a fact-checker's verdict on a claim, as far as the metadata have it as text; None without a rating.
+    """Return a fact-checker's verdict on a claim, as far as the metadata have it as text; None
+    without a rating.
 
     ``verdict`` is one of four words or empty.
     """
-    review = {name: value if isinstance(value := metadata.get(name), str) else "" for name in REVIEW}
+    review = {
+        name: value if isinstance(value := metadata.get(name), str) else "" for name in REVIEW
+    }
     if not review["rating"].strip():
         return None
     return {**review, "verdict": review["verdict"] if review["verdict"] in _VERDICTS else ""}
 
 
 def plain_citation(hit: Evidence, link: str) -> str:
-    """Return a hit's citation as plain text; ``link`` is the address of the source, or of the document here."""
+    """Return a hit's citation as plain text; ``link`` is the address of the source, or of the
+    document here.
+    """
     parts = citation(hit)
     authors = "; ".join(parts.authors[:3]) + (" et al." if len(parts.authors) > 3 else "")
     title = parts.title if parts.title.endswith(("…", ".", "?", "!", "؟")) else f"{parts.title}."
     where = ", ".join(filter(None, (parts.source, parts.date)))
-    pieces = [authors and f"{authors}.", f"“{title}”", where and f"{where}.", f"doi:{parts.doi}" if parts.doi else link]
+    pieces = [
+        authors and f"{authors}.",
+        f"“{title}”",
+        where and f"{where}.",
+        f"doi:{parts.doi}" if parts.doi else link,
+    ]
     return " ".join(filter(None, pieces))
 
 
-def excerpt(text: str, highlights: Sequence[tuple[int, int]], longest: int = LONGEST_EXCERPT) -> list[Piece]:
-    """Return the part of ``text`` with the most highlighted words, cut between words and split at its highlights."""
+def excerpt(
+    text: str, highlights: Sequence[tuple[int, int]], longest: int = LONGEST_EXCERPT
+) -> list[Piece]:
+    """Return the part of ``text`` with the most highlighted words, cut between words and split at
+    its highlights.
+    """
     begin = _best_start(text, highlights, longest)
     end = min(begin + longest, len(text))
     if begin:
@@ -64,7 +83,9 @@ def excerpt(text: str, highlights: Sequence[tuple[int, int]], longest: int = LON
 
 
 def _best_start(text: str, highlights: Sequence[tuple[int, int]], longest: int) -> int:
-    """Return the start of the window with the most different matching words; then with the most matches."""
+    """Return the start of the window with the most different matching words; then with the most
+    matches.
+    """
     if len(text) <= longest:
         return 0
     words = [text[start:end].casefold() for start, end in highlights]
@@ -78,8 +99,11 @@ def _best_start(text: str, highlights: Sequence[tuple[int, int]], longest: int) 
     return min(max(begins, key=matching), len(text) - longest)
 
 
-def blocks(document: Document, passages: Sequence[Passage], chosen: int | None, mark: Mark) -> list[dict[str, Any]]:
-    """Return a document's text in blocks that begin where passages do, without overlaps; ``mark`` finds the matches.
+def blocks(
+    document: Document, passages: Sequence[Passage], chosen: int | None, mark: Mark
+) -> list[dict[str, Any]]:
+    """Return a document's text in blocks that begin where passages do, without overlaps; ``mark``
+    finds the matches.
 
     Each block has its lines; a passage, whose ``number`` it has, or a ``page`` may begin there.
     """

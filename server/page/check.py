@@ -28,32 +28,45 @@ from .state import IndexNames, Language, PageState, address_of, read_parameters
 
 _OF_TWEETS = re.compile(r"[@#]\w|https?://|^RT\b")
 TWEETS, TRANSCRIPT = "tweets", "transcript"
-_TEXTS = ("tweet_text", "tweet", "text", "sentence", "claim")  # columns with the text of tweets, best first
+# Columns with the text of tweets, best first.
+_TEXTS = ("tweet_text", "tweet", "text", "sentence", "claim")
 _DELIMITERS = ("\t", ",", ";")
 _TIMED = re.compile(r"(\d++|WEBVTT.*+|[\d:.,]++\s*+-->.*+)?")
-"""A line of subtitles that is not spoken: a number, a time, the head ``WEBVTT``, or an empty line."""
+"""A line of subtitles that is not spoken: a number, a time, the head ``WEBVTT``, or an empty
+line.
+"""
 _SUBTITLE = re.compile(r"[\d:.,]++\s*+-->")
 _STAMP = re.compile(r"^\s*[\[(]?\d{1,2}:\d{2}(:\d{2})?([.,]\d+)?[\])]?\s*")
-_LONGEST_TWEET, _FEW = 280, 4  # characters; and twice the least number of lines with a speaker or a time
-_SPEAKER = re.compile(r"^(?P<speaker>(?:[^\W\d_]{2,4}\. )?[^\W\d_][^:：.!?؟。]{0,60})(?::\s+|：\s*)(?P<said>\S.*)$")
+# characters; and twice the least number of lines with a speaker or a time
+_LONGEST_TWEET, _FEW = 280, 4
+_SPEAKER = re.compile(
+    r"^(?P<speaker>(?:[^\W\d_]{2,4}\. )?[^\W\d_][^:：.!?؟。]{0,60})(?::\s+|：\s*)(?P<said>\S.*)$"
+)
 _DASHES = ("-", "–", "—")  # the beginnings of a line that another person says, in subtitles
 _VOICE = re.compile(r"<v(?:\.[^\s<>]{0,80}+)?\s{1,9}+([^<>]{1,200})>")
-_TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")  # the tag of a speaker in WebVTT, and any other tag of subtitles
+# The tag of a speaker in WebVTT, and any other tag of subtitles.
+_TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
 
 
 def kind_of(text: str) -> str:
     """Return the detected type of a text: ``transcript`` if it has a sign of one, else ``tweets``.
 
-    Signs are lines with times, speakers of whom one speaks again, a line of several sentences too long for a tweet, and
-    one line of three or more sentences without the marks of a tweet.
+    Signs are lines with times, speakers of whom one speaks again, a line of several sentences too
+    long for a tweet, and one line of three or more sentences without the marks of a tweet.
     """
     if _column_of_tweets(text):
         return TWEETS
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    if len(lines) == 1 and not _OF_TWEETS.search(text) and len(list(islice(sentences(lines[0]), 3))) > 2:
+    if (
+        len(lines) == 1
+        and not _OF_TWEETS.search(text)
+        and len(list(islice(sentences(lines[0]), 3))) > 2
+    ):
         return TRANSCRIPT
     long = (line for line in lines if len(line) > _LONGEST_TWEET)
-    if any(map(_SUBTITLE.match, lines)) or any(len(list(islice(sentences(line), 2))) > 1 for line in long):
+    if any(map(_SUBTITLE.match, lines)) or any(
+        len(list(islice(sentences(line), 2))) > 1 for line in long
+    ):
         return TRANSCRIPT
     timed = sum(_STAMP.match(line) is not None for line in lines)
     named = [match["speaker"] for line in lines if (match := _SPEAKER.match(_STAMP.sub("", line)))]
@@ -62,14 +75,20 @@ def kind_of(text: str) -> str:
 
 
 def statements_of(text: str, kind: str, most: int) -> list[ClaimRequest]:
-    """Return the statements of a text, numbered from 1 in order; raise BadInput if there are more than ``most``."""
-    spoken = _split_by_speaker(text) if kind == TRANSCRIPT else (("", tweet) for tweet in _tweets(text))
+    """Return the statements of a text, numbered from 1 in order; raise BadInput if there are more
+    than ``most``.
+    """
+    spoken = (
+        _split_by_speaker(text) if kind == TRANSCRIPT else (("", tweet) for tweet in _tweets(text))
+    )
     claims = [
         ClaimRequest(id=str(number), text=statement, speaker=speaker)
         for number, (speaker, statement) in enumerate(islice(spoken, most + 1), 1)
     ]
     if len(claims) > most:
-        raise BadInput("text", f"the text contains more than {most} statements; check fewer at once")
+        raise BadInput(
+            "text", f"the text contains more than {most} statements; check fewer at once"
+        )
     return claims
 
 
@@ -81,7 +100,9 @@ def _tweets(text: str) -> Iterator[str]:
     delimiter, at = column
     lines = io.StringIO(_without_separator_line(text), newline=None)
     quoted = csv.reader(lines, delimiter=delimiter)
-    rows = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE) if delimiter == "\t" else quoted
+    rows = (
+        csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE) if delimiter == "\t" else quoted
+    )
     try:
         next(rows, None)
         yield from (row[at].strip() for row in rows if len(row) > at and row[at].strip())
@@ -96,7 +117,8 @@ def _column_of_tweets(text: str) -> tuple[str, int] | None:
         at = column_at(columns, _TEXTS)
         if at is not None and len(columns) > 1:
             return delimiter, at
-    # No tweet contains this delimiter, so a tweet with commas is one cell, and quotes are still read.
+    # No tweet contains this delimiter, so a tweet with commas is one cell, and quotes are still
+    # read.
     return ("\x1f", 0) if column_name(header.strip('" ')) in _TEXTS[:2] else None
 
 
@@ -108,16 +130,25 @@ def _without_separator_line(text: str) -> str:
 
 
 def _split_by_speaker(text: str) -> Iterator[tuple[str, str]]:
-    """Yield each sentence of a transcript with its speaker; a speaker continues until another is named."""
+    """Yield each sentence of a transcript with its speaker; a speaker continues until another is
+    named.
+    """
     speaker, lines = "", list[str]()
     has_times = any(_SUBTITLE.match(line.strip()) for line in text.splitlines())
     for line in text.splitlines():
         if _TIMED.fullmatch(line.strip()):
             continue
-        spoken = _STAMP.sub("", _TAG.sub("", _VOICE.sub(r"\1: ", line)) if has_times else line).strip()
+        spoken = _STAMP.sub(
+            "", _TAG.sub("", _VOICE.sub(r"\1: ", line)) if has_times else line
+        ).strip()
         named = _SPEAKER.match(spoken)
         # In subtitles, a sentence may go on in the next line, unless somebody else speaks.
-        if not has_times or named or spoken.startswith(_DASHES) or sum(map(len, lines)) > _LONGEST_TWEET:
+        if (
+            not has_times
+            or named
+            or spoken.startswith(_DASHES)
+            or sum(map(len, lines)) > _LONGEST_TWEET
+        ):
             yield from _sentences_of(speaker, lines)
             lines.clear()
         if named:
@@ -154,13 +185,19 @@ class CheckState(RequestFields):
         return address_of("page.check_page", msgspec.structs.replace(self, kind=other))
 
     def links_of(self, claim: RankedClaim) -> tuple[str, str]:
-        """Return the addresses of a claim's evidence and verdict, in chosen indexes for its script or in another."""
+        """Return the addresses of a claim's evidence and verdict, in chosen indexes for its script
+        or in another.
+        """
         indexes, names = registry().indexes, self.index
         chosen = [indexes[name] for name in names if name in indexes] or list(indexes.values())[:1]
-        fitting = [served.name for served in chosen if written_in(claim.text, served.index.info.language)]
+        fitting = [
+            served.name for served in chosen if written_in(claim.text, served.index.info.language)
+        ]
         if len(fitting) < len(chosen):
             names = fitting or suited_indexes(chosen[0], claim.text)[:1] or names
-        shared: dict[str, Any] = {name: value for name, value in (("index", names), ("lang", self.lang)) if value}
+        shared: dict[str, Any] = {
+            name: value for name, value in (("index", names), ("lang", self.lang)) if value
+        }
         return (
             url_for("page.search_page", query=claim.text, profile="tweet", **shared),
             url_for("page.verify_page", claim=claim.text, **shared),
@@ -201,9 +238,16 @@ def _rank(form: CheckState) -> RankAnswer:
         of_one = re.match(r"claims\[(\d+)\]", error.field)
         if of_one is None:
             raise
-        advice = "put each statement on its own line, or choose the type “a transcript, sentence by sentence”"
-        raise BadInput("text", f"statement {int(of_one[1]) + 1} {error.unnamed}; {advice}") from None
+        advice = (
+            "put each statement on its own line, or choose the type “a transcript, sentence by "
+            "sentence”"
+        )
+        raise BadInput(
+            "text", f"statement {int(of_one[1]) + 1} {error.unnamed}; {advice}"
+        ) from None
 
 
 def _page(form: CheckState, status: int = 200, **shown: Any) -> tuple[str, int]:
-    return page_of("check.html", PageState(index=form.index, lang=form.lang), status, form=form, **shown)
+    return page_of(
+        "check.html", PageState(index=form.index, lang=form.lang), status, form=form, **shown
+    )

@@ -1,4 +1,7 @@
-"""The languages of the page. Texts are English in the code; a table has the translations of each other language."""
+"""The languages of the page.
+
+Texts are English in the code; a table has the translations of each other language.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,12 @@ from werkzeug.exceptions import RequestEntityTooLarge
 
 from ..runtime import registry
 
-LANGUAGES: Mapping[str, str] = {"en": "English", "ar": "العربية"}  # the languages of the page, each by its own name
+# The languages of the page, each by its own name.
+LANGUAGES: Mapping[str, str] = {"en": "English", "ar": "العربية"}
 LINK_FIELD = (
-    "to"  # the field with the parameters besides the text, in a form that replaces a link whose address is too long
+    # The field with the parameters besides the text, in a form that replaces a link whose address
+    # is too long.
+    "to"
 )
 _RIGHT_TO_LEFT = frozenset({"ar", "arc", "ckb", "dv", "fa", "he", "ps", "sd", "ug", "ur", "yi"})
 
@@ -36,12 +42,16 @@ def translate(language: str, text: str, /, **values: object) -> str:
 
 
 def direction_of(language: str) -> str:
-    """Return the HTML ``dir`` of a text: ``rtl`` if the language is written from right to left, else ``ltr``."""
+    """Return the HTML ``dir`` of a text: ``rtl`` if the language is written from right to left,
+    else ``ltr``.
+    """
     return "rtl" if language in _RIGHT_TO_LEFT else "ltr"
 
 
 def page_language() -> str:
-    """Return the language of the current request: its ``lang``, else the browser's, else that of its first index."""
+    """Return the language of the current request: its ``lang``, else the browser's, else that of
+    its first index.
+    """
     if "language" not in g:
         values = request_values()
         language = values.get("lang", "")
@@ -50,7 +60,9 @@ def page_language() -> str:
         if language not in LANGUAGES:
             indexes = registry().indexes
             names = [*values.getlist("index"), *(request.view_args or {}).values(), *indexes]
-            language = next((indexes[name].index.info.language for name in names if name in indexes), "en")
+            language = next(
+                (indexes[name].index.info.language for name in names if name in indexes), "en"
+            )
         g.language = language if language in LANGUAGES else "en"
     chosen: str = g.language
     return chosen
@@ -63,4 +75,8 @@ def request_values() -> MultiDict[str, str]:
     except RequestEntityTooLarge:
         return request.args
     again = values.get(LINK_FIELD, "")
-    return MultiDict([*values.items(multi=True), *parse_qsl(again.partition("?")[2])]) if again else values
+    return (
+        MultiDict([*values.items(multi=True), *parse_qsl(again.partition("?")[2])])
+        if again
+        else values
+    )

@@ -1,4 +1,6 @@
-"""The frame of every page: the search box with its choices, the tabs, the language; and the error page."""
+"""The frame of every page: the search box with its choices, the tabs, the language; and the error
+page.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,8 @@ from .rankings import kinds_of
 from .state import LONGEST_ADDRESS, PageState, address_of
 
 blueprint = Blueprint("page", __name__)
-READING = ("GET", "HEAD")  # the methods that read an address; a request with another method sends a form
+# The methods that read an address; a request with another method sends a form.
+READING = ("GET", "HEAD")
 TABS = {
     "Search": ("search_page", "query"),
     "Check": ("check_page", "text"),
@@ -36,11 +39,14 @@ _LONGEST_CLAIM = 1_000  # the maximum number of characters of a claim that is pa
 _COUNTED = 1 << 16  # the number of bytes of a page after which memory and time are checked again
 _SHARED = ("index", "lang")  # the parameters that each tab passes to the next
 _OWN_CHOICES = ("collapse", "sort")  # the stages that have their own choice on the page
-_NO_BOX = frozenset({401, 429, 500})  # after these errors, users may not see the indexes, or cannot search
+# After these errors, users may not see the indexes, or cannot search.
+_NO_BOX = frozenset({401, 429, 500})
 
 
 def page_of(template: str, state: PageState, status: int = 200, **shown: Any) -> tuple[str, int]:
-    """Return a page with the search box of a state; raise NoMemoryError, or TimedOutError if this takes too long."""
+    """Return a page with the search box of a state; raise NoMemoryError, or TimedOutError if this
+    takes too long.
+    """
     memory, limit, pieces, size = answer_memory(), limit_of(), list[str](), 0
     values = {**box_of(state), **shown}
     current_app.update_template_context(values)
@@ -51,28 +57,43 @@ def page_of(template: str, state: PageState, status: int = 200, **shown: Any) ->
             memory.spend(size)
             size = 0
             if limit.is_over(template):
-                raise TimedOutError("the page took too long to build; choose fewer hits or less text")
+                raise TimedOutError(
+                    "the page took too long to build; choose fewer hits or less text"
+                )
     return "".join(pieces), status
 
 
 def reason_of(error: FactseekError) -> str:
-    """Return the text of an error for a page, which names a field by its label, not by its parameter."""
+    """Return the text of an error for a page, which names a field by its label, not by its
+    parameter.
+    """
     return error.unnamed if isinstance(error, BadInput) else error.line
 
 
 def box_of(state: PageState) -> dict[str, Any]:
-    """Return the values for a state's search box: the indexes, the chosen ones, and their options."""
+    """Return the values for a state's search box: the indexes, the chosen ones, and their
+    options.
+    """
     indexes = registry().indexes
-    chosen = [indexes[name] for name in state.index if name in indexes] or list(indexes.values())[:1]
+    chosen = [indexes[name] for name in state.index if name in indexes] or list(indexes.values())[
+        :1
+    ]
     wanted = {stage.partition("=")[0]: stage for stage in state.stages}
     offered = [
-        name for name in stages.names() if name not in _OWN_CHOICES and all(_answers(served, name) for served in chosen)
+        name
+        for name in stages.names()
+        if name not in _OWN_CHOICES and all(_answers(served, name) for served in chosen)
     ]
     choices = []
     for name in dict.fromkeys([*offered, *wanted]):
         kind = stages.KINDS.load(name) if name in offered else None
-        help_ = kind.HELP.rpartition(": ")[0] if kind else ""  # without the option, which follows the last colon
-        choice = {"value": wanted.get(name, name), "label": kind.LABEL if kind else name, "help": help_}
+        # Without the option, which follows the last colon.
+        help_ = kind.HELP.rpartition(": ")[0] if kind else ""
+        choice = {
+            "value": wanted.get(name, name),
+            "label": kind.LABEL if kind else name,
+            "help": help_,
+        }
         choices.append({**choice, "chosen": name in wanted})
     return {
         "state": state,
@@ -94,7 +115,9 @@ def _answers(served: ServedIndex, stage: str) -> bool:
 
 
 def chosen_indexes(state: PageState) -> list[ServedIndex]:
-    """Return the indexes of a state, or the first served index if the state has none; raise UnknownIndexError."""
+    """Return the indexes of a state, or the first served index if the state has none; raise
+    UnknownIndexError.
+    """
     names = list(dict.fromkeys(state.index)) or list(registry().indexes)[:1]
     return [index_named(name) for name in names or [""]]
 
@@ -109,7 +132,9 @@ def state_parameters() -> MultiDict[str, str]:
 
 
 def short_of(address: str) -> Response | None:
-    """Return a redirect from a form to an address; None if the address is too long or the request is no form."""
+    """Return a redirect from a form to an address; None if the address is too long or the request
+    is no form.
+    """
     if request.method in READING or len(address) > LONGEST_ADDRESS:
         return None
     return redirect(address, 303)
@@ -126,9 +151,15 @@ def _around() -> dict[str, Any]:
     values, language = request_values(), page_language()
     named = {name: values.getlist(name) for name in _SHARED}
     # An error page may have received very long values. Its links leave them out.
-    shared = {name: values for name, values in named.items() if values and len("".join(values)) <= LONGEST_ADDRESS}
+    shared = {
+        name: values
+        for name, values in named.items()
+        if values and len("".join(values)) <= LONGEST_ADDRESS
+    }
     typed = (values.get(name, "").strip() for name in ("query", "claim", "text"))
-    claim = next((text for text in typed if text and "\n" not in text and len(text) <= _LONGEST_CLAIM), "")
+    claim = next(
+        (text for text in typed if text and "\n" not in text and len(text) <= _LONGEST_CLAIM), ""
+    )
     if request.endpoint == "page.add_page" or "like" in values:
         claim = values.get("claim", "")[:_LONGEST_CLAIM]
     return {
@@ -137,7 +168,10 @@ def _around() -> dict[str, Any]:
         "direction": direction_of(language),
         "lang": values.get("lang") if values.get("lang") in LANGUAGES else None,
         "languages": LANGUAGES,
-        "tabs": {label: (view, {**shared, field: claim} if claim else shared) for label, (view, field) in TABS.items()},
+        "tabs": {
+            label: (view, {**shared, field: claim} if claim else shared)
+            for label, (view, field) in TABS.items()
+        },
         "in_language": _in_language,
         "longest": LONGEST_ADDRESS,
         "again_field": LINK_FIELD,
@@ -146,7 +180,9 @@ def _around() -> dict[str, Any]:
 
 
 def _in_language(code: str, form: RequestFields | None) -> str:
-    """Return the address of this page in a language; ``form`` has the fields of a page that was sent as a form."""
+    """Return the address of this page in a language; ``form`` has the fields of a page that was
+    sent as a form.
+    """
     if form and request.method not in READING:
         return address_of(str(request.endpoint), msgspec.structs.replace(form, lang=code))
     pairs = [pair for pair in request.args.items(multi=True) if pair[0] != "lang"]
@@ -165,5 +201,8 @@ def problem_page(problem: Problem) -> str:
     box = {} if before_its_key or problem.status in _NO_BOX else box_of(PageState())
 
     return render_template(
-        "problem.html", problem=problem, url_for=lambda endpoint, **values: addresses.build(endpoint, values), **box
+        "problem.html",
+        problem=problem,
+        url_for=lambda endpoint, **values: addresses.build(endpoint, values),
+        **box,
     )

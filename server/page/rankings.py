@@ -1,7 +1,9 @@
-"""The searches of a page: one ranking of an index, all of its rankings, or one ranking over several indexes.
+"""The searches of a page: one ranking of an index, all of its rankings, or one ranking over several
+indexes.
 
-Each hit has the reasons for its rank: its words, its rank and score in each ranking, and the effect of the stages.
-Facets next to the hits, and chips of active choices, link to the state with or without a choice.
+Each hit has the reasons for its rank: its words, its rank and score in each ranking, and the effect
+of the stages. Facets next to the hits, and chips of active choices, link to the state with or
+without a choice.
 """
 
 from __future__ import annotations
@@ -25,7 +27,15 @@ from ...retrieval.search.options import Search
 from ...retrieval.search.query_syntax import QUERY, query_parts
 from ..errors import BadInput
 from ..runtime import ServedIndex
-from ..search import KEEP, TimedOutError, answer, answer_of_many, limit_of, query_errors_named, search_of
+from ..search import (
+    KEEP,
+    TimedOutError,
+    answer,
+    answer_of_many,
+    limit_of,
+    query_errors_named,
+    search_of,
+)
 from .state import DATE, LONGEST_ADDRESS, UNFOLDED, PageState
 
 if TYPE_CHECKING:
@@ -36,7 +46,9 @@ _WORDS = 8  # the maximum number of words of a hit to show, those with the large
 
 
 class IndexSearch(NamedTuple):
-    """The search of one index: the question, the text to rank by, and the options with the query's conditions."""
+    """The search of one index: the question, the text to rank by, and the options with the query's
+    conditions.
+    """
 
     served: ServedIndex
     question: Question
@@ -52,7 +64,8 @@ class IndexSearch(NamedTuple):
 class ShownRanking(NamedTuple):
     """The hits of one ranking with their reasons; ``late`` names the parts that were cut off.
 
-    ``ready`` is False if the whole ranking was cut off, ``bears`` if no hit is related to the claim.
+    ``ready`` is False if the whole ranking was cut off, ``bears`` if no hit is related to the
+    claim.
     """
 
     name: str
@@ -70,7 +83,10 @@ class ShownRanking(NamedTuple):
 def searches_of(served: Sequence[ServedIndex], state: PageState) -> list[IndexSearch]:
     """Return the search of each index; raise BadInput if the state is invalid."""
     if state.like and (state.query or len(served) > 1):
-        reason = "'more like this' searches one index without a query; leave out the query and the other indexes"
+        reason = (
+            "'more like this' searches one index without a query; leave out the query and the "
+            "other indexes"
+        )
         raise BadInput("like", reason)
     fields = {pair.partition("=")[0] for pair in state.filter} - set(FIELDS)
     # An index without a field has no documents that a filter by this field accepts.
@@ -79,7 +95,11 @@ def searches_of(served: Sequence[ServedIndex], state: PageState) -> list[IndexSe
     for one in fitting or served:
         search = search_of(state.options(one.index), one.index, k_name="hits", offset=state.offset)
         question = Question(
-            query=state.query, search=search, like=state.like, syntax=state.syntax, undated=state.undated == KEEP
+            query=state.query,
+            search=search,
+            like=state.like,
+            syntax=state.syntax,
+            undated=state.undated == KEEP,
         )
         with query_errors_named():
             text, search, _ = question.to(one.index)
@@ -88,49 +108,82 @@ def searches_of(served: Sequence[ServedIndex], state: PageState) -> list[IndexSe
 
 
 def ranking(searches: Sequence[IndexSearch], retriever: str = "") -> ShownRanking:
-    """Return one ranking over these indexes, by ``retriever`` or their defaults; raise BadInput or TimedOutError."""
+    """Return one ranking over these indexes, by ``retriever`` or their defaults; raise BadInput or
+    TimedOutError.
+    """
     if retriever:
         searches = [
             part._replace(
                 search=part.search._replace(retriever=retriever),
-                question=replace(part.question, search=part.question.search._replace(retriever=retriever)),
+                question=replace(
+                    part.question, search=part.question.search._replace(retriever=retriever)
+                ),
             )
             for part in searches
         ]
     # The page itself makes the remark on dates.
-    notes = [part.served.index.note(part.text, part.search._replace(where=None)) for part in searches]
+    notes = [
+        part.served.index.note(part.text, part.search._replace(where=None)) for part in searches
+    ]
     note = " ".join(dict.fromkeys(filter(None, notes)))
     result: Answer | FederatedAnswer
     if len(searches) == 1:
         index = searches[0].served.index
         result = answer(index, searches[0].question)
-        name, late, approximate = result.retriever, tuple(dict.fromkeys(result.missing)), result.resolved.approximate
+        name, late, approximate = (
+            result.retriever,
+            tuple(dict.fromkeys(result.missing)),
+            result.resolved.approximate,
+        )
         why = reasons(index, result.text, result.search, result.ranked, limit_of())
         asked = [(index, result.text)] * len(result.hits)
     else:
         indexes = {part.served.name: part.served.index for part in searches}
         questions = {part.served.name: part.question for part in searches}
         result = answer_of_many(indexes, questions, dict.fromkeys(indexes, 1.0))
-        name, late = retriever or MANY, tuple(each for each, part in result.indexes.items() if part.missing)
+        name, late = (
+            retriever or MANY,
+            tuple(each for each, part in result.indexes.items() if part.missing),
+        )
         approximate = any(part.resolved.approximate for part in result.indexes.values())
         limit, of_each, texts = limit_of(), {}, {part.served.name: part.text for part in searches}
         for served, _, text, search in searches:
             own = [of for of in result.ranked if of.name == served.name]
-            alone, hits, ranks = search._replace(offset=0, sort=""), [of.hit for of in own], [of.rank for of in own]
-            of_each[served.name] = iter(reasons(served.index, text, alone, hits, limit, ranks=ranks))
+            alone, hits, ranks = (
+                search._replace(offset=0, sort=""),
+                [of.hit for of in own],
+                [of.rank for of in own],
+            )
+            of_each[served.name] = iter(
+                reasons(served.index, text, alone, hits, limit, ranks=ranks)
+            )
         why = [next(of_each[of.name]) for of in result.ranked]
         asked = [(indexes[of.name], texts[of.name]) for of in result.ranked]
     bears = any(
-        index.bears(text, {by: part.score for by, part in hit.retrievers.items()}, list(dict(reason["words"])))
+        index.bears(
+            text,
+            {by: part.score for by, part in hit.retrievers.items()},
+            list(dict(reason["words"])),
+        )
         for (index, text), hit, reason in zip(asked, result.hits, why, strict=True)
     )
     return ShownRanking(
-        name, result.hits, why, result.took, result.more, note, late, approximate=approximate, bears=bears
+        name,
+        result.hits,
+        why,
+        result.took,
+        result.more,
+        note,
+        late,
+        approximate=approximate,
+        bears=bears,
     )
 
 
 def rankings(searches: Sequence[IndexSearch]) -> list[ShownRanking]:
-    """Return all rankings that the indexes share, with late ones marked; raise TimedOutError if none was ready."""
+    """Return all rankings that the indexes share, with late ones marked; raise TimedOutError if
+    none was ready.
+    """
     each = []
     for name in kinds_of([part.served for part in searches]):
         try:
@@ -143,13 +196,21 @@ def rankings(searches: Sequence[IndexSearch]) -> list[ShownRanking]:
 
 
 def reasons(
-    index: Index, query: str, search: Search, hits: Sequence[Hit], limit: Deadline, *, ranks: Sequence[int] = ()
+    index: Index,
+    query: str,
+    search: Search,
+    hits: Sequence[Hit],
+    limit: Deadline,
+    *,
+    ranks: Sequence[int] = (),
 ) -> list[dict[str, Any]]:
-    """Return the reasons for each hit's rank: the query's words in its passage, with their weights in BM25.
+    """Return the reasons for each hit's rank: the query's words in its passage, with their weights
+    in BM25.
 
-    ``rankings`` has its rank and score in each ranking and, in a fusion, what the ranking added to the score as
-    ``vote``; ``missed`` the rankings that lack it, and ``steps`` the stages that changed its rank or score. Ranks begin
-    after the offset; words are left out if there is no time for them.
+    ``rankings`` has its rank and score in each ranking and, in a fusion, what the ranking added to
+    the score as ``vote``; ``missed`` the rankings that lack it, and ``steps`` the stages that
+    changed its rank or score. Ranks begin after the offset; words are left out if there is no time
+    for them.
     """
     resolved, of_stages = index.resolve(search), set(stages.names())
     none: list[dict[str, float]] = [{} for _ in hits]
@@ -167,10 +228,14 @@ def reasons(
                 shown.append({**head, "rank": part.rank, "score": part.score, "vote": vote})
         missed = set(resolved.rankings) - {by["name"] for by in shown} if resolved.fuses else ()
         steps = []
-        for part, after in zip(staged, [*(later.rank for later in staged[1:]), rank], strict=bool(staged)):
+        for part, after in zip(
+            staged, [*(later.rank for later in staged[1:]), rank], strict=bool(staged)
+        ):
             if part.vote or part.rank != after:
                 label = stages.KINDS.load(part.retriever).LABEL
-                steps.append({"label": label, "rank": part.rank, "after": after, "gave": part.vote or None})
+                steps.append(
+                    {"label": label, "rank": part.rank, "after": after, "gave": part.vote or None}
+                )
         reason = {
             "words": sorted(held.items(), key=lambda pair: (-pair[1], pair[0]))[:_WORDS],
             "rankings": shown,
@@ -193,11 +258,16 @@ def labels_of(retriever: str) -> tuple[str, str]:
 
 
 def kinds_of(served: Sequence[ServedIndex]) -> dict[str, RetrieverKind]:
-    """Return the rankings that all indexes have, in the order of columns: fused ones after the first source."""
+    """Return the rankings that all indexes have, in the order of columns: fused ones after the
+    first source.
+    """
     names = sorted(set(served[0].retrievers).intersection(*(one.retrievers for one in served)))
     kinds = {name: retrievers.kind(name) for name in names}
     first = next((name for name in names if not kinds[name].FUSES), "")
-    return {name: kinds[name] for name in sorted(names, key=lambda name: (name != first, not kinds[name].FUSES))}
+    return {
+        name: kinds[name]
+        for name in sorted(names, key=lambda name: (name != first, not kinds[name].FUSES))
+    }
 
 
 VALUES, MOST_VALUES = 8, 60  # how many values a facet shows at first, and at most
@@ -219,15 +289,18 @@ NAMES = {
 """The names of kinds of documents, and of verdicts, for people: English texts of the page."""
 YEAR = "year"
 _FIELDS = ("source", "topic", "language", "kind", YEAR)
-_LABELS = {"phrases": "word for word", "without": "leaving out"}  # of parts of a query; a field's label is its name
+# Of parts of a query; a field's label is its name.
+_LABELS = {"phrases": "word for word", "without": "leaving out"}
 _NARROWING = frozenset({"query", "since", "as_of", "filter", "stages"})  # can exclude documents
 _MOST_PARTS = 50  # the most conditions that get a chip, whose link repeats the rest of the query
 
 
 def facets_of(each: Sequence[IndexSearch], state: PageState) -> tuple[Total, list[dict[str, Any]]]:
-    """Return the number of documents that match a search, and their facets as the template shows them.
+    """Return the number of documents that match a search, and their facets as the template shows
+    them.
 
-    These are the documents that contain a word of the query, according to the first retriever that can tell, else all.
+    These are the documents that contain a word of the query, according to the first retriever that
+    can tell, else all.
     """
     indexes, searches = {part.served.name: part.served.index for part in each}, {}
     for served, _, text, search in each:
@@ -236,7 +309,9 @@ def facets_of(each: Sequence[IndexSearch], state: PageState) -> tuple[Total, lis
         matching = (search for search in by_each if served.index.count(text, search).matching)
         searches[served.name] = next(matching, by_each[0])
     own = dict.fromkeys(field for index in indexes.values() for field in index.info.filter_fields)
-    counts = counts_of_many(indexes, each[0].text, searches, dict.fromkeys((INDEX, *_FIELDS, *own), MOST_VALUES))
+    counts = counts_of_many(
+        indexes, each[0].text, searches, dict.fromkeys((INDEX, *_FIELDS, *own), MOST_VALUES)
+    )
     boxes = []
     for field, facet in counts.facets.items():
         entries = [_entry(field, value, count, state) for value, count in facet.values]
@@ -246,7 +321,14 @@ def facets_of(each: Sequence[IndexSearch], state: PageState) -> tuple[Total, lis
         if (len(entries) > 1 and not names_ids) or any(entry["chosen"] for entry in entries):
             entries.sort(key=lambda entry: not entry["chosen"])
             shown, further = entries[:VALUES], entries[VALUES:]
-            boxes.append({"label": field.replace("_", " "), "entries": shown, "further": further, "more": facet.more})
+            boxes.append(
+                {
+                    "label": field.replace("_", " "),
+                    "entries": shown,
+                    "further": further,
+                    "more": facet.more,
+                }
+            )
     return counts.total, boxes
 
 
@@ -265,7 +347,11 @@ def _entry(field: str, value: str, count: int, state: PageState) -> dict[str, An
         address = state.address(filter=others if chosen else [*others, pair])
     else:
         chosen = year == value
-        address = state.address(since="", as_of="") if chosen else state.address(since=value, as_of=value, undated="")
+        address = (
+            state.address(since="", as_of="")
+            if chosen
+            else state.address(since=value, as_of=value, undated="")
+        )
     return {"name": name_of(field, value), "documents": count, "chosen": chosen, "address": address}
 
 
@@ -274,31 +360,50 @@ def _year_of(state: PageState) -> str:
 
 
 def quotations_of(state: PageState) -> list[str]:
-    """Return the quotations of a query that has no other conditions: a claim may contain quotation marks by chance."""
+    """Return the quotations of a query that has no other conditions: a claim may contain quotation
+    marks by chance.
+    """
     parts = query_parts(state.query, _MOST_PARTS) if state.syntax == QUERY else ()
     return [part.value for part in parts] if all(part.kind == "phrases" for part in parts) else []
 
 
 def chips_of(state: PageState) -> list[dict[str, Any]]:
-    """Return a chip for each active choice; removing one that ``narrows`` may add hits. A long query has no chips."""
+    """Return a chip for each active choice; removing one that ``narrows`` may add hits.
+
+    A long query has no chips.
+    """
     if len(state.query) > LONGEST_ADDRESS:
         return []
     year, several = _year_of(state), len(state.index) > 1
     parts = query_parts(state.query, _MOST_PARTS) if state.syntax == QUERY else ()
     filters = [(pair, *pair.partition("=")[::2]) for pair in dict.fromkeys(state.filter)]
     chips: list[tuple[str, str | None, dict[str, Any]]] = [
-        *(("index", name, {"index": _without(name, state.index)}) for name in state.index if several),
+        *(
+            ("index", name, {"index": _without(name, state.index)})
+            for name in state.index
+            if several
+        ),
         ("more like", state.like or None, {"like": ""}),
-        *((_LABELS.get(part.kind, part.kind), part.value, {"query": part.rest or part.value}) for part in parts),
+        *(
+            (_LABELS.get(part.kind, part.kind), part.value, {"query": part.rest or part.value})
+            for part in parts
+        ),
         (YEAR, year or None, {"since": "", "as_of": ""}),
         ("from", None if year else state.since or None, {"since": ""}),
         ("published until", None if year else state.as_of or None, {"as_of": ""}),
         ("undated", "included" if state.undated == "keep" else None, {"undated": ""}),
-        *((field, name_of(field, value), {"filter": _without(pair, state.filter)}) for pair, field, value in filters),
+        *(
+            (field, name_of(field, value), {"filter": _without(pair, state.filter)})
+            for pair, field, value in filters
+        ),
         ("read as", "a tweet" if state.profile == "tweet" else None, {"profile": ""}),
         ("ranked by", labels_of(state.retriever)[0] or None, {"retriever": ""}),
         *(("stage", stage, {"stages": _without(stage, state.stages)}) for stage in state.stages),
-        ("near-duplicates", "shown separately" if state.collapse == UNFOLDED else None, {"collapse": ""}),
+        (
+            "near-duplicates",
+            "shown separately" if state.collapse == UNFOLDED else None,
+            {"collapse": ""},
+        ),
         ("sorted by", "date" if state.sort == DATE else None, {"sort": ""}),
         ("hits per page", str(state.hits) if state.hits else None, {"hits": 0}),
     ]

@@ -1,4 +1,6 @@
-"""The search page with one list of evidence or several rankings side by side, its downloads, and the document page."""
+"""The search page with one list of evidence or several rankings side by side, its downloads, and
+the document page.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,16 @@ from ..errors import BadInput
 from ..memory import charged_document
 from ..runtime import ServedIndex, index_named, registry, suited_indexes
 from ..search import limit_of
-from .cards import LONGEST_EXCERPT, REVIEW, Mark, blocks, excerpt, plain_citation, review_of, title_of
+from .cards import (
+    LONGEST_EXCERPT,
+    REVIEW,
+    Mark,
+    blocks,
+    excerpt,
+    plain_citation,
+    review_of,
+    title_of,
+)
 from .i18n import direction_of
 from .layout import blueprint, chosen_indexes, page_of, reason_of, short_of, state_parameters
 from .rankings import (
@@ -45,7 +56,8 @@ from .state import LIST, LONGEST_ADDRESS, READ, SEARCHED, SIDE, PageState, Plain
 SHORT_EXCERPT = 220  # the maximum number of characters of an excerpt in side-by-side columns
 HITS = 100  # the number of hits of a download, unless the address gives another number
 _COPIES = 10  # the maximum number of near-duplicates to list under a hit
-_LONGEST_DETAIL = 300  # the document page leaves out a metadata value with more characters than this
+# The document page leaves out a metadata value with more characters than this.
+_LONGEST_DETAIL = 300
 FORMATS = {
     "csv": ("CSV", "for spreadsheets"),
     "tsv": ("TSV", "for spreadsheets"),
@@ -56,7 +68,9 @@ FORMATS = {
     "trec": ("TREC", "for evaluation"),
     "jsonld": ("JSON-LD", "for web pages"),
 }
-"""The formats that the page offers, each with its label and its purpose as English texts of the page."""
+"""The formats that the page offers, each with its label and its purpose as English texts of the
+page.
+"""
 STAGES = {"retrieve": "ranking", "evidence": "evidence"}
 
 
@@ -70,7 +84,9 @@ EXAMPLES = (
 
 @blueprint.route("/", methods=["GET", "POST"])
 def search_page() -> tuple[str, int] | AnyResponse:
-    """Show the search box and, if there is a query, its evidence; redirect a form to the address of its state."""
+    """Show the search box and, if there is a query, its evidence; redirect a form to the address of
+    its state.
+    """
     try:
         state = read_state(state_parameters())
     except BadInput as error:
@@ -113,15 +129,21 @@ def _results(served: Sequence[ServedIndex], state: PageState) -> dict[str, Any]:
         "formats": FORMATS,
         "export_hits": HITS,
         "json_address": _json_address(state, served),
-        "next": state.address(offset=after) if reached and any(ranked.more for ranked in shown) else "",
-        "previous": state.address(offset=max(0, state.offset - searches[0].size)) if state.offset else "",
+        "next": state.address(offset=after)
+        if reached and any(ranked.more for ranked in shown)
+        else "",
+        "previous": state.address(offset=max(0, state.offset - searches[0].size))
+        if state.offset
+        else "",
     }
 
 
 def _search_and_read_quotes(
     served: Sequence[ServedIndex], state: PageState
 ) -> tuple[PageState, list[IndexSearch], list[ShownRanking], list[str]]:
-    """Return a state with its searches, its rankings, and the quotations that no document contains, read as text."""
+    """Return a state with its searches, its rankings, and the quotations that no document contains,
+    read as text.
+    """
     searches = searches_of(served, state)
     shown = _rank(searches, state)
     quotations = [] if any(ranked.hits for ranked in shown) else quotations_of(state)
@@ -147,10 +169,15 @@ def _correct_query(searches: Sequence[IndexSearch], state: PageState) -> str:
     return ""
 
 
-def _columns(searches: Sequence[IndexSearch], state: PageState, shown: Sequence[ShownRanking]) -> list[dict[str, Any]]:
-    """Return what the templates show of each ranking: a card for each hit, with its ranks in the other columns."""
+def _columns(
+    searches: Sequence[IndexSearch], state: PageState, shown: Sequence[ShownRanking]
+) -> list[dict[str, Any]]:
+    """Return what the templates show of each ranking: a card for each hit, with its ranks in the
+    other columns.
+    """
     ranks = {  # of the best passage of each document
-        ranked.name: {(hit.index, hit.docid): hit.rank for hit in reversed(ranked.hits)} for ranked in shown
+        ranked.name: {(hit.index, hit.docid): hit.rank for hit in reversed(ranked.hits)}
+        for ranked in shown
     }
     by_name = {part.served.name: part.served for part in searches}
     longest = LONGEST_EXCERPT if len(shown) == 1 else SHORT_EXCERPT
@@ -163,13 +190,16 @@ def _columns(searches: Sequence[IndexSearch], state: PageState, shown: Sequence[
             card = _card(by_name.get(hit.index or "", searches[0].served), hit, state)
             card["anchor"] = f"{ranked.name}-{hit.rank}"
             card["pieces"] = excerpt(hit.passage.text, hit.passage.highlights, longest)
-            card["places"] = {name: of_column[place] for name, of_column in others if place in of_column}
+            card["places"] = {
+                name: of_column[place] for name, of_column in others if place in of_column
+            }
             card["reason"] = reason
             cards.append(card)
         label, help_ = labels_of(ranked.name)
         if ranked.name == MANY:
             label, help_ = "All indexes", "one list over all of them, by rank"
-        # Weak hits before a better one stay firm: after a fusion, a good hit may follow weak hits of another ranking.
+        # Weak hits before a better one stay firm: after a fusion, a good hit may follow weak hits
+        # of another ranking.
         firm = len(cards) - len([*takewhile(lambda card: card["hit"].weak, reversed(cards))])
         late = ", ".join(labels_of(name)[0].lower() for name in ranked.late)
         column = {"label": label, "help": help_, "ranking": ranked, "cards": cards, "late": late}
@@ -178,7 +208,9 @@ def _columns(searches: Sequence[IndexSearch], state: PageState, shown: Sequence[
 
 
 def _card(served: ServedIndex, hit: Evidence, state: PageState) -> dict[str, Any]:
-    """Return what the templates show of a hit in any column; ``copies`` are near-duplicates grouped under it."""
+    """Return what the templates show of a hit in any column; ``copies`` are near-duplicates grouped
+    under it.
+    """
     address = state.document(served.name, hit.docid, hit.passage.number)
     own = url_for("page.document_page", name=served.name, docid=hit.docid, _external=True)
     link, example = web_link(hit.url), listings.is_example(served.name, hit.metadata)
@@ -216,12 +248,16 @@ def _about(served: ServedIndex, docid: str) -> tuple[str, str, str]:
 
 @blueprint.route("/export", methods=["GET", "POST"])
 def export() -> Response:
-    """Return the first hits of a state as a download; for several indexes, those of the one ranking over them."""
+    """Return the first hits of a state as a download; for several indexes, those of the one ranking
+    over them.
+    """
     parameters = state_parameters().copy()
     format = parameters.pop("format", "")
     state = read_state(parameters, (*SEARCHED, "format"))
     if format not in FORMATS:
-        raise BadInput("format", f"there is no format {format[:20]!r}; the formats are {', '.join(FORMATS)}")
+        raise BadInput(
+            "format", f"there is no format {format[:20]!r}; the formats are {', '.join(FORMATS)}"
+        )
     if not (state.query or state.like):
         raise BadInput("query", "there is nothing to export: search for something first")
     served = chosen_indexes(state)
@@ -244,7 +280,9 @@ def export() -> Response:
 def _json_address(state: PageState, served: Sequence[ServedIndex]) -> str:
     if len(served) > 1:
         hits = state.hits or served[0].index.settings.search.k
-        address = url_for("page.export", format=listings.JSON, **{**state.parameters(), "hits": hits})
+        address = url_for(
+            "page.export", format=listings.JSON, **{**state.parameters(), "hits": hits}
+        )
     else:
         own = ("index", "view", "lang", "passage", "collapse", "profile")
         parameters = {name: value for name, value in state.parameters().items() if name not in own}
@@ -260,7 +298,9 @@ def _details(metadata: Mapping[str, Any]) -> dict[str, str]:
     return {
         name.replace("_", " "): str(value)
         for name, value in metadata.items()
-        if name not in REVIEW and isinstance(value, str | int | float) and len(str(value)) <= _LONGEST_DETAIL
+        if name not in REVIEW
+        and isinstance(value, str | int | float)
+        and len(str(value)) <= _LONGEST_DETAIL
     }
 
 
@@ -277,7 +317,9 @@ def _wanted_words(state: PageState) -> str:
 
 @blueprint.get("/documents/<name>/<docid:docid>")
 def document_page(name: str, docid: str) -> tuple[str, int]:
-    """Show a document with its passages, and mark the words that match the query, as far as time allows."""
+    """Show a document with its passages, and mark the words that match the query, as far as time
+    allows.
+    """
     state = read_state(request.args, READ)
     served = index_named(name)
     document = charged_document(served.index, docid)
@@ -285,9 +327,16 @@ def document_page(name: str, docid: str) -> tuple[str, int]:
     chosen = int(state.passage) if state.passage.isascii() and state.passage.isdigit() else None
     mark: Mark = lambda _: []  # noqa: E731  without a query, nothing matches
     if state.query:
-        text = served.index.resolve(Search(profile=state.profile or None)).text(_wanted_words(state))
-        mark = in_time(highlighter(text, served.index.terms), partial(limit_of().is_over, HIGHLIGHTS))
-    shown, example = blocks(document, passages, chosen, mark), listings.is_example(name, document.metadata)
+        text = served.index.resolve(Search(profile=state.profile or None)).text(
+            _wanted_words(state)
+        )
+        mark = in_time(
+            highlighter(text, served.index.terms), partial(limit_of().is_over, HIGHLIGHTS)
+        )
+    shown, example = (
+        blocks(document, passages, chosen, mark),
+        listings.is_example(name, document.metadata),
+    )
     back = state.index or [served.name]
     return page_of(
         "document.html",

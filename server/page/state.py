@@ -1,4 +1,6 @@
-"""The state of the search page, as its address describes it, and the addresses of related states."""
+"""The state of the search page, as its address describes it, and the addresses of related
+states.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +25,12 @@ if TYPE_CHECKING:
 
 LIST, SIDE = "", "side"  # the views: a single list, or all rankings of an index side by side
 FOLDED, UNFOLDED, NEAR, DATE = "", "none", "near", "date"
-LONGEST_ADDRESS = 7_000  # the most characters of a link; a form replaces a longer one. The server reads 8,190
-LONGEST_CHOICES = 8_190  # the most characters of all choices without the query: each link repeats them
-MOST = {"index": 64, "filter": 200, "stages": 16}  # the parameters that may be repeated, and how often
+# The most characters of a link; a form replaces a longer one. The server reads 8,190.
+LONGEST_ADDRESS = 7_000
+# The most characters of all choices without the query: each link repeats them.
+LONGEST_CHOICES = 8_190
+# The parameters that may be repeated, and how often.
+MOST = {"index": 64, "filter": 200, "stages": 16}
 IndexNames = list[Annotated[str, Meta(max_length=64)]]
 Language = Annotated[str, Meta(max_length=20)]
 _Fields = TypeVar("_Fields", bound=RequestFields)
@@ -67,26 +72,41 @@ class PageState(RequestFields):
 
     def document(self, index: str, docid: str, passage: int | None = None) -> str:
         """Return the address of a document, with this state to come back to."""
-        return url_for("page.document_page", name=index, docid=docid, **{**self.parameters(), "passage": passage})
+        return url_for(
+            "page.document_page",
+            name=index,
+            docid=docid,
+            **{**self.parameters(), "passage": passage},
+        )
 
     def export(self, format: str) -> str:
         """Return the address of the hits as a download."""
-        return url_for("page.export", format=format, **self.with_changes(view="", hits=0).parameters())
+        return url_for(
+            "page.export", format=format, **self.with_changes(view="", hits=0).parameters()
+        )
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters of the state's address."""
         return {name: value for name, value in msgspec.structs.asdict(self).items() if value}
 
     def options(self, index: Index) -> SearchOptions:
-        """Return the options of a search of ``index``; group near-duplicates if the index and state allow."""
-        folds = self.collapse == NEAR or (self.collapse == FOLDED and index.info.published.has_signatures)
+        """Return the options of a search of ``index``; group near-duplicates if the index and state
+        allow.
+        """
+        folds = self.collapse == NEAR or (
+            self.collapse == FOLDED and index.info.published.has_signatures
+        )
         same = ("as_of", "since", "undated", "filter", "profile", "retriever", "stages", "sort")
         options = {name: value for name in same if (value := getattr(self, name))}
-        return msgspec.convert({**options, "collapse": NEAR if folds else None, "k": self.hits or None}, SearchOptions)
+        return msgspec.convert(
+            {**options, "collapse": NEAR if folds else None, "k": self.hits or None}, SearchOptions
+        )
 
 
 class PlainState(PageState):
-    """The state of a query whose quotation marks are read as text, because as conditions they find nothing."""
+    """The state of a query whose quotation marks are read as text, because as conditions they find
+    nothing.
+    """
 
     @property
     def syntax(self) -> str:
@@ -96,21 +116,28 @@ class PlainState(PageState):
 
 def address_of(endpoint: str, state: RequestFields) -> str:
     """Return the address of a page with the filled fields of its state."""
-    return url_for(endpoint, **{name: value for name, value in msgspec.structs.asdict(state).items() if value})
+    return url_for(
+        endpoint, **{name: value for name, value in msgspec.structs.asdict(state).items() if value}
+    )
 
 
 SEARCHED = tuple(name for name in PageState.__struct_fields__ if name != "passage")
-READ = PageState.__struct_fields__  # the parameters of the page of a document; SEARCHED are those of hits
+# The parameters of the page of a document; SEARCHED are those of hits.
+READ = PageState.__struct_fields__
 
 
 def read_state(parameters: MultiDict[str, str], known: Sequence[str] = SEARCHED) -> PageState:
-    """Return the state of an address; raise BadInput, with the parameter, if it is unknown, invalid or too long."""
+    """Return the state of an address; raise BadInput, with the parameter, if it is unknown, invalid
+    or too long.
+    """
     state = read_parameters(parameters, PageState, known)
     if state.lang and state.lang not in LANGUAGES:
         known = f"the languages are {' and '.join(LANGUAGES)}"
         raise BadInput("lang", f"{state.lang[:20]!r} is not a language of this page; {known}")
     lengths = {
-        name: len(urlencode({name: value}, doseq=True)) for name, value in state.parameters().items() if name != "query"
+        name: len(urlencode({name: value}, doseq=True))
+        for name, value in state.parameters().items()
+        if name != "query"
     }
     if sum(lengths.values()) > LONGEST_CHOICES:
         longest = max(lengths, key=lengths.__getitem__)
@@ -120,12 +147,19 @@ def read_state(parameters: MultiDict[str, str], known: Sequence[str] = SEARCHED)
     return state
 
 
-def read_parameters(parameters: MultiDict[str, str], kind: type[_Fields], known: Sequence[str] = ()) -> _Fields:
-    """Return the stripped parameters of a page, without empty ones; raise BadInput as :func:`read_state` does."""
+def read_parameters(
+    parameters: MultiDict[str, str], kind: type[_Fields], known: Sequence[str] = ()
+) -> _Fields:
+    """Return the stripped parameters of a page, without empty ones; raise BadInput as
+    :func:`read_state` does.
+    """
     values, known = dict[str, Any](), known or kind.__struct_fields__
     for name, texts in parameters.lists():
         if name not in known:
-            reason = f"there is no parameter {name[:80]!r} on this page; the parameters are {', '.join(known)}"
+            reason = (
+                f"there is no parameter {name[:80]!r} on this page; the parameters are "
+                f"{', '.join(known)}"
+            )
             raise BadInput(name[:80], reason)
         blanks = " \r\n" if name == "text" else None  # a table may begin with an empty cell
         filled = [text.strip(blanks) for text in texts if text.strip()]
@@ -138,4 +172,5 @@ def read_parameters(parameters: MultiDict[str, str], kind: type[_Fields], known:
         return msgspec.convert(values, kind, strict=False)
     except msgspec.ValidationError as error:
         wrong = explain_mismatch(mismatch(error), kind)
-        raise BadInput(wrong.field, wrong.unnamed, str(wrong)) from None  # the page has no label for the field
+        # The page has no label for the field.
+        raise BadInput(wrong.field, wrong.unnamed, str(wrong)) from None

@@ -1,4 +1,6 @@
-"""The tab Verify: the sentences that are relevant to a claim and, if a verdict model is served, its verdict."""
+"""The tab Verify: the sentences that are relevant to a claim and, if a verdict model is served, its
+verdict.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,9 @@ class VerifyState(RequestFields):
 
 @blueprint.route("/verify", methods=["GET", "POST"])
 def verify_page() -> tuple[str, int] | Response:
-    """Show the sentences that are relevant to a claim and, if a verdict model is served, its verdict."""
+    """Show the sentences that are relevant to a claim and, if a verdict model is served, its
+    verdict.
+    """
     form, status, shown = VerifyState(), 200, dict[str, Any]()
     try:
         form = read_parameters(state_parameters(), VerifyState)
@@ -59,8 +63,16 @@ def verify_page() -> tuple[str, int] | Response:
             claim = Claim("claim", tweet(form.claim))
             if not served.index.resolve().has_words(claim.text):
                 raise BadInput("claim", "the claim contains no words to search for")
-            shown = _judge(claim, *judge[1:], served, form) if judge else _find_sentences(claim, where, served, form)
-        shown |= {"served": served, "judge": judge, "example_data": listings.is_example(served.name, {})}
+            shown = (
+                _judge(claim, *judge[1:], served, form)
+                if judge
+                else _find_sentences(claim, where, served, form)
+            )
+        shown |= {
+            "served": served,
+            "judge": judge,
+            "example_data": listings.is_example(served.name, {}),
+        }
         shown["example"] = _EXAMPLES.get(served.index.info.language, "")
     except (QueryError, RefusedError) as error:
         status, shown = getattr(error, "status", 400), {"problem": reason_of(error)}
@@ -68,19 +80,27 @@ def verify_page() -> tuple[str, int] | Response:
     return page_of("verify.html", state, status, form=form, stance_of=stance_of, **shown)
 
 
-def _find_sentences(claim: Claim, where: Filter | None, served: ServedIndex, form: VerifyState) -> dict[str, Any]:
+def _find_sentences(
+    claim: Claim, where: Filter | None, served: ServedIndex, form: VerifyState
+) -> dict[str, Any]:
     limit, search = limit_of(), Search(k=_JUDGED, where=where)
     with query_errors_named("claim"):
-        (evidence,) = Finder(served.index, registry().config.verdict, where, limit).find([claim.text])
+        (evidence,) = Finder(served.index, registry().config.verdict, where, limit).find(
+            [claim.text]
+        )
         (hits,) = served.index.search([claim.text], search._replace(limit=limit))
     weights = served.index.word_weights(claim.text, hits, search)
     return {
-        "stances": [("", [_show_sentence(sentence, claim, served, form) for sentence in evidence.sentences])],
+        "stances": [
+            ("", [_show_sentence(sentence, claim, served, form) for sentence in evidence.sentences])
+        ],
         "note": served.index.note(claim.text, search._replace(where=None)),
         "suited": suited_indexes(served, claim.text),
         "nothing_bears": bool(hits)
         and not any(
-            served.index.bears(claim.text, {part.retriever: part.score for part in hit.parts}, list(words))
+            served.index.bears(
+                claim.text, {part.retriever: part.score for part in hit.parts}, list(words)
+            )
             for hit, words in zip(hits, weights, strict=True)
         ),
     }
@@ -91,7 +111,10 @@ def _judge(
 ) -> dict[str, Any]:
     with query_errors_named("claim"):
         verdict = next(iter(verifier.verify([claim])))
-    manifest, likely = model.manifest, verdict.probabilities.get(verdict.label, 0) > _MORE_LIKELY_THAN_NOT
+    manifest, likely = (
+        model.manifest,
+        verdict.probabilities.get(verdict.label, 0) > _MORE_LIKELY_THAN_NOT,
+    )
     learned = sum(sum(source.labels.values()) for source in manifest.sources)
     stances: dict[str, list[dict[str, Any]]] = {"for": [], "against": [], "neither": []}
     for sentence, each in zip(verdict.evidence.sentences, verifier.by_each(verdict), strict=True):
@@ -101,7 +124,11 @@ def _judge(
         stances[stance_of(label) if sure else "neither"].append(shown)
     return {
         "verdict": verdict,
-        "conclusion": "none" if verdict.abstained else stance_of(verdict.label) if likely else "unsure",
+        "conclusion": "none"
+        if verdict.abstained
+        else stance_of(verdict.label)
+        if likely
+        else "unsure",
         "stances": [pair for pair in stances.items() if pair[1]],
         "probabilities": sorted(verdict.probabilities.items(), key=lambda pair: -pair[1]),
         "worth": manifest.figures.get(manifest.model) if manifest.figures else None,
@@ -111,11 +138,19 @@ def _judge(
 
 
 def _show_sentence(
-    sentence: EvidenceSentence, claim: Claim, served: ServedIndex, form: VerifyState, share: float | None = None
+    sentence: EvidenceSentence,
+    claim: Claim,
+    served: ServedIndex,
+    form: VerifyState,
+    share: float | None = None,
 ) -> dict[str, Any]:
-    """Return what the template shows of a sentence; ``share`` is the probability of its stance, if above one half."""
+    """Return what the template shows of a sentence; ``share`` is the probability of its stance, if
+    above one half.
+    """
     marked = highlighter(claim.text, served.index.terms)
-    back = PageState(index=form.index, lang=form.lang, query=form.claim[:_LONGEST_QUERY], as_of=form.as_of)
+    back = PageState(
+        index=form.index, lang=form.lang, query=form.claim[:_LONGEST_QUERY], as_of=form.as_of
+    )
     return {
         "sentence": sentence,
         "pieces": pieces_of(sentence.text, marked(sentence.text), 0, len(sentence.text)),

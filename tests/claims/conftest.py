@@ -27,7 +27,9 @@ Rank = Callable[..., Done]
 
 
 @pytest.fixture
-def rank(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Rank:
+def rank(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Rank:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("FACTSEEK_CONFIG", raising=False)
 
@@ -57,15 +59,22 @@ def dev() -> list[Statement]:
 
 @pytest.fixture(scope="session")
 def config() -> Config:
-    best = BestSettings(members=("lexical", "neighbours", "signs"), strengths=(1.0,), sharpnesses=(1.0,), trees=10)
-    network = MultilingualSettings(encoder="characters", epochs=2, buckets=512, dimension=8, shared=4, hidden=4)
+    best = BestSettings(
+        members=("lexical", "neighbours", "signs"), strengths=(1.0,), sharpnesses=(1.0,), trees=10
+    )
+    network = MultilingualSettings(
+        encoder="characters", epochs=2, buckets=512, dimension=8, shared=4, hidden=4
+    )
     return Config(claims=ClaimsSettings(folds=3, best=best, multilingual=network))
 
 
 @pytest.fixture(scope="session")
 def pages(examples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("verify") / "pages"
-    build(BuildRequest(kind="fever", sources=(examples / "fever-pages.jsonl",), folder=folder), IndexerConfig())
+    build(
+        BuildRequest(kind="fever", sources=(examples / "fever-pages.jsonl",), folder=folder),
+        IndexerConfig(),
+    )
     return folder
 
 
@@ -73,7 +82,11 @@ def pages(examples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def arabic(examples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("verify") / "arabic"
     request = BuildRequest(
-        kind="snippets", sources=(examples / "snippets-ar.tsv",), folder=folder, language="ar", dense=False
+        kind="snippets",
+        sources=(examples / "snippets-ar.tsv",),
+        folder=folder,
+        language="ar",
+        dense=False,
     )
     build(request, IndexerConfig())
     return folder

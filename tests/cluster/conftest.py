@@ -1,4 +1,6 @@
-"""A Ray cluster of three nodes at the loopback address, and an index in shards beside one of the same documents."""
+"""A Ray cluster of three nodes at the loopback address, and an index in shards beside one of the
+same documents.
+"""
 
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -74,7 +76,10 @@ def sharded(tmp_path_factory: pytest.TempPathFactory, encoder: Remembering) -> I
     folder = tmp_path_factory.mktemp("sharded")
     paths = [f"shard-{number:02d}" for number in range(SHARDS)]
     for number, path in enumerate(paths):
-        built(folder / path, [each for each in documents() if layout.owner(each.docid, SHARDS) == number])
+        built(
+            folder / path,
+            [each for each in documents() if layout.owner(each.docid, SHARDS) == number],
+        )
     layout.publish(folder, paths, [manifests.read(folder / path) for path in paths])
     with Index(folder, CONFIG, encoders=lambda *_: encoder) as index:
         yield index

@@ -1,4 +1,6 @@
-"""The file of a sharded index: read as it is written, refused in one line when somebody else spoiled it."""
+"""The file of a sharded index: read as it is written, refused in one line when somebody else
+spoiled it.
+"""
 
 import copy
 from collections.abc import Callable
@@ -43,13 +45,22 @@ SPOILED: dict[str, tuple[Callable[[Any], object], str]] = {
     "twice": (of(1, path="shard-00"), "shard shard-00 is listed twice"),
     "routing": (lambda raw: raw.update(routing="blake2b:3"), "its routing is 'blake2b:3'"),
     "layout": (lambda raw: raw.update(layout=9), "has layout 9, but this factseek reads layout 1"),
-    "language": (manifest(language="de"), "shard /mnt/b/shard-01 has the language de, but shard shard-00 has en"),
+    "language": (
+        manifest(language="de"),
+        "shard /mnt/b/shard-01 has the language de, but shard shard-00 has en",
+    ),
     "encoder": (
         manifest(views=ENCODER),
         "has the encoder e (fp32, revision 2), but shard shard-00 has e (fp32, revision 1)",
     ),
-    "views": (manifest(views={"lucene": {"phrases": True}} | {"vectors": MANIFEST["views"]["vectors"]}), "the views"),
-    "segment": (manifest(segments=[{**SEGMENT, "name": "1" * 15}]), "a name of more than 14 digits"),
+    "views": (
+        manifest(views={"lucene": {"phrases": True}} | {"vectors": MANIFEST["views"]["vectors"]}),
+        "the views",
+    ),
+    "segment": (
+        manifest(segments=[{**SEGMENT, "name": "1" * 15}]),
+        "a name of more than 14 digits",
+    ),
     "no shards": (lambda raw: raw.pop("shards"), "does not describe a sharded index"),
 }
 

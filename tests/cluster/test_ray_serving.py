@@ -1,4 +1,6 @@
-"""A server whose shards answer from a Ray cluster, asked over HTTP while its index changes and a process dies."""
+"""A server whose shards answer from a Ray cluster, asked over HTTP while its index changes and a
+process dies.
+"""
 
 import json
 import os
@@ -30,10 +32,23 @@ READY_SECONDS = 180
 def served(folder: Path, address: str, log: Path) -> Iterator[str]:
     config = log.with_suffix(".yaml")
     config.write_text("cluster: {cpus: 0.1, replicas: 2, ask_seconds: 10}\n")
-    options = ["--index", f"facts={folder}", "--ray", address, "--port", "0", "--workers", "1", "--config", str(config)]
+    options = [
+        "--index",
+        f"facts={folder}",
+        "--ray",
+        address,
+        "--port",
+        "0",
+        "--workers",
+        "1",
+        "--config",
+        str(config),
+    ]
     with log.open("wb") as sink:
         process = subprocess.Popen(
-            [sys.executable, "-m", "factseek", "serve", *options], stderr=sink, start_new_session=True
+            [sys.executable, "-m", "factseek", "serve", *options],
+            stderr=sink,
+            start_new_session=True,
         )
     try:
         yield f"http://127.0.0.1:{_port(process, log)}"
@@ -53,7 +68,11 @@ def _port(process: subprocess.Popen[bytes], log: Path) -> str:
 
 
 def asked(address: str, **body: object) -> dict[str, Any]:
-    request = Request(f"{address}/v1/facts/search", json.dumps(body).encode(), {"Content-Type": "application/json"})
+    request = Request(
+        f"{address}/v1/facts/search",
+        json.dumps(body).encode(),
+        {"Content-Type": "application/json"},
+    )
     with urlopen(request, timeout=60) as response:
         answer: dict[str, Any] = json.load(response)
     return answer
@@ -79,7 +98,9 @@ def test_a_server_answers_from_the_cluster_while_a_process_dies_and_the_index_ch
     with served(sharded, ray_cluster, tmp_path / "log") as address:
         first = hits_when_ready(address, **query)
         with Index(sharded, CONFIG) as local:
-            assert [hit["docid"] for hit in first] == [hit.docid for hit in local.search(["measles vaccine"])[0][:5]]
+            assert [hit["docid"] for hit in first] == [
+                hit.docid for hit in local.search(["measles vaccine"])[0][:5]
+            ]
         killed = replicas_of(sharded, cluster)[0]
         os.kill(killed.pid, signal.SIGKILL)
         for _ in range(20):
@@ -90,7 +111,9 @@ def test_a_server_answers_from_the_cluster_while_a_process_dies_and_the_index_ch
             shards = json.load(response)["shards"]["facts"]
         assert [shard["name"] for shard in shards] == ["shard-00", "shard-01", "shard-02"]
         assert all(len(shard["replicas"]) == 2 for shard in shards)
-        assert all("answers" in {replica["state"] for replica in shard["replicas"]} for shard in shards)
+        assert all(
+            "answers" in {replica["state"] for replica in shard["replicas"]} for shard in shards
+        )
         for folder in (whole, sharded):
             assert main(["delete", "--index", str(folder), first[0]["docid"]]) == 0
         until = time.monotonic() + 60

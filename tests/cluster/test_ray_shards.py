@@ -1,4 +1,6 @@
-"""An index whose shards answer from a Ray cluster: the same bytes as one index, also while processes die."""
+"""An index whose shards answer from a Ray cluster: the same bytes as one index, also while
+processes die.
+"""
 
 import ctypes
 import itertools
@@ -30,13 +32,23 @@ from .verbs import delete
 pytestmark = pytest.mark.real
 QUERIES = ["measles vaccine", "the ice of the sea", "rain", "meazles vacine"]
 SEARCHES = [
-    Search(k=40, retriever=retriever, where=where, group=group, stages=("per_source=2",) if group else ())
+    Search(
+        k=40,
+        retriever=retriever,
+        where=where,
+        group=group,
+        stages=("per_source=2",) if group else (),
+    )
     for retriever, where, group in itertools.product(
-        ["bm25", "dense", "hybrid"], [None, Filter(as_of="2020-02-29", topic=("T0", "T1"))], [True, False]
+        ["bm25", "dense", "hybrid"],
+        [None, Filter(as_of="2020-02-29", topic=("T0", "T1"))],
+        [True, False],
     )
 ]
 RECOVERED_SECONDS = 120.0
-"""Within which a process that died must answer again; 15 are promised, of a machine that has nothing else to do."""
+"""Within which a process that died must answer again; 15 are promised, of a machine that has
+nothing else to do.
+"""
 
 
 @contextmanager
@@ -58,7 +70,9 @@ def test_answers_are_those_of_one_index(ray_cluster: str, folders: tuple[Path, P
     whole, sharded = folders
     with Index(whole, CONFIG) as index, on_cluster(sharded, settings(ray_cluster)) as remote:
         assert all_answers(remote) == all_answers(index)
-        assert sorted(each.docid for each in remote.documents()) == sorted(each.docid for each in index.documents())
+        assert sorted(each.docid for each in remote.documents()) == sorted(
+            each.docid for each in index.documents()
+        )
         assert sorted(remote.docids()) == sorted(index.docids())
         query, asked = index.like("d1", Search(k=5))
         assert remote.search([query], asked) == index.search([query], asked)
@@ -66,7 +80,9 @@ def test_answers_are_those_of_one_index(ray_cluster: str, folders: tuple[Path, P
 
 
 def test_java_keeps_its_handlers_of_faults(ray_cluster: str, folders: tuple[Path, Path]) -> None:
-    """Ray sets its own: then a null pointer in compiled Java, which Java itself handles, would end this process."""
+    """Ray sets its own: then a null pointer in compiled Java, which Java itself handles, would end
+    this process.
+    """
 
     def handler(number: int) -> bytes:
         described = ctypes.create_string_buffer(256)
@@ -83,7 +99,9 @@ def test_java_keeps_its_handlers_of_faults(ray_cluster: str, folders: tuple[Path
 
 
 @pytest.mark.deep
-def test_a_process_that_dies_is_not_missed_if_there_is_a_replica(ray_cluster: str, folders: tuple[Path, Path]) -> None:
+def test_a_process_that_dies_is_not_missed_if_there_is_a_replica(
+    ray_cluster: str, folders: tuple[Path, Path]
+) -> None:
     whole, sharded = folders
     cluster = settings(ray_cluster, replicas=2)
     asked = SEARCHES[0]
@@ -102,7 +120,9 @@ def test_a_process_that_dies_is_not_missed_if_there_is_a_replica(ray_cluster: st
 
 
 @pytest.mark.deep
-def test_a_shard_that_is_lost_is_named_and_comes_back(ray_cluster: str, folders: tuple[Path, Path]) -> None:
+def test_a_shard_that_is_lost_is_named_and_comes_back(
+    ray_cluster: str, folders: tuple[Path, Path]
+) -> None:
     whole, sharded = folders
     cluster = settings(ray_cluster, ask_seconds=10)
     asked = Search(k=100, retriever="bm25")
@@ -128,7 +148,9 @@ def test_a_shard_that_is_lost_is_named_and_comes_back(ray_cluster: str, folders:
         assert seen[-1] == []
 
 
-def test_a_change_is_there_for_the_next_who_opens(ray_cluster: str, folders: tuple[Path, Path]) -> None:
+def test_a_change_is_there_for_the_next_who_opens(
+    ray_cluster: str, folders: tuple[Path, Path]
+) -> None:
     whole, sharded = folders
     cluster = settings(ray_cluster)
     with on_cluster(sharded, cluster) as before:
@@ -137,8 +159,13 @@ def test_a_change_is_there_for_the_next_who_opens(ray_cluster: str, folders: tup
             delete(folder, [first.docid])
         assert before.document(first.docid).docid == first.docid
         encoders = SharedEncoders(CONFIG.encoder)
-        with Index(sharded, on_ray(cluster), encoders=encoders) as after, Index(whole, CONFIG) as index:
-            assert answered(after, "measles vaccine", SEARCHES[0]) == answered(index, "measles vaccine", SEARCHES[0])
+        with (
+            Index(sharded, on_ray(cluster), encoders=encoders) as after,
+            Index(whole, CONFIG) as index,
+        ):
+            assert answered(after, "measles vaccine", SEARCHES[0]) == answered(
+                index, "measles vaccine", SEARCHES[0]
+            )
             assert before.search(["measles vaccine"], Search(k=3, retriever="bm25"))[0][0] == first
         encoders.close()
 

@@ -19,7 +19,9 @@ from tests.retrieval.index.test_whole_rankings import QUERIES, SEARCHES
 
 pytestmark = pytest.mark.real  # it compares whole indexes, many times
 EXAMPLES = int(os.environ.get("FACTSEEK_EXAMPLES", "50"))
-PROPERTY = settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.function_scoped_fixture])
+PROPERTY = settings(
+    max_examples=EXAMPLES, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 PAGES = st.fixed_dictionaries(
     {
         "k": st.integers(1, 60),
@@ -48,17 +50,29 @@ def answered(index: Index, query: str, asked: Search) -> bytes:
 
 @PROPERTY
 @given(query=WORDS, asked=SEARCHES, page=PAGES)
-def test_answers_are_as_of_one(whole: Index, sharded: Index, query: str, asked: Search, page: dict[str, Any]) -> None:
+def test_answers_are_as_of_one(
+    whole: Index, sharded: Index, query: str, asked: Search, page: dict[str, Any]
+) -> None:
     asked = asked._replace(**page)
     assert answered(sharded, query, asked) == answered(whole, query, asked)
 
 
 @PROPERTY
-@given(docid=st.sampled_from([each.docid for each in documents() if each.docid not in GONE]), asked=SEARCHES)
-def test_more_like_a_document_is_that_of_one_index(whole: Index, sharded: Index, docid: str, asked: Search) -> None:
-    (query, there), (of_shards, asked_of_shards) = whole.like(docid, asked), sharded.like(docid, asked)
+@given(
+    docid=st.sampled_from([each.docid for each in documents() if each.docid not in GONE]),
+    asked=SEARCHES,
+)
+def test_more_like_a_document_is_that_of_one_index(
+    whole: Index, sharded: Index, docid: str, asked: Search
+) -> None:
+    (query, there), (of_shards, asked_of_shards) = (
+        whole.like(docid, asked),
+        sharded.like(docid, asked),
+    )
     assert (query, there) == (of_shards, asked_of_shards)
-    assert msgspec.json.encode(sharded.search([of_shards], there)) == msgspec.json.encode(whole.search([query], there))
+    assert msgspec.json.encode(sharded.search([of_shards], there)) == msgspec.json.encode(
+        whole.search([query], there)
+    )
 
 
 def test_documents_are_found_wherever_they_lie(whole: Index, sharded: Index) -> None:
@@ -68,11 +82,16 @@ def test_documents_are_found_wherever_they_lie(whole: Index, sharded: Index) -> 
     for docid in order:
         assert sharded.document(docid) == whole.document(docid)
         assert sharded.passages(docid) == whole.passages(docid)
-    assert (sharded.info.documents, sharded.info.passages) == (whole.info.documents, whole.info.passages)
+    assert (sharded.info.documents, sharded.info.passages) == (
+        whole.info.documents,
+        whole.info.passages,
+    )
     assert sharded.info.retrievers == whole.info.retrievers
 
 
-def test_what_one_index_refuses_shards_refuse_in_the_same_words(whole: Index, sharded: Index) -> None:
+def test_what_one_index_refuses_shards_refuse_in_the_same_words(
+    whole: Index, sharded: Index
+) -> None:
     refused = [
         (QueryError, lambda index: index.search(["!?"])),
         (QueryError, lambda index: index.search(["ice"], Search(retriever="sparse"))),

@@ -26,34 +26,58 @@ from factseek.retrieval.store.documents import SegmentDocuments
 from factseek.retrieval.store.manifest import DOCUMENTS
 from factseek.settings import Config
 
-from .verbs import CONFIG, State, build, compact, delete, divide, exported, passages, verify, written
+from .verbs import (
+    CONFIG,
+    State,
+    build,
+    compact,
+    delete,
+    divide,
+    exported,
+    passages,
+    verify,
+    written,
+)
 
 pytestmark = pytest.mark.real  # it builds many indexes
 FIRST: State = {f"d{i}": f"Measles spreads quickly {i}." for i in range(40)}
 CHANGED: State = {f"d{i}": f"Ice melts {i}." for i in range(30, 50)}
 
 
-def built(index: Path, source: Path, verb: Verb = "", shards: int = 0, *, dense: bool = False) -> None:
-    build(BuildRequest(kind="jsonl", sources=(source,), folder=index, verb=verb, dense=dense), CONFIG, shards)
+def built(
+    index: Path, source: Path, verb: Verb = "", shards: int = 0, *, dense: bool = False
+) -> None:
+    build(
+        BuildRequest(kind="jsonl", sources=(source,), folder=index, verb=verb, dense=dense),
+        CONFIG,
+        shards,
+    )
 
 
 def check_owners(index: Path) -> None:
     shards = layout.read(index)
     for number, part in enumerate(shards.shards):
         snap = Snapshot(part.folder(index), CONFIG, None, manifest=part.manifest)  # type: ignore[arg-type]
-        assert {layout.owner(document.docid, len(shards.shards)) for document in snap.documents()} <= {number}
+        assert {
+            layout.owner(document.docid, len(shards.shards)) for document in snap.documents()
+        } <= {number}
         snap.close()
 
 
 def test_a_sharded_index_holds_what_one_index_holds_live_and_dead(tmp_path: Path) -> None:
-    first, changed = written(tmp_path, "first.jsonl", FIRST), written(tmp_path, "changed.jsonl", CHANGED)
+    first, changed = (
+        written(tmp_path, "first.jsonl", FIRST),
+        written(tmp_path, "changed.jsonl", CHANGED),
+    )
     one, many = tmp_path / "one", tmp_path / "many"
     for index, shards in ((one, 0), (many, 3)):
         built(index, first, shards=shards)
         built(index, changed, "update")
         assert delete(index, ["d1", "d45", "nope"]).unknown == ("nope",)
     assert passages(one) == passages(many)
-    assert exported(many) == {d: text for d, text in (FIRST | CHANGED).items() if d not in ("d1", "d45")}
+    assert exported(many) == {
+        d: text for d, text in (FIRST | CHANGED).items() if d not in ("d1", "d45")
+    }
     assert read_published(many).documents == read_published(one).documents == 48
     assert read_published(many).passages == read_published(one).passages
     check_owners(many)
@@ -71,7 +95,10 @@ def test_a_shard_is_not_written_alone(tmp_path: Path) -> None:
     (index / "shard-01").symlink_to(elsewhere)
     link.symlink_to(index / "shard-00")
     for folder in (index / "shard-01", link):
-        with pytest.raises(IndexStateError, match=f"{folder}: is a part of the index {index}; name that index instead"):
+        with pytest.raises(
+            IndexStateError,
+            match=f"{folder}: is a part of the index {index}; name that index instead",
+        ):
             deletion.delete(folder, ["d1"])
     assert delete(index, ["d1"]).documents == 1
 
@@ -120,7 +147,9 @@ def test_a_change_that_was_interrupted_is_undone(tmp_path: Path) -> None:
 def vectors(index: Path) -> dict[str, bytes]:
     by_docid = {}
     with leased(index) as parts:
-        for part, segment in ((part, segment) for part, manifest in parts for segment in manifest.segments):
+        for part, segment in (
+            (part, segment) for part, manifest in parts for segment in manifest.segments
+        ):
             folder = part / "segments" / segment.name
             documents = SegmentDocuments(folder / DOCUMENTS)
             docids = [passage.docid for _, passage in documents.each_passage()]
@@ -141,7 +170,11 @@ def test_resharding_copies_documents_and_vectors(tmp_path: Path) -> None:
         assert exported(index) == documents
         assert vectors(index) == there
         assert verify(index, CONFIG).faults == []
-        left = [*(f"shard-{number:02d}" for number in names), "shards.json"] if shards else ["manifest.json"]
+        left = (
+            [*(f"shard-{number:02d}" for number in names), "shards.json"]
+            if shards
+            else ["manifest.json"]
+        )
         assert sorted({path.name for path in index.iterdir()} - {"lock", "segments"}) == left
 
 
@@ -156,9 +189,14 @@ def test_what_takes_no_shards_says_so(tmp_path: Path) -> None:
         lambda: compaction.compact(index, CONFIG),
     ]
     for call in refused:
-        with pytest.raises(IndexStateError, match="is a sharded index, which this command does not support; factsee"):
+        with pytest.raises(
+            IndexStateError,
+            match="is a sharded index, which this command does not support; factsee",
+        ):
             call()
-    with pytest.raises(IndexStateError, match="is a sharded index, which accepts no changes over HTTP"):
+    with pytest.raises(
+        IndexStateError, match="is a sharded index, which accepts no changes over HTTP"
+    ):
         Queue(index)
     (index / "jobs").mkdir()
     (index / "jobs" / "queue.sqlite").touch()  # left from the time before the shards
@@ -220,7 +258,11 @@ def test_a_shard_may_lie_elsewhere(tmp_path: Path) -> None:
     built(index, written(tmp_path, "changed.jsonl", CHANGED), "update")
     assert exported(index) == FIRST | CHANGED
     divide(index, 3, CONFIG)
-    assert [shard.path for shard in layout.read(index).shards] == ["shard-01", "shard-02", "shard-03"]
+    assert [shard.path for shard in layout.read(index).shards] == [
+        "shard-01",
+        "shard-02",
+        "shard-03",
+    ]
     assert not elsewhere.exists()
     assert exported(index) == FIRST | CHANGED
     assert verify(index, CONFIG).faults == []
@@ -238,8 +280,14 @@ def test_a_path_that_leads_to_another_index_leaves_that_as_it_was(tmp_path: Path
     built(other, tmp_path / "first.jsonl")
     before = (other / "manifest.json").read_bytes()
     redirected(index, other)
-    for write in (lambda: delete(index, ["d1"]), lambda: compact(index, CONFIG), lambda: repair(index, CONFIG)):
-        with pytest.raises(IndexStateError, match=r"other: is not the shard that .*/shards\.json describes"):
+    for write in (
+        lambda: delete(index, ["d1"]),
+        lambda: compact(index, CONFIG),
+        lambda: repair(index, CONFIG),
+    ):
+        with pytest.raises(
+            IndexStateError, match=r"other: is not the shard that .*/shards\.json describes"
+        ):
             write()
     assert (other / "manifest.json").read_bytes() == before
     assert verify(other, CONFIG).faults == []

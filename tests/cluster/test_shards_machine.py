@@ -1,4 +1,6 @@
-"""Any verbs in any order: an index in shards holds what one index holds after the same verbs, live and dead."""
+"""Any verbs in any order: an index in shards holds what one index holds after the same verbs, live
+and dead.
+"""
 
 import shutil
 import tempfile
@@ -19,7 +21,9 @@ from .verbs import build, compact, delete, divide, exported, passages, verify, w
 pytestmark = pytest.mark.deep
 CONFIG: Config = convert({"index": {"segment_passages": 12, "max_segments": 1_000}}, "test")
 DOCIDS = [f"d{number}" for number in range(24)]
-TEXTS = st.sampled_from(["Measles spreads.", "The Nile flows.", "Ice melts.", "A vaccine against measles."])
+TEXTS = st.sampled_from(
+    ["Measles spreads.", "The Nile flows.", "Ice melts.", "A vaccine against measles."]
+)
 DOCUMENTS = st.dictionaries(st.sampled_from(DOCIDS), TEXTS, min_size=1, max_size=12)
 
 
@@ -33,7 +37,9 @@ class Shards(RuleBasedStateMachine):
 
     @rule(documents=DOCUMENTS)
     def append(self, documents: dict[str, str]) -> None:
-        new = {docid: text for docid, text in documents.items() if self.model.get(docid, text) == text}
+        new = {
+            docid: text for docid, text in documents.items() if self.model.get(docid, text) == text
+        }
         if new:
             self._build(new, "append")
             self.model |= new
@@ -103,5 +109,6 @@ TestShards.settings = settings(
     stateful_step_count=8,
     deadline=None,
     suppress_health_check=list(HealthCheck),
-    phases=[Phase.explicit, Phase.reuse, Phase.generate],  # a failing case is eight verbs long: it can be read as it is
+    # A failing case is eight verbs long: it can be read as it is.
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],
 )

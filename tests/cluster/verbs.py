@@ -31,7 +31,9 @@ def delete(folder: Path, docids: list[str]) -> deletion.Deleted:
 
 
 def compact(folder: Path, config: Config, **options: Any) -> compaction.Compacted:
-    return (of_shards if layout.is_sharded(folder) else compaction).compact(folder, config, **options)
+    return (of_shards if layout.is_sharded(folder) else compaction).compact(
+        folder, config, **options
+    )
 
 
 def verify(folder: Path, config: Config) -> verification.Verified:
@@ -56,7 +58,9 @@ def exported(index: Path) -> State:
 def passages(index: Path) -> Counter[tuple[str, bool]]:
     there: Counter[tuple[str, bool]] = Counter()
     with leased(index) as parts:
-        for folder, segment in ((folder, segment) for folder, manifest in parts for segment in manifest.segments):
+        for folder, segment in (
+            (folder, segment) for folder, manifest in parts for segment in manifest.segments
+        ):
             documents = SegmentDocuments(folder / "segments" / segment.name / DOCUMENTS)
             docids = [passage.docid for _, passage in documents.each_passage()]
             documents.close()

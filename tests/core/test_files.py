@@ -67,7 +67,8 @@ def test_an_output_that_would_destroy_something_is_refused(tmp_path: Path) -> No
         tmp_path: "is a folder; give a file",
         Path("/dev/null"): "is not a regular file; give a regular file or a new file",
         read: "is an input of this command and would be overwritten; give another file",
-        tmp_path / "link": "is an input of this command and would be overwritten; give another file",
+        tmp_path
+        / "link": "is an input of this command and would be overwritten; give another file",
     }
     for path, reason in refused.items():
         with pytest.raises(QueryError) as error:

@@ -1,4 +1,6 @@
-"""Spellings that look the same are one, and what was found in the one form is shown in the text as it is."""
+"""Spellings that look the same are one, and what was found in the one form is shown in the text as
+it is.
+"""
 
 import unicodedata
 
@@ -20,12 +22,18 @@ from factseek.core.text import tweet, unescape
         ("\u1112\u1161\u11ab\u1100\u116e\u11a8", "\ud55c\uad6d"),
         ("か\u3099 ｶﾞ", "\u304c \u30ac"),
         ("in\ufb02uenza \ufb01ndings o\ufb03ce", "influenza findings office"),
-        ("immu\u00adnization hydroxy\u200bchloroquine \u200fQuarantine\u200e\ufeff bleach\u200d", None),
+        (
+            "immu\u00adnization hydroxy\u200bchloroquine \u200fQuarantine\u200e\ufeff bleach\u200d",
+            None,
+        ),
         ("ＣＯＶＩＤ１９", "COVID19"),
         ("CO₂ H₂O SO₄²⁻", "CO2 H2O SO4 2\u2212"),
         ("don’t don‘t don´t donʼt", "don't don't don't don't"),
         ("10² 3·10⁶", "10 2 3\u00b710 6"),
-        ("m² km² E=mc² vaccine¹ \u091f\u0940\u0915\u093e² ²", "m2 km2 E=mc2 vaccine 1 \u091f\u0940\u0915\u093e 2 2"),
+        (
+            "m² km² E=mc² vaccine¹ \u091f\u0940\u0915\u093e² ²",
+            "m2 km2 E=mc2 vaccine 1 \u091f\u0940\u0915\u093e 2 2",
+        ),
         (
             "657\u202f461 1\u00a0234\u00a0567 in 2020\u00a0100 5\u00a0000\u00a0km ٦٥٧٬٤٦١",
             "657461 1234567 in 2020 100 5000 km ٦٥٧٤٦١",
@@ -46,7 +54,8 @@ def test_the_form_of_a_text(written: str, form: str | None) -> None:
 
 ODD = st.text(
     st.one_of(
-        st.characters(), st.sampled_from("aB9 .:_'é\u0301\u00ad\u200b²½①ﬁﷺ\u1100\u1161ㄱㅏｶﾞ\u0e4d\u0e33\u200cل水")
+        st.characters(),
+        st.sampled_from("aB9 .:_'é\u0301\u00ad\u200b²½①ﬁﷺ\u1100\u1161ㄱㅏｶﾞ\u0e4d\u0e33\u200cل水"),
     )
 )
 
@@ -141,4 +150,9 @@ def test_tweets(text: str, cleaned: str) -> None:
 
 @given(st.text())
 def test_cleaning_keeps_every_number_that_stands_alone(text: str) -> None:
-    assert "42" in tweet(f"{text.replace('@', '').replace('/', '').replace('#', '').replace('.', '')} 42 ").split()
+    assert (
+        "42"
+        in tweet(
+            f"{text.replace('@', '').replace('/', '').replace('#', '').replace('.', '')} 42 "
+        ).split()
+    )

@@ -25,11 +25,15 @@ def words(command: str, places: dict[str, Path]) -> Iterator[str]:
 @pytest.mark.parametrize(
     "golden",
     [
-        pytest.param(one, id=one["what"], marks=[getattr(pytest.mark, one["tier"])] if "tier" in one else [])
+        pytest.param(
+            one, id=one["what"], marks=[getattr(pytest.mark, one["tier"])] if "tier" in one else []
+        )
         for one in GOLDEN
     ],
 )
-def test_figures(golden: dict[str, Any], data_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_figures(
+    golden: dict[str, Any], data_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     places = {"data": data_dir, "here": HERE, "work": tmp_path}
     for command in golden.get("before", ()):
         assert commands.main(list(words(command, places))) == 0, command

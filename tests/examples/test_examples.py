@@ -42,7 +42,9 @@ def collection(examples: Path, language: str) -> Iterator[str]:
 
 
 def test_tweet_ids_are_unique_and_pass_the_shared_tasks_checker(examples: Path) -> None:
-    ids = [row[1] for language in LANGUAGES for row in table(examples / f"claims-{language}.tsv")[1:]]
+    ids = [
+        row[1] for language in LANGUAGES for row in table(examples / f"claims-{language}.tsv")[1:]
+    ]
     assert len(set(ids)) == len(ids)
     assert all(re.fullmatch(r"[1-9]\d{18}", tweet) for tweet in ids)
 
@@ -52,15 +54,22 @@ def test_qrels_name_documents_and_claims_that_exist(examples: Path, language: st
     judged = qrels(examples / f"qrels-{language}.txt")
     assert len({(qid, docid) for qid, docid, _ in judged}) == len(judged)
     assert {docid for _, docid, _ in judged} <= set(collection(examples, language))
-    assert {qid for qid, _, _ in judged} == {row[0] for row in table(examples / f"queries-{language}.tsv")}
+    assert {qid for qid, _, _ in judged} == {
+        row[0] for row in table(examples / f"queries-{language}.tsv")
+    }
     assert {grade for *_, grade in judged} == {0, 1, 2}
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_evidence_gold_agrees_with_the_qrels(examples: Path, language: str) -> None:
-    gold = {(tweet, sid): int(label) for _, tweet, sid, label in table(examples / f"evidence-gold-{language}.tsv")}
+    gold = {
+        (tweet, sid): int(label)
+        for _, tweet, sid, label in table(examples / f"evidence-gold-{language}.tsv")
+    }
     judged = qrels(examples / f"qrels-{language}.txt")
-    snippets = {(qid, docid): int(grade > 0) for qid, docid, grade in judged if docid.startswith("EX-")}
+    snippets = {
+        (qid, docid): int(grade > 0) for qid, docid, grade in judged if docid.startswith("EX-")
+    }
     assert gold == snippets
 
 
@@ -72,11 +81,15 @@ def test_the_readme_names_every_file(examples: Path) -> None:
 
 def build(root: Path, indexes: Path) -> str:
     command = [sys.executable, str(root / "examples" / "build.py"), str(indexes)]
-    return subprocess.run(command, check=True, capture_output=True, cwd=root, timeout=900, text=True).stdout
+    return subprocess.run(
+        command, check=True, capture_output=True, cwd=root, timeout=900, text=True
+    ).stdout
 
 
 @pytest.mark.deep
-def test_what_is_current_is_left_alone_and_a_damaged_ranker_made_again(root: Path, example_folder: Path) -> None:
+def test_what_is_current_is_left_alone_and_a_damaged_ranker_made_again(
+    root: Path, example_folder: Path
+) -> None:
     indexes = example_folder / "indexes"
     ranker = indexes / "tweets.model"
     before = ranker.read_bytes()

@@ -1,7 +1,9 @@
-"""Write down what commands, searches and requests over the bundled example answer: ``python -m tests.frozen.freeze``.
+"""Write down what commands, searches and requests over the bundled example answer: ``python -m
+tests.frozen.freeze``.
 
-``help.json`` has the help of every command, ``runs.json`` runs of BM25 by their bytes and others by their scores, and
-``answers.json`` 200 answers over HTTP. Scores of vectors differ in their last digits between processors.
+``help.json`` has the help of every command, ``runs.json`` runs of BM25 by their bytes and others by
+their scores, and ``answers.json`` 200 answers over HTTP. Scores of vectors differ in their last
+digits between processors.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ ROOT = HERE.parent.parent
 LANGUAGES = ("en", "ar")
 LONG = 60
 """A text of more characters stands as its digest."""
-VARIES = frozenset("request_id manifest_id took_ms cursor created bytes id version python manifest".split())
+VARIES = frozenset(
+    "request_id manifest_id took_ms cursor created bytes id version python manifest".split()
+)
 
 Request = dict[str, Any]
 
@@ -38,7 +42,9 @@ def helps() -> dict[str, str]:
 
 
 def runs(indexes: Path, work: Path) -> dict[str, Any]:
-    """Return the runs of the example's queries: of BM25 the digest of the file, of others docids and scores."""
+    """Return the runs of the example's queries: of BM25 the digest of the file, of others docids
+    and scores.
+    """
     made: dict[str, Any] = {}
     for language in LANGUAGES:
         for retriever in ("bm25", "dense", "hybrid"):
@@ -53,7 +59,12 @@ def runs(indexes: Path, work: Path) -> dict[str, Any]:
                 "-k",
                 "20",
             ]
-            words += ["--queries", str(ROOT / f"examples/queries-{language}.tsv"), "--output", str(path)]
+            words += [
+                "--queries",
+                str(ROOT / f"examples/queries-{language}.tsv"),
+                "--output",
+                str(path),
+            ]
             with contextlib.redirect_stderr(io.StringIO()):
                 assert commands.main(words) == 0, words
             if retriever == "bm25":
@@ -75,14 +86,20 @@ def _queries(language: str) -> list[str]:
 
 
 def _search(index: str, query: str, **options: Any) -> Request:
-    return {"method": "POST", "address": f"/v1/example-{index}/search", "body": {"query": query, **options}}
+    return {
+        "method": "POST",
+        "address": f"/v1/example-{index}/search",
+        "body": {"query": query, **options},
+    }
 
 
 def _searches() -> Iterator[Request]:
     for language in LANGUAGES:
         for query in _queries(language):
             for retriever in ("bm25", "dense", "hybrid"):
-                yield _search(language, query, k=5, retriever=retriever, highlight=retriever == "bm25")
+                yield _search(
+                    language, query, k=5, retriever=retriever, highlight=retriever == "bm25"
+                )
 
 
 def _variations() -> Iterator[Request]:
@@ -106,7 +123,13 @@ def _variations() -> Iterator[Request]:
     for chosen in options:
         for retriever in ("bm25", "hybrid"):
             yield _search("en", query, **({"k": 5, "retriever": retriever} | chosen))
-    for written in ('"measles vaccine"', "measles -vaccine", "kind:cord19 virus", "+smallpox who", "year:2020 virus"):
+    for written in (
+        '"measles vaccine"',
+        "measles -vaccine",
+        "kind:cord19 virus",
+        "+smallpox who",
+        "year:2020 virus",
+    ):
         for retriever in ("bm25", "hybrid"):
             yield _search("en", written, k=5, retriever=retriever, syntax="query")
             yield _search("ar", "لقاح الحصبة", k=len(written), retriever=retriever)
@@ -115,10 +138,21 @@ def _variations() -> Iterator[Request]:
     for form in ("csv", "tsv", "ndjson", "ris", "bibtex", "jsonld", "trec"):
         for language, text in (("en", query), ("ar", "لقاح الحصبة")):
             yield _search(language, text, k=3, retriever="bm25", format=form)
-    yield {"method": "POST", "address": "/v1/search", "body": {"query": query, "k": 4, "retriever": "bm25"}}
-    batch = {"queries": [{"qid": "1", "text": query}, {"qid": "2", "text": "smallpox"}], "k": 2, "retriever": "bm25"}
+    yield {
+        "method": "POST",
+        "address": "/v1/search",
+        "body": {"query": query, "k": 4, "retriever": "bm25"},
+    }
+    batch = {
+        "queries": [{"qid": "1", "text": query}, {"qid": "2", "text": "smallpox"}],
+        "k": 2,
+        "retriever": "bm25",
+    }
     yield {"method": "POST", "address": "/v1/example-en/search/batch", "body": batch}
-    yield {"method": "GET", "address": "/v1/example-en/search?query=measles+vaccine&hits=2&retriever=bm25"}
+    yield {
+        "method": "GET",
+        "address": "/v1/example-en/search?query=measles+vaccine&hits=2&retriever=bm25",
+    }
     yield _search("en", "", like="EX-EN-01-0007-001", k=3, retriever="bm25")
 
 
@@ -138,7 +172,14 @@ def _documents() -> Iterator[Request]:
 
 
 def _pages() -> Iterator[Request]:
-    for address in ("/", "/?query=measles+vaccine&index=example-en", "/check", "/verify", "/docs", "/openapi.json"):
+    for address in (
+        "/",
+        "/?query=measles+vaccine&index=example-en",
+        "/check",
+        "/verify",
+        "/docs",
+        "/openapi.json",
+    ):
         yield {"method": "GET", "address": address, "page": True}
     yield {"method": "GET", "address": "/documents/example-en/EX-EN-01-0007-001", "page": True}
 
@@ -187,7 +228,10 @@ def answers(indexes: Path) -> list[dict[str, Any]]:
     Of a page that is its status, of a refusal its code.
     """
     config = read_config(ROOT / "config.yaml")
-    opened = {f"example-{language}": open_index(indexes / f"example-{language}", config) for language in LANGUAGES}
+    opened = {
+        f"example-{language}": open_index(indexes / f"example-{language}", config)
+        for language in LANGUAGES
+    }
     ranked_by = {"tweets": rankers.open_rankers(read_config(_rankers(indexes)))["tweets"]}
     client = create_app(config, opened, ranked_by=ranked_by).test_client()
     made = []
@@ -228,11 +272,15 @@ def _digest(text: str) -> str:
 
 
 def near(now: Any, then: Any, tolerance: float) -> bool:
-    """Return whether two answers are the same but for numbers that differ by at most ``tolerance``."""
+    """Return whether two answers are the same but for numbers that differ by at most
+    ``tolerance``.
+    """
     if isinstance(then, float) and isinstance(now, int | float):
         return math.isclose(now, then, rel_tol=tolerance, abs_tol=tolerance)
     if isinstance(then, dict) and isinstance(now, dict):
-        return now.keys() == then.keys() and all(near(now[key], then[key], tolerance) for key in then)
+        return now.keys() == then.keys() and all(
+            near(now[key], then[key], tolerance) for key in then
+        )
     if isinstance(then, list) and isinstance(now, list):
         return len(now) == len(then) and all(map(near, now, then, [tolerance] * len(then)))
     return bool(now == then)

@@ -17,7 +17,10 @@ Write = Callable[[str, Sequence[dict[str, object]]], Path]
 def write_jsonl(tmp_path: Path) -> Write:
     def write(name: str, documents: Sequence[dict[str, object]]) -> Path:
         path = tmp_path / name
-        path.write_text("".join(json.dumps(document, ensure_ascii=False) + "\n" for document in documents), "utf-8")
+        path.write_text(
+            "".join(json.dumps(document, ensure_ascii=False) + "\n" for document in documents),
+            "utf-8",
+        )
         return path
 
     return write
@@ -26,11 +29,18 @@ def write_jsonl(tmp_path: Path) -> Write:
 @pytest.fixture
 def build_jsonl(tmp_path: Path) -> Build:
     def run(
-        *sources: Path, verb: Verb = "", dense: bool = False, kind: str = "jsonl", **settings: object
+        *sources: Path,
+        verb: Verb = "",
+        dense: bool = False,
+        kind: str = "jsonl",
+        **settings: object,
     ) -> BuildReport:
         config: Config = convert(settings, "settings")
         return build(
-            BuildRequest(kind=kind, sources=sources, folder=tmp_path / "index", verb=verb, dense=dense), config
+            BuildRequest(
+                kind=kind, sources=sources, folder=tmp_path / "index", verb=verb, dense=dense
+            ),
+            config,
         )
 
     return run

@@ -1,4 +1,6 @@
-"""Stopped verbs: what is left is the state before or after, and the verb goes through when it is repeated."""
+"""Stopped verbs: what is left is the state before or after, and the verb goes through when it is
+repeated.
+"""
 
 import json
 import os
@@ -26,7 +28,8 @@ KILLED = -signal.SIGKILL
 
 
 class Stopped(NamedTuple):
-    """How a process ended: its exit code, what it said of an error, how many calls it made if it came to its end.
+    """How a process ended: its exit code, what it said of an error, how many calls it made if it
+    came to its end.
 
     ``seconds`` is what it took from its first call on.
     """
@@ -38,7 +41,9 @@ class Stopped(NamedTuple):
 
 
 class Bench:
-    """A folder with an index, copied for each trial, and a server of processes that can be stopped."""
+    """A folder with an index, copied for each trial, and a server of processes that can be
+    stopped.
+    """
 
     def __init__(self, folder: Path, server: subprocess.Popen[str]) -> None:
         self._base = folder / "base"
@@ -54,7 +59,9 @@ class Bench:
         shutil.copytree(self._base, self._trial)
 
     def run(self, verb: str, at: int = 0, how: str = "kill", after: float | None = None) -> Stopped:
-        """Do a verb in a process of its own that fails at a call, or is killed after so many seconds."""
+        """Do a verb in a process of its own that fails at a call, or is killed after so many
+        seconds.
+        """
         assert self._server.stdin
         assert self._server.stdout
         self._server.stdin.write(json.dumps([verb, str(self._trial), at, how]) + "\n")
@@ -67,14 +74,18 @@ class Bench:
             with suppress(ProcessLookupError):
                 os.kill(int(pid), signal.SIGKILL)
         code = int(self._server.stdout.readline())
-        return Stopped(code, self._read("said"), int(self._read("calls") or 0), time.perf_counter() - began)
+        return Stopped(
+            code, self._read("said"), int(self._read("calls") or 0), time.perf_counter() - began
+        )
 
     def _read(self, name: str) -> str:
         path = self._trial / name
         return path.read_text("utf-8") if path.exists() else ""
 
     def check(self, verb: str) -> bool:
-        """Check what a stopped verb left, then do it again; say whether the first had already been published."""
+        """Check what a stopped verb left, then do it again; say whether the first had already been
+        published.
+        """
         done = whole(self._trial / "index", BEFORE, VERBS[verb].after)
         snap = self._trial / "snap"
         if snap.exists():
@@ -93,7 +104,9 @@ class Bench:
         index = self._trial / "index"
         if layout.is_sharded(index):
             left = {path.name for path in index.iterdir()} - {"lock"}
-            assert left == {"shards.json", *(shard.path for shard in layout.read(index).shards)}, left
+            assert left == {"shards.json", *(shard.path for shard in layout.read(index).shards)}, (
+                left
+            )
         with leased(index) as parts:
             for part, manifest in parts:
                 left = {path.name for path in part.iterdir()} - {"lock", "part-of"}
@@ -111,7 +124,9 @@ def whole(folder: Path, *states: State) -> bool:
         found = {document.docid: document.text for document in index.documents()}
         assert found in states
         hits = index.search(["measles"], Search(k=400, retriever="bm25"))[0]
-        assert {hit.docid for hit in hits} == {docid for docid, text in found.items() if "measles" in text}
+        assert {hit.docid for hit in hits} == {
+            docid for docid, text in found.items() if "measles" in text
+        }
     return found == states[-1]
 
 
@@ -138,7 +153,9 @@ def bench(folder: Path, shards: int = 0) -> Iterator[Bench]:
         server.stdout.close()
 
 
-def kill_at_random(of: Bench, verb: str, seconds: float, chance: random.Random) -> tuple[bool, bool]:
+def kill_at_random(
+    of: Bench, verb: str, seconds: float, chance: random.Random
+) -> tuple[bool, bool]:
     of.begin()
     stopped = of.run(verb, after=chance.uniform(0, seconds))
     assert stopped.code in (0, KILLED), stopped

@@ -1,4 +1,6 @@
-"""Aliases: pointed in one step, on the command line and over HTTP, while what they stood for is read."""
+"""Aliases: pointed in one step, on the command line and over HTTP, while what they stood for is
+read.
+"""
 
 import json
 import shutil
@@ -26,7 +28,10 @@ def folders(tmp_path: Path) -> Path:
     for name in ("monday", "tuesday"):
         source = tmp_path / f"{name}.jsonl"
         source.write_text(json.dumps({"docid": name, "text": f"the news of {name}"}), "utf-8")
-        build(BuildRequest(kind="jsonl", sources=(source,), folder=tmp_path / name, dense=False), Config())
+        build(
+            BuildRequest(kind="jsonl", sources=(source,), folder=tmp_path / name, dense=False),
+            Config(),
+        )
     return tmp_path
 
 
@@ -48,7 +53,11 @@ def test_an_alias_is_an_index(folders: Path, command: Callable[..., tuple[int, s
         "before": str(folders / "monday"),
     }
     assert docids_of(current) == ["tuesday"]
-    assert sorted(path.name for path in folders.iterdir() if path.is_dir()) == ["current", "monday", "tuesday"]
+    assert sorted(path.name for path in folders.iterdir() if path.is_dir()) == [
+        "current",
+        "monday",
+        "tuesday",
+    ]
     moved = Path(shutil.move(folders, folders.with_name("moved")))
     assert docids_of(moved / "current") == ["tuesday"]
 
@@ -56,16 +65,27 @@ def test_an_alias_is_an_index(folders: Path, command: Callable[..., tuple[int, s
 @pytest.mark.parametrize(
     ("argument", "message"),
     [
-        ("{0}/current={0}/current", "{0}/current: an alias cannot point to itself; give the path of an index"),
-        ("{0}/monday={0}/tuesday", "{0}/monday: is not an alias: it is a file or folder itself; choose another name"),
+        (
+            "{0}/current={0}/current",
+            "{0}/current: an alias cannot point to itself; give the path of an index",
+        ),
+        (
+            "{0}/monday={0}/tuesday",
+            "{0}/monday: is not an alias: it is a file or folder itself; choose another name",
+        ),
         (
             "{0}/current={0}/none",
-            "{0}/none: there is no index; build one with: factseek index KIND SOURCE --index {0}/none",
+            (
+                "{0}/none: there is no index; build one with: factseek index KIND SOURCE "
+                "--index {0}/none"
+            ),
         ),
         ("current", "'current' is not of the form NAME=DIR"),
     ],
 )
-def test_bad_aliases(folders: Path, command: Callable[..., tuple[int, str, str]], argument: str, message: str) -> None:
+def test_bad_aliases(
+    folders: Path, command: Callable[..., tuple[int, str, str]], argument: str, message: str
+) -> None:
     point(folders / "current", folders / "monday")
     code, _, said = command("alias", argument.format(folders))
     assert (code, said) == (2, f"factseek: {message.format(folders)}\n")
@@ -76,7 +96,9 @@ def test_a_served_alias_is_pointed_over_http_while_it_answers(folders: Path) -> 
     point(folders / "current", folders / "monday")
     names = ("current", "monday", "tuesday")
     server = ServerSettings(
-        writes=True, keys={"tests": digest(KEY)}, indexes={name: str(folders / name) for name in names}
+        writes=True,
+        keys={"tests": digest(KEY)},
+        indexes={name: str(folders / name) for name in names},
     )
     config = Config(server=server)
     app = create_app(config, {})
@@ -94,7 +116,10 @@ def test_a_served_alias_is_pointed_over_http_while_it_answers(folders: Path) -> 
             while not stop.is_set():
                 answer = asking.post("/v1/current/search", json={"query": "news"})
                 answers.append(
-                    (answer.status_code, answer.json["hits"][0]["docid"] if answer.status_code == 200 else "")
+                    (
+                        answer.status_code,
+                        answer.json["hits"][0]["docid"] if answer.status_code == 200 else "",
+                    )
                 )
 
         thread = threading.Thread(target=ask)

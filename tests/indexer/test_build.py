@@ -30,7 +30,12 @@ def found(folder: Path, query: str, **asked: object) -> list[Hit]:
 def test_an_index_is_made_and_described(tmp_path: Path, write_jsonl, build_jsonl) -> None:
     source = write_jsonl("docs.jsonl", DOCUMENTS)
     report = build_jsonl(source)
-    assert (report.documents, report.passages, report.duplicates, report.resumed) == (6, 6, 0, False)
+    assert (report.documents, report.passages, report.duplicates, report.resumed) == (
+        6,
+        6,
+        0,
+        False,
+    )
     manifest = manifests.read(tmp_path / "index")
     assert manifest == report.manifest
     assert (manifest.language, manifest.analyzer, manifest.encoder) == ("en", "english", None)
@@ -39,11 +44,18 @@ def test_an_index_is_made_and_described(tmp_path: Path, write_jsonl, build_jsonl
     assert "documents.sqlite" in segment.files
     assert any(name.startswith("lucene/segments_") for name in segment.files)
     assert [hit.docid for hit in found(tmp_path / "index", "measles virus")] == ["d3", "d0"]
-    assert sorted(path.name for path in (tmp_path / "index").iterdir()) == ["lock", "manifest.json", "segments"]
+    assert sorted(path.name for path in (tmp_path / "index").iterdir()) == [
+        "lock",
+        "manifest.json",
+        "segments",
+    ]
 
 
 def test_texts_of_another_language_are_noted(write_jsonl, build_jsonl) -> None:
-    texts = ["Der Bürgermeister sagt, die Brücke sei gesperrt.", "Die Arbeitslosigkeit in der Stadt ist gesunken."]
+    texts = [
+        "Der Bürgermeister sagt, die Brücke sei gesperrt.",
+        "Die Arbeitslosigkeit in der Stadt ist gesunken.",
+    ]
     source = write_jsonl("docs.jsonl", [{"docid": text[:3], "text": text} for text in texts])
     (note,) = build_jsonl(source).notes
     assert note == (
@@ -58,11 +70,14 @@ def test_append_adds_skips_and_refuses(tmp_path: Path, write_jsonl, build_jsonl)
     build_jsonl(write_jsonl("one.jsonl", DOCUMENTS[:4]))
     report = build_jsonl(write_jsonl("two.jsonl", DOCUMENTS[2:]), verb="append")
     assert (report.documents, report.duplicates, report.manifest.documents) == (2, 2, 6)
-    changed = write_jsonl("three.jsonl", [{"docid": "d9", "text": "new"}, {"docid": "d1", "text": "other"}])
+    changed = write_jsonl(
+        "three.jsonl", [{"docid": "d9", "text": "new"}, {"docid": "d1", "text": "other"}]
+    )
     with pytest.raises(SourceError) as error:
         build_jsonl(changed, verb="append")
     assert str(error.value) == (
-        f"{changed}:2: docid 'd1' is already at {tmp_path / 'one.jsonl'}:2, in the index, with different content; "
+        f"{changed}:2: docid 'd1' is already at {tmp_path / 'one.jsonl'}:2, in the index, with "
+        "different content; "
         "replace it with --update, or skip bad lines with --skip-bad-lines N"
     )
     assert manifests.read(tmp_path / "index") == report.manifest
@@ -78,11 +93,18 @@ def test_an_update_replaces_no_other_review_and_no_other_page(tmp_path: Path, bu
 
     claims = ["The sea is dry today.", "The moon is hot.", "The sun is cold."]
     jan, feb = (
-        put(f"{name}.csv", "".join(["claim,url,rating\n", *(f"{claim},https://x.org/1,False\n" for claim in some)]))
+        put(
+            f"{name}.csv",
+            "".join(
+                ["claim,url,rating\n", *(f"{claim},https://x.org/1,False\n" for claim in some)]
+            ),
+        )
         for name, some in (("jan", claims[:2]), ("feb", claims[2:]))
     )
     build_jsonl(jan, kind="claimreview")
-    with pytest.raises(SourceError, match=r"jan.csv:2, which reviews another claim of the same page; read both"):
+    with pytest.raises(
+        SourceError, match=r"jan.csv:2, which reviews another claim of the same page; read both"
+    ):
         build_jsonl(feb, kind="claimreview", verb="update")
     jan.write_text(jan.read_text("utf-8").replace("False", "Mostly false"), "utf-8")
     report = build_jsonl(jan, feb, kind="claimreview", verb="update")
@@ -93,7 +115,9 @@ def test_an_update_replaces_no_other_review_and_no_other_page(tmp_path: Path, bu
     folder = put("m/a/x.txt", "The bridge of the town is closed.").parent.parent
     build_jsonl(folder, kind="webpages", verb="overwrite")
     other = put("m/b/x.txt", "The school got a new roof.")
-    with pytest.raises(SourceError, match=r"m/a/x.txt, which is another file; rename one, or delete the stored"):
+    with pytest.raises(
+        SourceError, match=r"m/a/x.txt, which is another file; rename one, or delete the stored"
+    ):
         build_jsonl(other, kind="webpages", verb="update")
     same = put("m/a/x.txt", "The bridge of the town is open.")
     report = build_jsonl(same, kind="webpages", verb="update")
@@ -108,7 +132,9 @@ def test_a_source_whose_name_is_no_text_is_read_again(write_jsonl, build_jsonl) 
     assert build_jsonl(source, verb="update").duplicates == 6
 
 
-def test_a_broken_line_leaves_a_build_that_goes_on(tmp_path: Path, write_jsonl, build_jsonl) -> None:
+def test_a_broken_line_leaves_a_build_that_goes_on(
+    tmp_path: Path, write_jsonl, build_jsonl
+) -> None:
     source = write_jsonl("docs.jsonl", DOCUMENTS)
     with source.open("a", encoding="utf-8") as file:
         file.write('{"docid": "d7", "text": "cut o\n')
@@ -116,7 +142,9 @@ def test_a_broken_line_leaves_a_build_that_goes_on(tmp_path: Path, write_jsonl, 
     with pytest.raises(SourceError, match=r"docs\.jsonl:7: "):
         build_jsonl(source, **small)
     assert not (tmp_path / "index" / "manifest.json").exists()
-    with pytest.raises(IndexStateError, match="is half-built; run the same factseek index command again"):
+    with pytest.raises(
+        IndexStateError, match="is half-built; run the same factseek index command again"
+    ):
         Index(tmp_path / "index")
     finished = [segment.name for segment in journal(tmp_path).finished]
     assert finished == ["000000", "000001", "000002"]
@@ -133,14 +161,20 @@ def test_a_build_of_changed_documents_begins_anew(tmp_path: Path, write_jsonl, b
     small = {"index": {"segment_passages": 2}}
     with pytest.raises(SourceError):
         build_jsonl(write_jsonl("docs.jsonl", [*DOCUMENTS, {"docid": ""}]), **small)
-    report = build_jsonl(write_jsonl("docs.jsonl", [{"docid": "d0", "text": "Changed."}, *DOCUMENTS[1:]]), **small)
+    report = build_jsonl(
+        write_jsonl("docs.jsonl", [{"docid": "d0", "text": "Changed."}, *DOCUMENTS[1:]]), **small
+    )
     assert not report.resumed
     assert report.documents == 6
     assert [hit.docid for hit in found(tmp_path / "index", "changed vaccines")] == ["d0"]
 
 
-def test_a_build_with_another_analyzer_begins_anew(tmp_path: Path, write_jsonl, build_jsonl) -> None:
-    source = write_jsonl("docs.jsonl", [*DOCUMENTS, {"docid": "d8", "text": "Floods"}, {"docid": ""}])
+def test_a_build_with_another_analyzer_begins_anew(
+    tmp_path: Path, write_jsonl, build_jsonl
+) -> None:
+    source = write_jsonl(
+        "docs.jsonl", [*DOCUMENTS, {"docid": "d8", "text": "Floods"}, {"docid": ""}]
+    )
     with pytest.raises(SourceError):
         build_jsonl(source, index={"segment_passages": 2})
     other = {"segment_passages": 2, "analyzer": "whitespace"}
@@ -150,10 +184,16 @@ def test_a_build_with_another_analyzer_begins_anew(tmp_path: Path, write_jsonl, 
     assert found(tmp_path / "index", "flood") == []
 
 
-def test_what_a_refused_update_wrote_is_not_published_by_a_later_one(tmp_path: Path, write_jsonl, build_jsonl) -> None:
+def test_what_a_refused_update_wrote_is_not_published_by_a_later_one(
+    tmp_path: Path, write_jsonl, build_jsonl
+) -> None:
     small = {"index": {"segment_passages": 2}}
     build_jsonl(write_jsonl("docs.jsonl", DOCUMENTS), **small)
-    refused = [{"docid": "d8", "text": "Refused."}, {"docid": "d9", "text": "Refused."}, {"docid": ""}]
+    refused = [
+        {"docid": "d8", "text": "Refused."},
+        {"docid": "d9", "text": "Refused."},
+        {"docid": ""},
+    ]
     with pytest.raises(SourceError):
         build_jsonl(write_jsonl("docs.jsonl", refused), verb="update", **small)
     report = build_jsonl(write_jsonl("docs.jsonl", DOCUMENTS), verb="update", **small)

@@ -19,13 +19,20 @@ from factseek.settings import Config, convert
 SUBJECTS = ["Measles", "The Nile", "Pluto", "Ice", "A vaccine", "The ozone layer", "النيل"]
 VERBS = ["spreads quickly", "was measured in 1998", "changes slowly", "is not what people think"]
 DOCUMENTS = [
-    {"docid": f"d{i}", "text": f"{subject} {verb}. " * (1 + i % 3), "topic": f"T{i % 2}", "date": f"20{10 + i % 4}"}
+    {
+        "docid": f"d{i}",
+        "text": f"{subject} {verb}. " * (1 + i % 3),
+        "topic": f"T{i % 2}",
+        "date": f"20{10 + i % 4}",
+    }
     for i, (subject, verb) in enumerate((subject, verb) for subject in SUBJECTS for verb in VERBS)
 ]
 QUERIES = ["the river Nile changes", "measles vaccine", "what people think of ice", "النيل", "1998"]
 
 
-def answers(folder: Path, config: Config, retrievers: tuple[str, ...] = ("bm25",)) -> list[list[list[Hit]]]:
+def answers(
+    folder: Path, config: Config, retrievers: tuple[str, ...] = ("bm25",)
+) -> list[list[list[Hit]]]:
     with Index(folder, config) as index:
         return [index.search(QUERIES, Search(k=50, retriever=name)) for name in retrievers]
 
@@ -39,9 +46,16 @@ def write(folder: Path, name: str, documents: list[dict[str, str]]) -> Path:
 def grown(folder: Path, config: Config, *, dense: bool) -> list[dict[str, str]]:
     changed = {**DOCUMENTS[0], "text": "The Nile again."}
     index = folder / "index"
-    for verb, documents in (("", DOCUMENTS[:12]), ("append", DOCUMENTS[12:]), ("update", [changed])):
+    for verb, documents in (
+        ("", DOCUMENTS[:12]),
+        ("append", DOCUMENTS[12:]),
+        ("update", [changed]),
+    ):
         source = write(folder, f"{verb or 'first'}.jsonl", documents)
-        build(BuildRequest(kind="jsonl", sources=(source,), folder=index, verb=verb, dense=dense), config)
+        build(
+            BuildRequest(kind="jsonl", sources=(source,), folder=index, verb=verb, dense=dense),
+            config,
+        )
     delete(index, ["d3", "d13", "d14"])
     return [*DOCUMENTS[1:3], *DOCUMENTS[4:13], *DOCUMENTS[15:], changed]
 
@@ -49,7 +63,10 @@ def grown(folder: Path, config: Config, *, dense: bool) -> list[dict[str, str]]:
 def fresh(folder: Path, documents: list[dict[str, str]], config: Config, *, dense: bool) -> Path:
     index = folder / "fresh"
     source = write(folder, "fresh.jsonl", documents)
-    build(BuildRequest(kind="jsonl", sources=(source,), folder=index, verb="overwrite", dense=dense), config)
+    build(
+        BuildRequest(kind="jsonl", sources=(source,), folder=index, verb="overwrite", dense=dense),
+        config,
+    )
     return index
 
 
@@ -57,7 +74,9 @@ def fresh(folder: Path, documents: list[dict[str, str]], config: Config, *, dens
 def test_a_compacted_index_finds_what_a_fresh_one_does(tmp_path: Path, kind: str) -> None:
     dense = {"type": kind, "auto_flat_below": 16, "exact_below": 1, "lists": 2, "scan_probes": 2}
     passages = {"words": 5, "overlap_sentences": 0, "split": {"jsonl": True}}
-    config = convert({"index": {"segment_passages": 10}, "dense": dense, "passages": passages}, "test")
+    config = convert(
+        {"index": {"segment_passages": 10}, "dense": dense, "passages": passages}, "test"
+    )
     survivors = grown(tmp_path, config, dense=True)
     before = manifests.read(tmp_path / "index")
     compacted = compact(tmp_path / "index", convert({"dense": dense, "passages": passages}, "test"))
@@ -65,14 +84,23 @@ def test_a_compacted_index_finds_what_a_fresh_one_does(tmp_path: Path, kind: str
     (segment,) = compacted.manifest.segments
     assert compacted.manifest == manifests.read(tmp_path / "index")
     assert (segment.documents, segment.deleted) == (len(survivors), ())
-    assert [source.name for source in segment.sources] == ["first.jsonl", "append.jsonl", "update.jsonl"]
-    assert (compacted.manifest.documents, compacted.manifest.passages) == (before.documents, before.passages)
+    assert [source.name for source in segment.sources] == [
+        "first.jsonl",
+        "append.jsonl",
+        "update.jsonl",
+    ]
+    assert (compacted.manifest.documents, compacted.manifest.passages) == (
+        before.documents,
+        before.passages,
+    )
     assert ("ann.faiss" in segment.files) == (kind != "flat")
     index = fresh(tmp_path, survivors, config, dense=True)
     retrievers = ("bm25", "dense", "hybrid")
     assert answers(tmp_path / "index", config, retrievers) == answers(index, config, retrievers)
     with Index(tmp_path / "index") as opened:
-        assert [document.docid for document in opened.documents()] == [d["docid"] for d in survivors]
+        assert [document.docid for document in opened.documents()] == [
+            d["docid"] for d in survivors
+        ]
 
 
 def test_segments_of_different_kinds_stay_apart_and_full_ones_as_they_are(tmp_path: Path) -> None:
@@ -82,9 +110,15 @@ def test_segments_of_different_kinds_stay_apart_and_full_ones_as_they_are(tmp_pa
     build(BuildRequest(kind="jsonl", sources=(source,), folder=index, dense=False), config)
     table = tmp_path / "snippets.tsv"
     table.write_text("T1-0001-001\tMeasles is a snippet.\nT1-0001-002\tAnother snippet.\n", "utf-8")
-    build(BuildRequest(kind="snippets", sources=(table,), folder=index, verb="append", dense=False), config)
+    build(
+        BuildRequest(kind="snippets", sources=(table,), folder=index, verb="append", dense=False),
+        config,
+    )
     more = write(tmp_path, "more.jsonl", DOCUMENTS[9:11])
-    build(BuildRequest(kind="jsonl", sources=(more,), folder=index, verb="append", dense=False), config)
+    build(
+        BuildRequest(kind="jsonl", sources=(more,), folder=index, verb="append", dense=False),
+        config,
+    )
     before = answers(index, config)
     compacted = compact(index, config)
     assert [(s.name, s.kind, s.documents) for s in compacted.manifest.segments] == [
@@ -96,14 +130,17 @@ def test_segments_of_different_kinds_stay_apart_and_full_ones_as_they_are(tmp_pa
     assert compact(index, config) == (compacted.manifest, 3, 0)
 
 
-def test_what_was_deleted_to_the_last_leaves_an_empty_index_that_grows_again(tmp_path: Path) -> None:
+def test_what_was_deleted_to_the_last_leaves_an_empty_index_that_grows_again(
+    tmp_path: Path,
+) -> None:
     source = write(tmp_path, "docs.jsonl", DOCUMENTS[:3])
     index = tmp_path / "index"
     build(BuildRequest(kind="jsonl", sources=(source,), folder=index), Config())
     delete(index, ["d0", "d1", "d2"])
     with Index(index) as reader:
         assert compact(index, Config()).manifest.segments == ()
-        assert [path.name for path in (index / "segments").iterdir()] == ["000000"]  # it is being read
+        # It is being read.
+        assert [path.name for path in (index / "segments").iterdir()] == ["000000"]
         assert answers(index, Config(), ("bm25", "dense", "hybrid")) == [[[]] * 5] * 3
         assert reader.search(["measles"]) == [[]]
         build(BuildRequest(kind="jsonl", sources=(source,), folder=index, verb="append"), Config())

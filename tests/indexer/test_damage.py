@@ -20,17 +20,27 @@ from factseek.retrieval.search.snapshot import Snapshot
 from factseek.settings import convert
 from tests.indexer.as_found import name_files_as_found
 
-CONFIG = convert({"dense": {"auto_flat_below": 16, "exact_below": 1}, "index": {"segment_passages": 20}}, "t")
+CONFIG = convert(
+    {"dense": {"auto_flat_below": 16, "exact_below": 1}, "index": {"segment_passages": 20}}, "t"
+)
 COARSE = 4_096
-"""Bytes from one damage to the next here; the documents alone are damaged at every kilobyte elsewhere."""
+"""Bytes from one damage to the next here; the documents alone are damaged at every kilobyte
+elsewhere.
+"""
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("damage")
-    rows = ({"docid": f"d{n}", "text": f"Measles case {n} near the river.", "topic": f"t{n % 3}"} for n in range(36))
+    rows = (
+        {"docid": f"d{n}", "text": f"Measles case {n} near the river.", "topic": f"t{n % 3}"}
+        for n in range(36)
+    )
     (folder / "docs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    build(BuildRequest(kind="jsonl", sources=(folder / "docs.jsonl",), folder=folder / "index"), CONFIG)
+    build(
+        BuildRequest(kind="jsonl", sources=(folder / "docs.jsonl",), folder=folder / "index"),
+        CONFIG,
+    )
     delete(folder / "index", ["d3", "d25"])
     name_files_as_found(folder / "index")
     return folder / "index"
@@ -63,13 +73,20 @@ def use(folder: Path) -> int:
 
 def files(folder: Path) -> list[str]:
     return sorted(
-        path.relative_to(folder).as_posix() for path in (folder / "segments" / "000000").rglob("*") if path.is_file()
+        path.relative_to(folder).as_posix()
+        for path in (folder / "segments" / "000000").rglob("*")
+        if path.is_file()
     )
 
 
 @pytest.mark.real
 @pytest.mark.parametrize(
-    "how", ["flipped", "missing", *(pytest.param(how, marks=pytest.mark.deep) for how in ("zeroed", "cut"))]
+    "how",
+    [
+        "flipped",
+        "missing",
+        *(pytest.param(how, marks=pytest.mark.deep) for how in ("zeroed", "cut")),
+    ],
 )
 def test_damage_is_named_and_found(whole: Path, tmp_path: Path, how: str) -> None:
     for file in files(whole):
@@ -90,7 +107,10 @@ def test_damage_is_named_and_found(whole: Path, tmp_path: Path, how: str) -> Non
             if how == "zeroed" and file.endswith("vectors.f32") and damaged != content:
                 assert refused > 0, (file, at)  # a search says so too, not only verify
             if damaged != content or how == "missing":
-                assert any(fault.segment == "000000" for fault in verify(folder, CONFIG).faults), (file, at)
+                assert any(fault.segment == "000000" for fault in verify(folder, CONFIG).faults), (
+                    file,
+                    at,
+                )
             shutil.rmtree(folder)
             if how == "missing":
                 break
@@ -117,7 +137,10 @@ def alike(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("alike")
     rows = ({"docid": f"d{n}", "text": f"Measles case {n} near the river."} for n in range(10, 50))
     (folder / "docs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    build(BuildRequest(kind="jsonl", sources=(folder / "docs.jsonl",), folder=folder / "index"), CONFIG)
+    build(
+        BuildRequest(kind="jsonl", sources=(folder / "docs.jsonl",), folder=folder / "index"),
+        CONFIG,
+    )
     return folder / "index"
 
 
@@ -130,9 +153,12 @@ def open_view(folder: Path, view: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "file", ["documents.sqlite", "lucene", "vectors.f32", "ann.faiss", "signatures.u64", "docids.bin"]
+    "file",
+    ["documents.sqlite", "lucene", "vectors.f32", "ann.faiss", "signatures.u64", "docids.bin"],
 )
-def test_a_search_refuses_files_of_a_segment_that_is_alike(alike: Path, tmp_path: Path, file: str) -> None:
+def test_a_search_refuses_files_of_a_segment_that_is_alike(
+    alike: Path, tmp_path: Path, file: str
+) -> None:
     folder = Path(shutil.copytree(alike, tmp_path / "index"))
     swapped(folder, file, tmp_path / "aside")
     view = {
@@ -146,10 +172,14 @@ def test_a_search_refuses_files_of_a_segment_that_is_alike(alike: Path, tmp_path
     assert refused.value.what == "is not the file that the manifest names"
     assert refused.value.place.startswith(f"{folder}/segments/000000/{file}")
     assert not repair(folder, CONFIG).left
-    assert {json.loads(line)["docid"] for line in export(folder)} == {f"d{n}" for n in range(10, 50)}
+    assert {json.loads(line)["docid"] for line in export(folder)} == {
+        f"d{n}" for n in range(10, 50)
+    }
 
 
-def test_a_sample_that_is_not_of_its_file_is_a_fault_that_can_be_mended(alike: Path, tmp_path: Path) -> None:
+def test_a_sample_that_is_not_of_its_file_is_a_fault_that_can_be_mended(
+    alike: Path, tmp_path: Path
+) -> None:
     folder = Path(shutil.copytree(alike, tmp_path / "index"))
     forged = (folder / "manifest.json").read_text("utf-8").replace('"sample": "', '"sample": "z', 1)
     (folder / "manifest.json").write_text(forged, "utf-8")

@@ -1,4 +1,6 @@
-"""Updating and deleting: what is gone is found by no retriever, what is new by all, the rest stays as it is."""
+"""Updating and deleting: what is gone is found by no retriever, what is new by all, the rest stays
+as it is.
+"""
 
 from pathlib import Path
 
@@ -19,7 +21,9 @@ DOCUMENTS = [{"docid": docid, "text": text, "topic": "T"} for docid, text in TEX
 RETRIEVERS = ["bm25", "dense", "hybrid"]
 
 
-def found(folder: Path, retriever: str, query: str = "measles vaccination", **asked: object) -> set[str]:
+def found(
+    folder: Path, retriever: str, query: str = "measles vaccination", **asked: object
+) -> set[str]:
     with Index(folder) as index:
         return {hit.docid for hit in index.search([query], Search(retriever=retriever, **asked))[0]}
 
@@ -29,7 +33,9 @@ def texts(folder: Path) -> dict[str, str]:
         return {document.docid: document.text for document in index.documents()}
 
 
-def test_an_update_replaces_what_changed_and_leaves_the_rest(tmp_path: Path, write_jsonl, build_jsonl) -> None:
+def test_an_update_replaces_what_changed_and_leaves_the_rest(
+    tmp_path: Path, write_jsonl, build_jsonl
+) -> None:
     build_jsonl(write_jsonl("docs.jsonl", DOCUMENTS), dense=True)
     changed = [
         {**DOCUMENTS[0], "text": "Bananas are yellow."},
@@ -63,18 +69,27 @@ def test_a_deleted_document_can_come_back(tmp_path: Path, write_jsonl, build_jso
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
-def test_the_commands(encoding: str, tmp_path: Path, write_jsonl, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_commands(
+    encoding: str, tmp_path: Path, write_jsonl, capsys: pytest.CaptureFixture[str]
+) -> None:
     source, folder = str(write_jsonl("docs.jsonl", DOCUMENTS)), str(tmp_path / "index")
     (tmp_path / "gone.txt").write_bytes("a\r\nb\r\n".encode(encoding))
     assert commands.main(["index", "jsonl", source, "--index", folder, "--no-dense"]) == 0
-    assert commands.main(["delete", "--index", folder, "zz", "--from-file", str(tmp_path / "gone.txt")]) == 0
+    assert (
+        commands.main(
+            ["delete", "--index", folder, "zz", "--from-file", str(tmp_path / "gone.txt")]
+        )
+        == 0
+    )
     printed = capsys.readouterr()
     assert printed.out.splitlines()[-1] == f"{folder}: deleted 2 documents, 1 were not in the index"
     assert printed.err.splitlines()[-1] == "not in the index: zz"
     assert commands.main(["index", "jsonl", source, "--index", folder, "--update"]) == 0
     assert "added 2 documents in 2 passages, 2 were already in the index" in capsys.readouterr().out
     (tmp_path / "gone.txt").write_bytes(b"")
-    assert commands.main(["delete", "--index", folder, "--from-file", str(tmp_path / "gone.txt")]) == 0
+    assert (
+        commands.main(["delete", "--index", folder, "--from-file", str(tmp_path / "gone.txt")]) == 0
+    )
     assert capsys.readouterr().out == f"{folder}: deleted 0 documents\n"
     assert commands.main(["delete", "--index", folder]) == 2
     assert capsys.readouterr().err == (

@@ -33,7 +33,9 @@ def found(folder: Path, config: Config) -> list[list[tuple[str, float]]]:
         return [[(hit.docid, hit.score) for hit in of_query] for of_query in hits]
 
 
-def test_answers_of_an_approximate_index_are_marked_and_of_a_flat_one_are_not(tmp_path: Path, write_jsonl) -> None:
+def test_answers_of_an_approximate_index_are_marked_and_of_a_flat_one_are_not(
+    tmp_path: Path, write_jsonl
+) -> None:
     small = {"type": "auto", "auto_flat_below": 16, "exact_below": 1}
     source = write_jsonl("docs.jsonl", DOCUMENTS)
     config = convert({"dense": small, "index": {"segment_passages": 20}}, "settings")
@@ -56,8 +58,9 @@ SETTINGS = {"auto_flat_below": 16, "exact_below": 1}
 CONFIG = convert({"dense": SETTINGS, "index": {"segment_passages": 16}}, "test")
 SECOND = "vectors:second"
 WORDS = (
-    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho sigma tau upsilon".split()
-)
+    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho "
+    "sigma tau upsilon"
+).split()
 
 
 class Tiny:
@@ -75,7 +78,9 @@ class Tiny:
 
     encode_document = encode_query
 
-    def encode_documents_stream(self, texts: Iterable[str], size: int) -> Iterator[NDArray[np.float32]]:
+    def encode_documents_stream(
+        self, texts: Iterable[str], size: int
+    ) -> Iterator[NDArray[np.float32]]:
         left = iter(texts)
         while chunk := list(islice(left, size)):
             self.encoded += len(chunk)
@@ -98,23 +103,32 @@ def tiny() -> dict[str, Tiny]:
 @pytest.fixture
 def index(tmp_path: Path, tiny: dict[str, Tiny]) -> Path:
     source = tmp_path / "words.jsonl"
-    source.write_text("".join(json.dumps({"docid": word, "text": word}) + "\n" for word in WORDS), "utf-8")
-    request = BuildRequest(kind="jsonl", sources=(source,), folder=tmp_path / "index", views=(SECOND,))
+    source.write_text(
+        "".join(json.dumps({"docid": word, "text": word}) + "\n" for word in WORDS), "utf-8"
+    )
+    request = BuildRequest(
+        kind="jsonl", sources=(source,), folder=tmp_path / "index", views=(SECOND,)
+    )
     build(request, CONFIG, lambda view, _: tiny[view])
     return tmp_path / "index"
 
 
-def test_an_encoder_that_is_another_or_missing_is_refused(index: Path, tmp_path: Path, tiny: dict[str, Tiny]) -> None:
+def test_an_encoder_that_is_another_or_missing_is_refused(
+    index: Path, tmp_path: Path, tiny: dict[str, Tiny]
+) -> None:
     source = tmp_path / "more.jsonl"
     source.write_text('{"docid": "more", "text": "more"}\n', "utf-8")
     request = BuildRequest(kind="jsonl", sources=(source,), folder=index, verb="append")
     newer = {**tiny, SECOND: Tiny("other", 4, revision="2")}
     with pytest.raises(
         IndexStateError,
-        match=r"its vectors were made by other .*revision 1.*, and the model of that name is now .*2\); ",
+        match=r"its vectors were made by other .*revision 1.*, and the model of that name is now "
+        r".*2\); ",
     ):
         build(request, CONFIG, lambda view, _: newer[view])
     del tiny[SECOND]
     own = Encoders(CONFIG)
-    with pytest.raises(MachineError, match=r"encoder 'other' is not on this machine; fetch it with"):
+    with pytest.raises(
+        MachineError, match=r"encoder 'other' is not on this machine; fetch it with"
+    ):
         build(request, CONFIG, lambda view, made_by: tiny.get(view) or own(view, made_by))

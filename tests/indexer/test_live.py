@@ -1,4 +1,6 @@
-"""Sequences of verbs on an index and on a model of it, the same ones each time in continuous integration."""
+"""Sequences of verbs on an index and on a model of it, the same ones each time in continuous
+integration.
+"""
 
 import json
 import re
@@ -9,7 +11,13 @@ from pathlib import Path
 import hypothesis.strategies as st
 import pytest
 from hypothesis import HealthCheck, settings
-from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from factseek.core.domain import Filter, Hit
 from factseek.core.errors import SourceError
@@ -30,12 +38,16 @@ TOPICS = ["T0", "T1"]
 Content = tuple[str, str]
 Answers = list[list[list[Hit]]]
 
-contents = st.tuples(st.lists(st.sampled_from(WORDS), max_size=4).map(" ".join), st.sampled_from(TOPICS))
+contents = st.tuples(
+    st.lists(st.sampled_from(WORDS), max_size=4).map(" ".join), st.sampled_from(TOPICS)
+)
 batches = st.lists(st.tuples(st.sampled_from(DOCIDS), contents), min_size=1, max_size=4)
 
 
 class LiveIndex(RuleBasedStateMachine):
-    """Runs verbs on an index and on a model, a mapping of docid to content, and holds the two equal."""
+    """Runs verbs on an index and on a model, a mapping of docid to content, and holds the two
+    equal.
+    """
 
     DENSE = False
 
@@ -58,7 +70,11 @@ class LiveIndex(RuleBasedStateMachine):
     def append(self, batch: list[tuple[str, Content]]) -> None:
         """Add documents; one that is there with other content refuses the whole."""
         clashes = any(self.model.get(docid, content) != content for docid, content in batch)
-        if clashes or len(dict(batch)) != len(dict(set(batch))) or len(set(batch)) != len(dict(batch)):
+        if (
+            clashes
+            or len(dict(batch)) != len(dict(set(batch)))
+            or len(set(batch)) != len(dict(batch))
+        ):
             self._refused(batch, "append")
         else:
             report = self._build(dict(batch), "append")
@@ -72,7 +88,10 @@ class LiveIndex(RuleBasedStateMachine):
         else:
             report = self._build(dict(batch), "update")
             changed = {docid for docid, content in batch if self.model.get(docid) != content}
-            assert (report.documents, report.replaced) == (len(changed), len(changed & self.model.keys()))
+            assert (report.documents, report.replaced) == (
+                len(changed),
+                len(changed & self.model.keys()),
+            )
             self.model |= dict(batch)
 
     @rule(docids=st.lists(st.sampled_from(DOCIDS), max_size=3))
@@ -98,7 +117,9 @@ class LiveIndex(RuleBasedStateMachine):
     @precondition(lambda self: len(self.readers) < 2)
     @rule()
     def open(self) -> None:
-        """Open a reader, and ask it for nothing yet: what it opens late must still be what it is."""
+        """Open a reader, and ask it for nothing yet: what it opens late must still be what it
+        is.
+        """
         self.readers.append((Index(self.index, self.config), self._answers(self.index)))
 
     @precondition(lambda self: self.readers)
@@ -136,27 +157,43 @@ class LiveIndex(RuleBasedStateMachine):
         assert verified.documents == len(self.model)
         with Index(self.index, self.config) as index:
             segments = index.info.published.segments
-            assert len(segments) <= self.config.index.max_segments or all(segment.passages >= 3 for segment in segments)
+            assert len(segments) <= self.config.index.max_segments or all(
+                segment.passages >= 3 for segment in segments
+            )
             found = {d.docid: (d.text, d.topic) for d in index.documents()}
             assert found == self.model
             for word, hits in zip(WORDS, self._asked(index)[0], strict=True):
-                matching = {docid for docid, (text, _) in self.model.items() if word in text.split()}
+                matching = {
+                    docid for docid, (text, _) in self.model.items() if word in text.split()
+                }
                 assert {hit.docid for hit in hits} == matching
                 assert len(hits) == len(matching)
                 for topic in TOPICS:
                     of_topic = {docid for docid in matching if self.model[docid][1] == topic}
-                    asked = Search(k=max(len(of_topic), 1), retriever="bm25", where=Filter(topic=(topic,)))
+                    asked = Search(
+                        k=max(len(of_topic), 1), retriever="bm25", where=Filter(topic=(topic,))
+                    )
                     assert {hit.docid for hit in index.search([word], asked)[0]} == of_topic
 
-    def _build(self, batch: dict[str, Content] | list[tuple[str, Content]], verb: Verb) -> BuildReport:
-        return self._written(list(batch.items()) if isinstance(batch, dict) else batch, verb, self.index)
+    def _build(
+        self, batch: dict[str, Content] | list[tuple[str, Content]], verb: Verb
+    ) -> BuildReport:
+        return self._written(
+            list(batch.items()) if isinstance(batch, dict) else batch, verb, self.index
+        )
 
     def _written(self, batch: list[tuple[str, Content]], verb: Verb, folder: Path) -> BuildReport:
         source = self.place / "batch.jsonl"
-        rows = [{"docid": docid, "title": "t", "text": text, "topic": topic} for docid, (text, topic) in batch]
+        rows = [
+            {"docid": docid, "title": "t", "text": text, "topic": topic}
+            for docid, (text, topic) in batch
+        ]
         source.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
         return build(
-            BuildRequest(kind="jsonl", sources=(source,), folder=folder, verb=verb, dense=self.DENSE), self.config
+            BuildRequest(
+                kind="jsonl", sources=(source,), folder=folder, verb=verb, dense=self.DENSE
+            ),
+            self.config,
         )
 
     def _refused(self, batch: list[tuple[str, Content]], verb: Verb) -> None:

@@ -1,4 +1,6 @@
-"""The writer's lock: one holder, who is named; others wait or are told; a dead one leaves nothing behind."""
+"""The writer's lock: one holder, who is named; others wait or are told; a dead one leaves nothing
+behind.
+"""
 
 import os
 import re
@@ -30,7 +32,9 @@ with locked(Path(sys.argv[1])):
 
 @contextmanager
 def holder(folder: Path) -> Iterator[subprocess.Popen[str]]:
-    process = subprocess.Popen([sys.executable, "-c", HOLD, str(folder)], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(folder)], stdout=subprocess.PIPE, text=True
+    )
     try:
         assert process.stdout
         assert process.stdout.readline() == "held\n"

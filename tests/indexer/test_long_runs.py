@@ -10,7 +10,10 @@ from factseek.retrieval.search.index import Index
 from factseek.settings import Config
 
 LENGTH = 200_000
-SENTENCE = "The ministry said that the new bridge over the river will be opened to all traffic in the spring."
+SENTENCE = (
+    "The ministry said that the new bridge over the river will be opened to all traffic in the "
+    "spring."
+)
 
 
 def long(mark: str, end: str = "") -> str:
@@ -29,24 +32,51 @@ def _review(rating: str) -> str:
 
 
 def _page(head: str = "", body: str = "") -> str:
-    return f"<html lang='en'><head>{head}</head><body><article><p>{SENTENCE} {body}</p></article></body></html>"
+    return (
+        f"<html lang='en'><head>{head}</head><body><article><p>{SENTENCE} "
+        f"{body}</p></article></body></html>"
+    )
 
 
 SCRIPT = f'<script type="application/ld+json">{_review("false")}</script>'
 LINKED = '<script type="application/ld+json">'
 SOURCES = {
-    "tags in what a page says of itself": ("webpages", "a.html", _page(f'<meta name="date" content="{long("<")}">')),
-    "dashes of an author": ("webpages", "a.html", _page(f'<meta name="author" content="{long("-", "x")}">')),
+    "tags in what a page says of itself": (
+        "webpages",
+        "a.html",
+        _page(f'<meta name="date" content="{long("<")}">'),
+    ),
+    "dashes of an author": (
+        "webpages",
+        "a.html",
+        _page(f'<meta name="author" content="{long("-", "x")}">'),
+    ),
     "tags of JSON-LD": ("webpages", "a.html", _page(LINKED + long("<") + "</script>")),
     "persons of JSON-LD": ("webpages", "a.html", _page(LINKED + long('"Person", ') + "</script>")),
     "stops of a page": ("webpages", "a.html", _page(body=long(".", "a"))),
     "closing marks of a text": ("webpages", "a.txt", f"{SENTENCE} {long('.) ', 'a')}"),
     "marks of a rating": ("claimreview", "a.json", _review(f"a{long('!')}a")),
-    "comments of scripts": ("claimreview", "a.html", SCRIPT + '<script type="application/ld+json">' + long("// ")),
+    "comments of scripts": (
+        "claimreview",
+        "a.html",
+        SCRIPT + '<script type="application/ld+json">' + long("// "),
+    ),
     "a language that does not end": ("claimreview", "a.html", SCRIPT + "<html " + long(" lang =")),
-    "stops of TREC": ("trec", "a.sgml", f"<DOC><DOCNO>a</DOCNO><TEXT>{SENTENCE} {long('.', 'a')}</TEXT></DOC>\n"),
-    "tags of TREC": ("trec", "a.sgml", f"<DOC><DOCNO>a</DOCNO><TEXT>{SENTENCE} {long('<a ')}</TEXT></DOC>\n"),
-    "references of TREC": ("trec", "a.sgml", f"<DOC><DOCNO>a</DOCNO><TEXT>{SENTENCE} {long('&#')}</TEXT></DOC>\n"),
+    "stops of TREC": (
+        "trec",
+        "a.sgml",
+        f"<DOC><DOCNO>a</DOCNO><TEXT>{SENTENCE} {long('.', 'a')}</TEXT></DOC>\n",
+    ),
+    "tags of TREC": (
+        "trec",
+        "a.sgml",
+        f"<DOC><DOCNO>a</DOCNO><TEXT>{SENTENCE} {long('<a ')}</TEXT></DOC>\n",
+    ),
+    "references of TREC": (
+        "trec",
+        "a.sgml",
+        f"<DOC><DOCNO>a</DOCNO><TEXT>{SENTENCE} {long('&#')}</TEXT></DOC>\n",
+    ),
     "a date of TREC": (
         "trec",
         "a.sgml",
@@ -61,7 +91,9 @@ def test_a_source_with_a_long_run_is_indexed(tmp_path: Path, source: str) -> Non
     path = tmp_path / "source" / name
     path.parent.mkdir()
     path.write_text(content, "utf-8")
-    request = BuildRequest(kind=kind, sources=(path,), folder=tmp_path / "index", language="en", dense=False)
+    request = BuildRequest(
+        kind=kind, sources=(path,), folder=tmp_path / "index", language="en", dense=False
+    )
     build(request, Config())
     index = Index(tmp_path / "index", Config())
     try:

@@ -22,13 +22,23 @@ INSIDE = ("shard-1", "shard-7", "shard-09", "build", "segments", "segments/00007
 def built(index: Path, docids: str, verb: Verb = "", shards: int = 0) -> None:
     source = index.parent / f"{docids}.jsonl"
     source.parent.mkdir(parents=True, exist_ok=True)
-    source.write_text("".join(f'{{"docid": "{docid}", "text": "Ice melts."}}\n' for docid in docids), "utf-8")
-    build(BuildRequest(kind="jsonl", sources=(source,), folder=index, verb=verb, dense=False), CONFIG, shards)
+    source.write_text(
+        "".join(f'{{"docid": "{docid}", "text": "Ice melts."}}\n' for docid in docids), "utf-8"
+    )
+    build(
+        BuildRequest(kind="jsonl", sources=(source,), folder=index, verb=verb, dense=False),
+        CONFIG,
+        shards,
+    )
     source.unlink()
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 def restored(index: Path) -> None:
@@ -43,7 +53,9 @@ VERBS: dict[str, Act] = {
     "delete": lambda index: delete(index, ["a"]),
     "delete nothing": lambda index: delete(index, ["nope"]),
     "compact": lambda index: compact(index, CONFIG),
-    "repair": lambda index: (of_shards if layout.is_sharded(index) else verification).repair(index, CONFIG),
+    "repair": lambda index: (of_shards if layout.is_sharded(index) else verification).repair(
+        index, CONFIG
+    ),
     "restore": restored,
     "divide": lambda index: divide(index, 3, CONFIG),
     "undivide": lambda index: divide(index, 0, CONFIG),
@@ -52,7 +64,9 @@ VERBS: dict[str, Act] = {
 
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("shards", [0, 2])
-def test_no_verb_touches_an_index_that_lies_in_the_folder_of_another(tmp_path: Path, shards: int, verb: str) -> None:
+def test_no_verb_touches_an_index_that_lies_in_the_folder_of_another(
+    tmp_path: Path, shards: int, verb: str
+) -> None:
     index, other = tmp_path / "index", tmp_path / "other"
     built(other, "abc")
     (other / "lock").unlink()  # as where it was copied without

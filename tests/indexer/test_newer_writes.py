@@ -1,4 +1,6 @@
-"""A change made singly after a bulk was accepted wins over it, whatever becomes of the writer meanwhile."""
+"""A change made singly after a bulk was accepted wins over it, whatever becomes of the writer
+meanwhile.
+"""
 
 from pathlib import Path
 
@@ -23,11 +25,17 @@ def folder(build_jsonl: Build, write_jsonl: Write, tmp_path: Path) -> Path:
 
 
 def text_of(folder: Path, docid: str) -> str | None:
-    """Return a document's text by its checksum among those that a test writes, None if it is not there."""
+    """Return a document's text by its checksum among those that a test writes, None if it is not
+    there.
+    """
     with published_documents(folder) as live:
         there = live(docid)
     texts = [f"Note {docid[1:]}.", "A wombat.", "A koala.", "Old."]
-    return None if there is None else next(text for text in texts if checksum(_document(docid, text)) == there.checksum)
+    return (
+        None
+        if there is None
+        else next(text for text in texts if checksum(_document(docid, text)) == there.checksum)
+    )
 
 
 def _document(docid: str, text: str) -> Document:
@@ -35,7 +43,9 @@ def _document(docid: str, text: str) -> Document:
 
 
 def finish(folder: Path, *, anew: bool) -> None:
-    """Work until nothing waits; with ``anew`` each step by a new writer, after the one before was killed."""
+    """Work until nothing waits; with ``anew`` each step by a new writer, after the one before was
+    killed.
+    """
     writer = Writer(folder, Config(), *LIMITS)
     while writer.work():
         if anew:
@@ -53,7 +63,9 @@ def test_a_bulk_wins_over_what_was_changed_before_it_was_accepted(folder: Path) 
 
 
 STEPS = st.lists(
-    st.tuples(st.sampled_from(["bulk", "put", "delete", "work", "killed"]), st.integers(0, 2)), min_size=1, max_size=8
+    st.tuples(st.sampled_from(["bulk", "put", "delete", "work", "killed"]), st.integers(0, 2)),
+    min_size=1,
+    max_size=8,
 )
 
 
@@ -95,7 +107,12 @@ def build_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     place = tmp_path_factory.mktemp("overtaking")
     (place / "a.jsonl").write_text('{"docid": "a", "text": "A quokka."}\n')
-    build(BuildRequest(kind="jsonl", sources=(place / "a.jsonl",), folder=place / "index", dense=False), Config())
+    build(
+        BuildRequest(
+            kind="jsonl", sources=(place / "a.jsonl",), folder=place / "index", dense=False
+        ),
+        Config(),
+    )
     assert manifests.read(place / "index").documents == 1
     return place / "index"
 
@@ -108,11 +125,19 @@ def ended_bulk(folder: Path, job: Job) -> tuple[int, int, int]:
 
 
 @pytest.mark.parametrize("verb", ["append", "update"])
-def test_a_command_wins_over_an_older_bulk(folder: Path, build_jsonl: Build, write_jsonl: Write, verb: str) -> None:
+def test_a_command_wins_over_an_older_bulk(
+    folder: Path, build_jsonl: Build, write_jsonl: Write, verb: str
+) -> None:
     old = leave_bulk(folder, [*rows(2), {"docid": "a", "text": "Old."}])
-    source = write_jsonl("b.jsonl", [{"docid": "n1", "text": "A koala."}, {"docid": "a", "text": "A quokka."}])
+    source = write_jsonl(
+        "b.jsonl", [{"docid": "n1", "text": "A koala."}, {"docid": "a", "text": "A quokka."}]
+    )
     build_jsonl(source, verb=verb)
     new = leave_bulk(folder, [{"docid": "a", "text": "A wombat."}])
     assert ended_bulk(folder, old) == (1, 0, 2)
     assert ended_bulk(folder, new) == (0, 1, 0)
-    assert [text_of(folder, docid) for docid in ("n0", "n1", "a")] == ["Note 0.", "A koala.", "A wombat."]
+    assert [text_of(folder, docid) for docid in ("n0", "n1", "a")] == [
+        "Note 0.",
+        "A koala.",
+        "A wombat.",
+    ]

@@ -1,4 +1,6 @@
-"""The queue: each change is either withdrawn or taken, in order, and answered once; bulks wait until they end."""
+"""The queue: each change is either withdrawn or taken, in order, and answered once; bulks wait
+until they end.
+"""
 
 import sqlite3
 import time
@@ -26,8 +28,12 @@ def queue(folder: Path) -> Iterator[Queue]:
 
 def test_a_damaged_queue_is_said(folder: Path) -> None:
     (folder / JOBS).mkdir()
-    (folder / JOBS / FILE).write_bytes(b"no database at all, and long enough to be read as one" * 10)
-    with pytest.raises(IndexStateError, match=r"queue\.sqlite: is damaged .*; stop the server, remove the file"):
+    (folder / JOBS / FILE).write_bytes(
+        b"no database at all, and long enough to be read as one" * 10
+    )
+    with pytest.raises(
+        IndexStateError, match=r"queue\.sqlite: is damaged .*; stop the server, remove the file"
+    ):
         Queue(folder)
 
 
@@ -36,6 +42,15 @@ def test_old_jobs_are_forgotten_and_waiting_ones_never(queue: Queue, folder: Pat
     for job in made[:5]:
         queue.end(job)
     with sqlite3.connect(folder / JOBS / FILE) as database:
-        database.execute("UPDATE bulk SET ended = ? WHERE id = ?", (time.time() - 8 * 86_400, made[3].id))
+        database.execute(
+            "UPDATE bulk SET ended = ? WHERE id = ?", (time.time() - 8 * 86_400, made[3].id)
+        )
     queue.remove_old(most=3, days=7)
-    assert [queue.job(job.id) is not None for job in made] == [False, False, True, False, True, True]
+    assert [queue.job(job.id) is not None for job in made] == [
+        False,
+        False,
+        True,
+        False,
+        True,
+        True,
+    ]

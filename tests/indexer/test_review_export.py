@@ -1,4 +1,6 @@
-"""Reviews that are exported hold what schema.org and Google ask of them, and are read back as they were."""
+"""Reviews that are exported hold what schema.org and Google ask of them, and are read back as they
+were.
+"""
 
 import json
 from collections import Counter
@@ -52,8 +54,11 @@ REVIEW: dict[str, Any] = {
             "type": "object",
             "required": ["@type", "alternateName"],
             "properties": {
-                "@type": {"const": "Rating"}, "alternateName": {"type": "string", "minLength": 1},
-                "ratingValue": NUMBER, "bestRating": NUMBER, "worstRating": NUMBER,
+                "@type": {"const": "Rating"},
+                "alternateName": {"type": "string", "minLength": 1},
+                "ratingValue": NUMBER,
+                "bestRating": NUMBER,
+                "worstRating": NUMBER,
                 "ratingExplanation": {"type": "string"},
             },
             "dependentRequired": {"ratingValue": ["bestRating", "worstRating"]},
@@ -63,18 +68,21 @@ REVIEW: dict[str, Any] = {
             "type": "object",
             "required": ["@type"],
             "properties": {
-                "@type": {"const": "Claim"}, "author": NAMED, "datePublished": DATE,
-                "firstAppearance": WORK, "appearance": {"type": "array", "minItems": 1, "items": WORK},
+                "@type": {"const": "Claim"},
+                "author": NAMED,
+                "datePublished": DATE,
+                "firstAppearance": WORK,
+                "appearance": {"type": "array", "minItems": 1, "items": WORK},
             },
             "additionalProperties": False,
         },
     },
     "additionalProperties": False,
-}  # fmt: skip
+}
 """The properties of schema.org's ClaimReview, Rating and Claim that are written.
 
-Required are those that Google's documentation of fact checks (ClaimReview structured data) calls required:
-claimReviewed, reviewRating with its alternateName, and url.
+Required are those that Google's documentation of fact checks (ClaimReview structured data) calls
+required: claimReviewed, reviewRating with its alternateName, and url.
 """
 FEED = {
     "type": "object",
@@ -99,9 +107,16 @@ def faults(schema: dict[str, Any], value: Any) -> list[str]:
     return [error.message for error in Draft202012Validator(schema).iter_errors(value)]
 
 
-def test_what_is_exported_holds_what_is_required_and_is_read_back(index: Path, tmp_path: Path) -> None:
+def test_what_is_exported_holds_what_is_required_and_is_read_back(
+    index: Path, tmp_path: Path
+) -> None:
     path = tmp_path / "feed.json"
-    assert commands.main(["export", "--as", "claimreview", "--index", str(index), "--output", str(path)]) == 0
+    assert (
+        commands.main(
+            ["export", "--as", "claimreview", "--index", str(index), "--output", str(path)]
+        )
+        == 0
+    )
     feed = json.loads(path.read_text("utf-8"))
     assert faults(FEED, feed) == []
     assert len(feed["dataFeedElement"]) == 22
@@ -120,13 +135,21 @@ APPEARANCES = [
 
 
 @pytest.mark.parametrize(("claim", "first", "later"), APPEARANCES)
-def test_first_appearances_are_written(claim: dict[str, Any], first: str, later: list[str], tmp_path: Path) -> None:
+def test_first_appearances_are_written(
+    claim: dict[str, Any], first: str, later: list[str], tmp_path: Path
+) -> None:
     written = {
-        "@type": "ClaimReview", "url": "https://a.example.org/1", "claimReviewed": "It is so.", "reviewRating": "True",
-        "itemReviewed": {"@type": "Claim", **claim}, "author": {"@type": "Organization", "name": "Us"},
-    }  # fmt: skip
+        "@type": "ClaimReview",
+        "url": "https://a.example.org/1",
+        "claimReviewed": "It is so.",
+        "reviewRating": "True",
+        "itemReviewed": {"@type": "Claim", **claim},
+        "author": {"@type": "Organization", "name": "Us"},
+    }
     (tmp_path / "a.json").write_text(json.dumps(written), "utf-8")
-    (document,) = (record.document for record in reader("claimreview").read([tmp_path], ReadOptions()))
+    (document,) = (
+        record.document for record in reader("claimreview").read([tmp_path], ReadOptions())
+    )
     review = review_of(document)
     assert review is not None
     assert faults(REVIEW, review) == []
@@ -135,10 +158,14 @@ def test_first_appearances_are_written(claim: dict[str, Any], first: str, later:
     assert [work["url"] for work in appeared.get("appearance", [])] == later
     assert document.metadata.get("appearances", []) == ([first] if first else []) + later
     (tmp_path / "a.json").write_text(json.dumps(review), "utf-8")
-    assert [record.document for record in reader("claimreview").read([tmp_path], ReadOptions())] == [document]
+    assert [
+        record.document for record in reader("claimreview").read([tmp_path], ReadOptions())
+    ] == [document]
 
 
-def test_an_index_without_reviews_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_index_without_reviews_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     source, folder = tmp_path / "a.jsonl", tmp_path / "index"
     source.write_text('{"docid": "1", "text": "a"}\n{"docid": "2", "text": "b"}\n', "utf-8")
     build(BuildRequest(kind="jsonl", sources=(source,), folder=folder, dense=False), Config())
@@ -147,9 +174,15 @@ def test_an_index_without_reviews_is_one_line(tmp_path: Path, capsys: pytest.Cap
         list(export_reviews(folder, None, left_out))
     assert left_out == {"without a claim, an address or a rating": 2}
     output = tmp_path / "no.json"
-    assert commands.main(["export", "--as", "claimreview", "--index", str(folder), "--output", str(output)]) == 2
+    assert (
+        commands.main(
+            ["export", "--as", "claimreview", "--index", str(folder), "--output", str(output)]
+        )
+        == 2
+    )
     assert not output.exists()
     assert capsys.readouterr().err == (
-        f"factseek: {folder}: contains no review of a claim; add documents with a text, a web address, and a rating "
+        f"factseek: {folder}: contains no review of a claim; add documents with a text, a web "
+        "address, and a rating "
         "in their metadata\n"
     )

@@ -30,7 +30,11 @@ def index(tmp_path: Path) -> Path:
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 def docids(answered: list[list[list[Hit]]]) -> list[list[set[str]]]:
@@ -59,7 +63,9 @@ def test_a_restored_index_is_what_it_was(index: Path, tmp_path: Path) -> None:
     delete(index, ["d1", "d2"])
     with pytest.raises(IndexStateError) as error:
         restore(tmp_path / "snap", index, CONFIG)
-    assert str(error.value) == (f"{index}: there is an index already; use --overwrite to replace it with the snapshot")
+    assert str(error.value) == (
+        f"{index}: there is an index already; use --overwrite to replace it with the snapshot"
+    )
     for target in (index, tmp_path / "new"):
         done = restore(tmp_path / "snap", target, CONFIG, overwrite=True)
         assert done.manifest == before == manifests.read(target)
@@ -70,18 +76,23 @@ def test_a_restored_index_is_what_it_was(index: Path, tmp_path: Path) -> None:
     assert answers(tmp_path / "snap", CONFIG) == expected
 
 
-def test_readers_keep_what_they_opened_when_a_snapshot_takes_its_place(index: Path, tmp_path: Path) -> None:
+def test_readers_keep_what_they_opened_when_a_snapshot_takes_its_place(
+    index: Path, tmp_path: Path
+) -> None:
     """The snapshot's segments have the names of others that are being read: they get new ones."""
     expected = answers(index, CONFIG)
     snapshot(index, tmp_path / "snap")
-    source = write(tmp_path, "other.jsonl", [{**document, "text": "Something else."} for document in DOCUMENTS])
+    source = write(
+        tmp_path, "other.jsonl", [{**document, "text": "Something else."} for document in DOCUMENTS]
+    )
     other = tmp_path / "other"
     assert commands.main(["index", "jsonl", str(source), "--index", str(other), "--no-dense"]) == 0
     with Index(other, CONFIG) as reader:
         seen = reader.search(["something"], Search(k=50))
         before = reader.info.published.segments
         restore(tmp_path / "snap", other, CONFIG, overwrite=True)
-        assert docids(answers(other, CONFIG)) == docids(expected)  # what was deleted is no longer counted
+        # What was deleted is no longer counted.
+        assert docids(answers(other, CONFIG)) == docids(expected)
         assert before[0].name not in {segment.name for segment in manifests.read(other).segments}
         assert reader.search(["something"], Search(k=50)) == seen
         assert len(seen[0]) == len(DOCUMENTS)
@@ -89,7 +100,9 @@ def test_readers_keep_what_they_opened_when_a_snapshot_takes_its_place(index: Pa
 
 
 def test_snapshots_are_consistent_while_others_write(index: Path, tmp_path: Path) -> None:
-    """Each is of one state that was published: a document that is there twice or half would be seen."""
+    """Each is of one state that was published: a document that is there twice or half would be
+    seen.
+    """
     done = threading.Event()
     counts = {manifests.read(index).documents}
 
@@ -98,7 +111,9 @@ def test_snapshots_are_consistent_while_others_write(index: Path, tmp_path: Path
             for turn in range(12):
                 new = [{"docid": f"n{turn}-{i}", "text": f"Measles {turn}."} for i in range(3)]
                 source = write(tmp_path, "more.jsonl", new)
-                request = BuildRequest(kind="jsonl", sources=(source,), folder=index, verb="append", dense=False)
+                request = BuildRequest(
+                    kind="jsonl", sources=(source,), folder=index, verb="append", dense=False
+                )
                 counts.add(build(request, CONFIG).manifest.documents)
                 delete(index, [f"n{turn}-0"])
                 counts.add(manifests.read(index).documents)
@@ -126,7 +141,9 @@ def refused(index: Path, target: Path) -> str:
     return str(error.value)
 
 
-def test_where_a_snapshot_cannot_be(index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_a_snapshot_cannot_be(
+    index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "full").mkdir()
     (tmp_path / "empty").mkdir()
     (tmp_path / "full" / "file").touch()
@@ -137,8 +154,14 @@ def test_where_a_snapshot_cannot_be(index: Path, tmp_path: Path, monkeypatch: py
     assert refused(index, tmp_path / "full") == f"{tmp_path / 'full'}: {said}"
     assert refused(index, tmp_path / "full/file") == f"{tmp_path / 'full/file'}: {said}"
     inside, nowhere = index / "snap", tmp_path / "no/snap"
-    assert refused(index, inside) == f"{inside}: lies in the index {index}; put the snapshot somewhere else"
-    assert refused(index, nowhere) == f"{nowhere}: there is no folder {tmp_path / 'no'}; create it first"
+    assert (
+        refused(index, inside)
+        == f"{inside}: lies in the index {index}; put the snapshot somewhere else"
+    )
+    assert (
+        refused(index, nowhere)
+        == f"{nowhere}: there is no folder {tmp_path / 'no'}; create it first"
+    )
     with pytest.raises(IndexStateError, match="there is no index"):
         snapshot(tmp_path / "nothing", tmp_path / "snap")
     with pytest.raises(IndexStateError, match="there is no index"):

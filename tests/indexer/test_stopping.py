@@ -1,4 +1,6 @@
-"""Kills and faults: whatever happens to a writer, what was published is there, complete, and the next run goes on."""
+"""Kills and faults: whatever happens to a writer, what was published is there, complete, and the
+next run goes on.
+"""
 
 import random
 import subprocess
@@ -45,14 +47,21 @@ def test_a_kill_at_a_random_point_loses_nothing(stoppable: Bench) -> None:
     chance = random.Random(6)
     verbs = ["append", "update", "compact", "delete", "snapshot"]
     seconds = {verb: duration(stoppable, verb) for verb in verbs}
-    killed = [kill_at_random(stoppable, verb, seconds[verb], chance)[0] for verb in verbs * (KILLS // len(verbs))]
+    killed = [
+        kill_at_random(stoppable, verb, seconds[verb], chance)[0]
+        for verb in verbs * (KILLS // len(verbs))
+    ]
     assert any(killed)
 
 
 @pytest.mark.parametrize("how", ["kill", "ENOSPC"])
 @pytest.mark.parametrize("verb", ["append", "compact", "delete", "restore", "snapshot"])
-def test_a_verb_may_be_stopped_at_any_call_to_the_file_system(stoppable: Bench, verb: str, how: str) -> None:
-    """A deletion, which is little more than a publication, at each of its calls; the rest at some, torture at all."""
+def test_a_verb_may_be_stopped_at_any_call_to_the_file_system(
+    stoppable: Bench, verb: str, how: str
+) -> None:
+    """A deletion, which is little more than a publication, at each of its calls; the rest at some,
+    torture at all.
+    """
     stoppable.begin()
     calls = stoppable.run(verb).calls
     assert calls > 10
@@ -104,7 +113,9 @@ def disk(tmp_path: Path) -> Iterator[Path]:
     place = tmp_path / "disk"
     place.mkdir()
     made = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(place)], capture_output=True, check=False
+        ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(place)],
+        capture_output=True,
+        check=False,
     )
     if made.returncode:
         pytest.skip("a file system of a given size can only be mounted by root")
@@ -123,7 +134,9 @@ def commanded(arguments: list[str], disk: Path, monkeypatch: pytest.MonkeyPatch)
         monkeypatch.chdir("/")
 
 
-def test_a_full_disk_is_named(disk: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_full_disk_is_named(
+    disk: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     with (disk / "filler").open("wb", buffering=0) as file, suppress(OSError):
         while True:
             file.write(b"x" * 4096)
@@ -144,7 +157,9 @@ def test_a_full_disk_is_named(disk: Path, monkeypatch: pytest.MonkeyPatch, capsy
     whole(disk / "index", state(0, 60))
 
 
-def test_a_read_only_place(disk: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_read_only_place(
+    disk: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
     for arguments in VERBS_OF_COMMANDS:
         capsys.readouterr()

@@ -46,7 +46,9 @@ def test_what_is_made_from_the_documents_is_mended(index: Path, part: str) -> No
     expected = answers(index, CONFIG, RETRIEVERS)
     name = manifests.read(index).segments[1].name
     place = index / "segments" / name / part
-    damaged = max(place.iterdir(), key=lambda path: path.stat().st_size) if place.is_dir() else place
+    damaged = (
+        max(place.iterdir(), key=lambda path: path.stat().st_size) if place.is_dir() else place
+    )
     flip(damaged, damaged.stat().st_size // 2)
     assert repair(index, CONFIG).segments == (name,)
     assert verify(index, CONFIG).faults == []
@@ -81,13 +83,21 @@ def alter(index: Path, name: str, statement: str) -> None:
 @pytest.mark.parametrize(
     ("statement", "fault"),
     [
-        ("UPDATE documents SET text = text || '!' WHERE row = 1", "document 'd1' does not match its checksum"),
-        ('UPDATE passages SET "end" = 9999 WHERE row = 2', "document 'd2' has passages that do not fit its text"),
+        (
+            "UPDATE documents SET text = text || '!' WHERE row = 1",
+            "document 'd1' does not match its checksum",
+        ),
+        (
+            'UPDATE passages SET "end" = 9999 WHERE row = 2',
+            "document 'd2' has passages that do not fit its text",
+        ),
         ("UPDATE passages SET document = 99 WHERE row = 11", "contains 12 passages, expected 13"),
         ("DELETE FROM documents WHERE row = 5", "contains 5 documents, expected 6"),
     ],
 )
-def test_documents_that_are_damaged_are_named_and_left(index: Path, statement: str, fault: str) -> None:
+def test_documents_that_are_damaged_are_named_and_left(
+    index: Path, statement: str, fault: str
+) -> None:
     name = manifests.read(index).segments[0].name
     before = manifests.read(index)
     alter(index, name, statement)
@@ -114,7 +124,9 @@ def test_counts_that_do_not_fit_are_mended(index: Path) -> None:
     before = manifests.read(index)
     manifests.publish(index, msgspec.structs.replace(before, documents=before.documents + 1))
     done = repair(index, CONFIG)
-    assert [str(fault) for fault in done.verified.faults] == [f"{index}: contains 25 documents, expected 26"]
+    assert [str(fault) for fault in done.verified.faults] == [
+        f"{index}: contains 25 documents, expected 26"
+    ]
     assert (done.segments, done.left) == ((), [])
     assert manifests.read(index).segments == before.segments
     assert manifests.read(index).documents == before.documents
@@ -137,12 +149,20 @@ def test_the_commands(index: Path, capsys: pytest.CaptureFixture[str], tmp_path:
     assert commands.main(["verify-index", *options]) == 1
     printed = capsys.readouterr()
     assert printed.out == f"{said}\n{index}: 25 whole documents, 1 fault\n"
-    assert printed.err == f"factseek: {index}: is damaged (1 fault); repair it with --repair, or restore a snapshot\n"
+    assert (
+        printed.err
+        == f"factseek: {index}: is damaged (1 fault); repair it with --repair, or restore a "
+        "snapshot\n"
+    )
     assert commands.main(["verify-index", "--repair", "--json", *options]) == 0
     printed = capsys.readouterr()
     answer = json.loads(printed.out)
     assert answer["faults"] == [
-        {"path": str(damaged), "what": "has changed: its SHA-256 is not that of the manifest", "segment": name}
+        {
+            "path": str(damaged),
+            "what": "has changed: its SHA-256 is not that of the manifest",
+            "segment": name,
+        }
     ]
     assert (answer["repaired"], answer["documents"]) == ([name], 25)
     assert printed.err == f"segment {name} was rebuilt from its documents\n"
@@ -154,4 +174,6 @@ def test_the_commands(index: Path, capsys: pytest.CaptureFixture[str], tmp_path:
     assert "is damaged (" in (said := capsys.readouterr().err)
     assert said.endswith("); restore a snapshot\n")
     assert commands.main(["verify-index", "--repair", *options]) == 1
-    assert capsys.readouterr().err.endswith("cannot be repaired: documents are damaged; restore a snapshot\n")
+    assert capsys.readouterr().err.endswith(
+        "cannot be repaired: documents are damaged; restore a snapshot\n"
+    )

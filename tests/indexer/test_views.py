@@ -1,4 +1,6 @@
-"""A kind of view that is one file: written, verified, merged, repaired and opened by what knows nothing of it."""
+"""A kind of view that is one file: written, verified, merged, repaired and opened by what knows
+nothing of it.
+"""
 
 import json
 from collections.abc import Iterator
@@ -111,10 +113,17 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def index(tmp_path: Path, toy: None) -> Path:
-    for name, words, verb in (("a", ("alpha", "beta", "gamma ray"), ""), ("b", ("delta", "epsilon"), "append")):
+    for name, words, verb in (
+        ("a", ("alpha", "beta", "gamma ray"), ""),
+        ("b", ("delta", "epsilon"), "append"),
+    ):
         source = tmp_path / f"{name}.jsonl"
-        source.write_text("".join(json.dumps({"docid": word[0], "text": word}) + "\n" for word in words), "utf-8")
-        request = BuildRequest(kind="jsonl", sources=(source,), folder=tmp_path / "index", verb=verb, dense=False)  # type: ignore[arg-type]
+        source.write_text(
+            "".join(json.dumps({"docid": word[0], "text": word}) + "\n" for word in words), "utf-8"
+        )
+        request = BuildRequest(
+            kind="jsonl", sources=(source,), folder=tmp_path / "index", verb=verb, dense=False
+        )  # type: ignore[arg-type]
         build(request, CONFIG)
     delete(tmp_path / "index", ["b"])
     return tmp_path / "index"
@@ -146,7 +155,9 @@ def test_it_is_copied_when_segments_are_merged(index: Path) -> None:
     assert verify(index, CONFIG).faults == []
 
 
-@pytest.mark.parametrize(("content", "what"), [("[5]", "contains 1 lengths, expected 2"), ("?", "is no list")])
+@pytest.mark.parametrize(
+    ("content", "what"), [("[5]", "contains 1 lengths, expected 2"), ("?", "is no list")]
+)
 def test_it_is_verified_and_repaired(index: Path, content: str, what: str) -> None:
     damaged = index / "segments" / "000001" / "lengths.json"
     damaged.write_text(content)

@@ -1,4 +1,6 @@
-"""Watching: files are read when they have settled, once for each state, and one bad file stops no other."""
+"""Watching: files are read when they have settled, once for each state, and one bad file stops no
+other.
+"""
 
 import json
 import signal
@@ -37,9 +39,15 @@ class Clock:
 
 
 def watching(
-    folder: Path, kind: str = "jsonl", pattern: str = "*", clock: Callable[[], float] = time.monotonic, **settings: Any
+    folder: Path,
+    kind: str = "jsonl",
+    pattern: str = "*",
+    clock: Callable[[], float] = time.monotonic,
+    **settings: Any,
 ) -> Watch:
-    request = BuildRequest(kind=kind, sources=(folder,), folder=folder.parent / "index", dense=False)
+    request = BuildRequest(
+        kind=kind, sources=(folder,), folder=folder.parent / "index", dense=False
+    )
     config = convert({"watch": {"settle_seconds": 0, **settings}}, "test")
     return Watch(request, config, pattern, clock)
 
@@ -74,12 +82,17 @@ def test_files_are_read_once_and_again_when_they_change(folder: Path, tmp_path: 
     (changed,) = looked(watch)
     assert [path.name for path in changed.files] == ["b.jsonl", "c.jsonl"]
     assert changed.report
-    assert (changed.report.documents, changed.report.replaced, changed.report.duplicates) == (2, 1, 1)
+    assert (changed.report.documents, changed.report.replaced, changed.report.duplicates) == (
+        2,
+        1,
+        1,
+    )
     (folder / "a.jsonl").unlink()
     (gone,) = looked(watch)
     assert (
         gone.error
-        == f"{folder / 'a.jsonl'}: no longer exists; its documents stay in the index; remove them with factseek delete"
+        == f"{folder / 'a.jsonl'}: no longer exists; its documents stay in the index; remove them "
+        "with factseek delete"
     )
     assert looked(watch) == []
     assert texts(tmp_path / "index") == {"a": "Measles.", "b": "Changed.", "c": "Measles."}
@@ -102,7 +115,9 @@ def test_a_file_that_is_being_written_waits(folder: Path) -> None:
     assert names(looked(watch)) == [[path.name]]
 
 
-def test_a_bad_file_stops_no_other_and_is_read_again_when_mended(folder: Path, tmp_path: Path) -> None:
+def test_a_bad_file_stops_no_other_and_is_read_again_when_mended(
+    folder: Path, tmp_path: Path
+) -> None:
     write(folder, "a.jsonl", rows("a"))
     (folder / "b.jsonl").write_text("not json\n", "utf-8")
     write(folder, "c.jsonl", rows("c"))
@@ -136,7 +151,8 @@ def test_what_cannot_be_watched(folder: Path, bad: str) -> None:
     said = {
         "missing": f"{place}: there is no such folder to watch",
         "inside": f"{index}: lies in the watched folder {folder}; put the index somewhere else",
-        "sharded": f"{index}: is a sharded index, which this command does not support; factseek unshard turns it "
+        "sharded": f"{index}: is a sharded index, which this command does not support; factseek "
+        "unshard turns it "
         "into an index without shards",
     }
     if bad == "sharded":
@@ -156,7 +172,10 @@ def test_the_command_reads_what_appears_and_stops_cleanly(folder: Path, tmp_path
     options = ["--index", str(index), "--no-dense", "--config", str(config)]
     command = ["watch", str(folder), "--kind", "jsonl", *options]
     running = subprocess.Popen(
-        [sys.executable, "-m", "factseek", *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-m", "factseek", *command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     bound = threading.Timer(60, running.kill)
     bound.start()
@@ -172,6 +191,8 @@ def test_the_command_reads_what_appears_and_stops_cleanly(folder: Path, tmp_path
         running.kill()
     assert (running.returncode, out) == (0, "")
     place = f"{folder}/b.jsonl:1"
-    note = f"note: 1 date is not understood: 'someday' ({place}); to filter by date, write YYYY-MM-DD"
+    note = (
+        f"note: 1 date is not understood: 'someday' ({place}); to filter by date, write YYYY-MM-DD"
+    )
     assert err.splitlines() == [f"watching {folder}; press Ctrl-C to stop", note, "stopped"]
     assert manifests.read(index).documents == 3

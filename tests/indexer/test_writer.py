@@ -1,4 +1,6 @@
-"""The writer makes what waits: changes before bulks, bulks in slices, and goes on from where another one died."""
+"""The writer makes what waits: changes before bulks, bulks in slices, and goes on from where
+another one died.
+"""
 
 import json
 from collections.abc import Sequence
@@ -33,7 +35,9 @@ def writer(folder: Path) -> Writer:
 
 
 def rows(count: int, start: int = 0) -> list[dict[str, Any]]:
-    return [{"docid": f"n{number}", "text": f"Note {number}."} for number in range(start, start + count)]
+    return [
+        {"docid": f"n{number}", "text": f"Note {number}."} for number in range(start, start + count)
+    ]
 
 
 def leave(folder: Path, docid: str, text: str = "", **conditions: Any) -> int:
@@ -68,7 +72,11 @@ def found(folder: Path, query: str) -> list[str]:
 
 
 def test_what_gathered_is_published_once(folder: Path, writer: Writer) -> None:
-    names = [leave(folder, "a", "A wombat."), leave(folder, "b", "A wombat too."), leave(folder, "c")]
+    names = [
+        leave(folder, "a", "A wombat."),
+        leave(folder, "b", "A wombat too."),
+        leave(folder, "c"),
+    ]
     before = len(manifests.read(folder).segments)
     assert writer.work()
     assert [result(folder, name) for name in names] == ["replaced", "created", "absent"]
@@ -77,7 +85,9 @@ def test_what_gathered_is_published_once(folder: Path, writer: Writer) -> None:
     assert not writer.work()
 
 
-def test_single_changes_go_before_a_bulk_and_between_its_slices(folder: Path, writer: Writer) -> None:
+def test_single_changes_go_before_a_bulk_and_between_its_slices(
+    folder: Path, writer: Writer
+) -> None:
     job = leave_bulk(folder, rows(2 * SLICE + 1))
     first = leave(folder, "b", "A wombat.")
     writer.work()
@@ -101,7 +111,12 @@ def test_another_writer_goes_on_where_one_died(folder: Path, writer: Writer) -> 
     another = Writer(folder, Config(), *LIMITS)
     assert another.work()
     ended = job_of(folder, job)
-    assert (ended.state, ended.added, ended.unchanged, ended.handled) == ("done", SLICE, 1, SLICE + 1)
+    assert (ended.state, ended.added, ended.unchanged, ended.handled) == (
+        "done",
+        SLICE,
+        1,
+        SLICE + 1,
+    )
 
 
 def test_a_job_at_which_writers_die_is_given_up(folder: Path) -> None:
@@ -113,7 +128,10 @@ def test_a_job_at_which_writers_die_is_given_up(folder: Path) -> None:
     ended = job_of(folder, job)
     assert (ended.state, ended.error) == (
         "failed",
-        f"the writer died {ATTEMPTS} times at the same place: 0 of {SLICE + 1} documents were handled",
+        (
+            f"the writer died {ATTEMPTS} times at the same place: 0 of {SLICE + 1} documents "
+            "were handled"
+        ),
     )
 
 

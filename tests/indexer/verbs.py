@@ -1,7 +1,7 @@
 """The verbs that change an index, each with the state before and after it, to be stopped anywhere.
 
-Run as a module it is a server of processes: it forks one for each line that it reads, which does a verb and may be
-killed, or fail at a given call to the file system.
+Run as a module it is a server of processes: it forks one for each line that it reads, which does a
+verb and may be killed, or fail at a given call to the file system.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ State = dict[str, str]
 
 
 def state(first: int, last: int, mark: str = "") -> State:
-    return {f"d{i}": f"{WORDS[i % 10]} {WORDS[i // 10 % 10]} number {i} {mark}" for i in range(first, last)}
+    return {
+        f"d{i}": f"{WORDS[i % 10]} {WORDS[i // 10 % 10]} number {i} {mark}"
+        for i in range(first, last)
+    }
 
 
 BEFORE = {docid: text for docid, text in state(0, 160).items() if not docid.endswith("3")}
@@ -36,14 +39,18 @@ DELETED = [f"d{i}" for i in range(20, 60)]
 
 
 class Verb(NamedTuple):
-    """A verb: what it does in a folder with an ``index``, and the documents that there are afterwards."""
+    """A verb: what it does in a folder with an ``index``, and the documents that there are
+    afterwards.
+    """
 
     run: Callable[[Path], object]
     after: State
 
 
 def _built(folder: Path, name: str, verb: Any, shards: int = 0) -> object:
-    request = BuildRequest(kind="jsonl", sources=(folder / name,), folder=folder / "index", verb=verb, dense=False)
+    request = BuildRequest(
+        kind="jsonl", sources=(folder / name,), folder=folder / "index", verb=verb, dense=False
+    )
     return build(request, CONFIG, shards)
 
 
@@ -57,7 +64,10 @@ VERBS = {
     ),
     "compact": Verb(lambda folder: compact(folder / "index", CONFIG), BEFORE),
     "snapshot": Verb(lambda folder: snapshot(folder / "index", folder / "snap"), BEFORE),
-    "restore": Verb(lambda folder: restore(folder / "old", folder / "index", CONFIG, overwrite=True), state(0, 60)),
+    "restore": Verb(
+        lambda folder: restore(folder / "old", folder / "index", CONFIG, overwrite=True),
+        state(0, 60),
+    ),
     "shard": Verb(lambda folder: divide(folder / "index", 3, CONFIG), BEFORE),
     "reshard": Verb(lambda folder: divide(folder / "index", 5, CONFIG), BEFORE),
     "unshard": Verb(lambda folder: divide(folder / "index", 0, CONFIG), BEFORE),
@@ -66,14 +76,18 @@ WITHOUT_JAVA = ("delete", "snapshot", "restore")
 
 
 def prepare(folder: Path, shards: int = 0) -> None:
-    """Make the index that the verbs begin with, in so many shards, what they read, and an earlier snapshot."""
+    """Make the index that the verbs begin with, in so many shards, what they read, and an earlier
+    snapshot.
+    """
     for name, documents in (
         ("first.jsonl", state(0, 60)),
         ("second.jsonl", state(60, 160)),
         ("new.jsonl", state(160, 300)),
         ("changed.jsonl", CHANGED),
     ):
-        rows = (json.dumps({"docid": docid, "text": text}) + "\n" for docid, text in documents.items())
+        rows = (
+            json.dumps({"docid": docid, "text": text}) + "\n" for docid, text in documents.items()
+        )
         (folder / name).write_text("".join(rows), "utf-8")
     _built(folder, "first.jsonl", "", shards)
     if not shards:
@@ -83,7 +97,9 @@ def prepare(folder: Path, shards: int = 0) -> None:
 
 
 def serve() -> None:
-    """Fork a process for each line of standard input: verb, folder, the call to fail at (0: none), and how."""
+    """Fork a process for each line of standard input: verb, folder, the call to fail at (0: none),
+    and how.
+    """
     for line in sys.stdin:
         verb, folder, at, how = json.loads(line)
         child = os.fork()
@@ -119,9 +135,14 @@ def _say(line: str) -> None:
 
 
 class Calls:
-    """Counts the calls to the file system in a folder; at one of them the process is killed, or the call fails."""
+    """Counts the calls to the file system in a folder; at one of them the process is killed, or the
+    call fails.
+    """
 
-    EVENTS = frozenset("open os.rename os.mkdir os.remove os.rmdir os.link os.truncate os.listdir os.scandir".split())
+    EVENTS = frozenset(
+        "open os.rename os.mkdir os.remove os.rmdir os.link os.truncate os.listdir "
+        "os.scandir".split()
+    )
 
     def __init__(self, folder: Path, at: int, how: str) -> None:
         self._folder = str(folder / "index"), str(folder / "snap"), str(folder / ".snap")

@@ -1,4 +1,6 @@
-"""Every integration says what it needs, is an extra with a section and a test, and is imported by its users alone."""
+"""Every integration says what it needs, is an extra with a section and a test, and is imported by
+its users alone.
+"""
 
 import ast
 import configparser
@@ -7,12 +9,16 @@ from pathlib import Path
 import pytest
 
 MODULES = sorted(
-    path for path in (Path(__file__).resolve().parents[2] / "integrations").glob("[a-z]*.py") if path.stem[0] != "_"
+    path
+    for path in (Path(__file__).resolve().parents[2] / "integrations").glob("[a-z]*.py")
+    if path.stem[0] != "_"
 )
 
 
 def constants(path: Path) -> dict[str, str]:
-    pairs = [node for node in ast.parse(path.read_text("utf-8")).body if isinstance(node, ast.Assign)]
+    pairs = [
+        node for node in ast.parse(path.read_text("utf-8")).body if isinstance(node, ast.Assign)
+    ]
     return {
         ast.unparse(node.targets[0]): node.value.value
         for node in pairs
@@ -30,5 +36,8 @@ def test_an_integration_is_an_extra_with_a_section_and_a_test(path: Path, root: 
     assert set(needed) <= set(extras["integrations"].split("\n"))
     page = (root / "docs" / "guides" / "integrations.md").read_text("utf-8")
     assert f"`pip install 'factseek[{names['EXTRA']}]'`" in page
-    assert f"from factseek.integrations.{path.stem} import" in page or f"integrations import {path.stem}" in page
+    assert (
+        f"from factseek.integrations.{path.stem} import" in page
+        or f"integrations import {path.stem}" in page
+    )
     assert (root / "tests" / "integrations" / f"test_{path.stem}.py").is_file()

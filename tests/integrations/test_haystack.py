@@ -30,8 +30,12 @@ def condition(field: str, operator: str, value: object) -> dict[str, object]:
     return {"field": field, "operator": operator, "value": value}
 
 
-def test_documents_are_the_hits_with_all_that_they_say(index: str, searcher: Searcher, hits: list[Hit]) -> None:
-    documents = piped(FactseekRetriever(index, top_k=3)).run({"retriever": {"query": QUERY}})["retriever"]["documents"]
+def test_documents_are_the_hits_with_all_that_they_say(
+    index: str, searcher: Searcher, hits: list[Hit]
+) -> None:
+    documents = piped(FactseekRetriever(index, top_k=3)).run({"retriever": {"query": QUERY}})[
+        "retriever"
+    ]["documents"]
     evidence = searcher.evidence(QUERY, hits)
     assert [(document.id, document.content, document.score) for document in documents] == [
         (f"{hit.docid}#{hit.passage.number}", hit.passage.text, hit.score) for hit in evidence
@@ -44,22 +48,33 @@ def test_a_saved_pipeline_is_the_same_again(folder: Any, monkeypatch: pytest.Mon
     monkeypatch.setenv("FACTSEEK_KEY", "fs_secret")
     filters = condition("meta.kind", "==", "snippets")
     saved = piped(
-        FactseekRetriever(str(folder), filters, 2, retriever="bm25", api_key=Secret.from_env_var("FACTSEEK_KEY"))
+        FactseekRetriever(
+            str(folder), filters, 2, retriever="bm25", api_key=Secret.from_env_var("FACTSEEK_KEY")
+        )
     ).dumps()
     assert "fs_secret" not in saved
     loaded = Pipeline.loads(saved, allowed_modules=[IN_MODULE])
     assert loaded.dumps() == saved
-    assert [document.id for document in loaded.run({"retriever": {"query": QUERY}})["retriever"]["documents"]] == [
-        document.id for document in FactseekRetriever(str(folder), filters, 2).run(QUERY)["documents"]
+    assert [
+        document.id
+        for document in loaded.run({"retriever": {"query": QUERY}})["retriever"]["documents"]
+    ] == [
+        document.id
+        for document in FactseekRetriever(str(folder), filters, 2).run(QUERY)["documents"]
     ]
 
 
 def test_filters_of_a_run_take_the_place_of_the_components_own(index: str) -> None:
     component = FactseekRetriever(index, filters=condition("meta.kind", "==", "snippets"), top_k=3)
-    assert {hit.meta["kind"] for hit in component.run("coronavirus patients")["documents"]} == {"snippets"}
+    assert {hit.meta["kind"] for hit in component.run("coronavirus patients")["documents"]} == {
+        "snippets"
+    }
     filters = {
         "operator": "AND",
-        "conditions": [condition("meta.kind", "in", ["cord19", "claims"]), condition("meta.date", "<=", "2020-03-31")],
+        "conditions": [
+            condition("meta.kind", "in", ["cord19", "claims"]),
+            condition("meta.date", "<=", "2020-03-31"),
+        ],
     }
     documents = component.run("coronavirus patients", filters=filters, top_k=5)["documents"]
     assert {hit.meta["kind"] for hit in documents} == {"cord19"}
@@ -74,11 +89,19 @@ def test_filters_of_a_run_take_the_place_of_the_components_own(index: str) -> No
         (condition("meta.date", "==", "2020"), "meta.date is compared by '<=' or '>=' with a day"),
         (condition("meta.date", "<=", ""), "meta.date <= is empty; give a day, month or year"),
         ({"operator": "OR", "conditions": []}, "operator 'OR' is not supported"),
-        ({"operator": "AND", "conditions": [condition("kind", "==", "a")] * 2}, "meta.kind is compared twice"),
-        ({"operator": "AND", "conditions": [condition("date", "<=", "2020")] * 2}, "meta.date is bounded twice"),
+        (
+            {"operator": "AND", "conditions": [condition("kind", "==", "a")] * 2},
+            "meta.kind is compared twice",
+        ),
+        (
+            {"operator": "AND", "conditions": [condition("date", "<=", "2020")] * 2},
+            "meta.date is bounded twice",
+        ),
     ],
 )
-def test_a_filter_that_cannot_be_asked_for_raises_haystacks_error(filters: dict[str, Any], message: str) -> None:
+def test_a_filter_that_cannot_be_asked_for_raises_haystacks_error(
+    filters: dict[str, Any], message: str
+) -> None:
     with pytest.raises(FilterError, match=message):
         FactseekRetriever("anywhere", filters=filters)
 

@@ -1,4 +1,6 @@
-"""ir_datasets both ways: its documents, queries and judgements read by us, and an index of ours as its dataset."""
+"""ir_datasets both ways: its documents, queries and judgements read by us, and an index of ours as
+its dataset.
+"""
 
 import itertools
 from collections.abc import Callable, Iterator
@@ -88,15 +90,24 @@ def name() -> str:
     return registered(Docs(PAPERS), Queries(), Qrels())
 
 
-def test_a_collection_is_indexed_run_and_scored(command: Command, name: str, tmp_path: Path) -> None:
+def test_a_collection_is_indexed_run_and_scored(
+    command: Command, name: str, tmp_path: Path
+) -> None:
     index, run = tmp_path / "index", tmp_path / "a.run"
     code, out, err = command("index", f"irds:{name}", "--index", index, "--no-dense")
     assert (code, err) == (0, "")
     assert out.startswith(f"{index}: added 3 documents in 3 passages")
-    code, out, err = command("run", "trec", "--queries", f"irds:{name}", "--index", index, "--output", run, "-k", 1)
+    code, out, err = command(
+        "run", "trec", "--queries", f"irds:{name}", "--index", index, "--output", run, "-k", 1
+    )
     assert (code, err) == (0, "")
-    assert [line.split()[:3] for line in run.read_text().splitlines()] == [["q1", "Q0", "p1"], ["q2", "Q0", "p3"]]
-    code, out, err = command("score", "trec", "--gold", f"irds:{name}", "--run", run, "--measures", "AP")
+    assert [line.split()[:3] for line in run.read_text().splitlines()] == [
+        ["q1", "Q0", "p1"],
+        ["q2", "Q0", "p3"],
+    ]
+    code, out, err = command(
+        "score", "trec", "--gold", f"irds:{name}", "--run", run, "--measures", "AP"
+    )
     assert (code, err) == (0, "")
     assert out.split() == ["measure", "value", "AP", "(official)", "1.0000"]
 
@@ -106,7 +117,12 @@ def test_documents_are_read_with_their_fields(name: str, tmp_path: Path) -> None
     with factseek.open_index(tmp_path / "index") as index:
         first, second = index.document("p1"), index.document("p2")
     assert first._replace(metadata=dict(first.metadata)) == factseek.Document(
-        "p1", "Two doses protect well.", "Measles vaccine", date="2019-05-02", language="en", metadata={"pages": 3}
+        "p1",
+        "Two doses protect well.",
+        "Measles vaccine",
+        date="2019-05-02",
+        language="en",
+        metadata={"pages": 3},
     )
     assert second.text == " The moon is far."
 
@@ -116,7 +132,10 @@ def test_documents_are_read_with_their_fields(name: str, tmp_path: Path) -> None
     [
         (
             ("index", "irds:nobody"),
-            "irds:nobody: ir_datasets has no dataset of this name; list the names: ir_datasets list",
+            (
+                "irds:nobody: ir_datasets has no dataset of this name; list the names: "
+                "ir_datasets list"
+            ),
         ),
         (("index", "irds:{queries}"), "irds:{queries}: has no documents; it has only queries"),
         (("index", "irds:{failing}"), "irds:{failing}: cannot be read: the download broke off"),
@@ -130,7 +149,9 @@ def test_documents_are_read_with_their_fields(name: str, tmp_path: Path) -> None
         ),
     ],
 )
-def test_what_is_missing(command: Command, name: str, arguments: tuple[str, ...], line: str, tmp_path: Path) -> None:
+def test_what_is_missing(
+    command: Command, name: str, arguments: tuple[str, ...], line: str, tmp_path: Path
+) -> None:
     names = {
         "name": name,
         "queries": registered(Queries()),
@@ -145,7 +166,10 @@ def test_what_is_missing(command: Command, name: str, arguments: tuple[str, ...]
 
 @pytest.fixture(scope="module")
 def ours(folder: Path, examples: Path) -> ir_datasets.Dataset:
-    queries, name = factseek.read_queries(examples / "queries-en.tsv"), f"{NAME}-ours-{next(numbers)}"
+    queries, name = (
+        factseek.read_queries(examples / "queries-en.tsv"),
+        f"{NAME}-ours-{next(numbers)}",
+    )
     made = integration.register(name, folder, queries=queries, qrels=examples / "qrels-en.txt")
     assert ir_datasets.load(name) is made
     return made
@@ -179,10 +203,15 @@ def test_documents_are_looked_up_and_sliced(ours: ir_datasets.Dataset) -> None:
             ours.docs_iter()[place]
 
 
-def test_without_ir_datasets_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyPatch, command: Command) -> None:
+def test_without_ir_datasets_it_is_said_how_to_get_it(
+    monkeypatch: pytest.MonkeyPatch, command: Command
+) -> None:
     monkeypatch.setitem(__import__("sys").modules, "ir_datasets", None)
     code, _, err = command("index", "irds:x", "--index", "nowhere")
     assert (code, err) == (
         2,
-        "factseek: irds:x: the package ir_datasets is missing; install it with: pip install 'factseek[ir-datasets]'\n",
+        (
+            "factseek: irds:x: the package ir_datasets is missing; install it with: pip "
+            "install 'factseek[ir-datasets]'\n"
+        ),
     )

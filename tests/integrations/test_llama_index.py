@@ -1,4 +1,6 @@
-"""LlamaIndex's retriever: nodes with all that a hit says, asynchronous, in a query engine, and its errors."""
+"""LlamaIndex's retriever: nodes with all that a hit says, asynchronous, in a query engine, and its
+errors.
+"""
 
 import asyncio
 
@@ -16,7 +18,9 @@ from factseek.integrations.llama_index import FactseekRetriever
 pytestmark = pytest.mark.real  # importing the library takes seconds
 
 
-def test_nodes_are_the_hits_with_all_that_they_say(index: str, searcher: Searcher, hits: list[Hit]) -> None:
+def test_nodes_are_the_hits_with_all_that_they_say(
+    index: str, searcher: Searcher, hits: list[Hit]
+) -> None:
     nodes = FactseekRetriever(index, similarity_top_k=3).retrieve(QUERY)
     evidence = searcher.evidence(QUERY, hits)
     assert [(node.node_id, node.text, node.score) for node in nodes] == [
@@ -24,7 +28,10 @@ def test_nodes_are_the_hits_with_all_that_they_say(index: str, searcher: Searche
     ]
     first = nodes[0].node
     assert first.relationships[NodeRelationship.SOURCE].node_id == "EX-EN-01-0007-001"
-    assert (first.metadata["source"], first.metadata["docid"]) == ("www.who.int", "EX-EN-01-0007-001")
+    assert (first.metadata["source"], first.metadata["docid"]) == (
+        "www.who.int",
+        "EX-EN-01-0007-001",
+    )
     read = first.get_content(MetadataMode.LLM)
     assert "source: www.who.int" in read
     assert "score" not in read
@@ -34,7 +41,9 @@ def test_it_searches_asynchronously_as_it_does_otherwise(index: str) -> None:
     retriever = FactseekRetriever(index, similarity_top_k=2)
 
     async def asked() -> list[str]:
-        rankings = await asyncio.gather(*(retriever.aretrieve(QueryBundle(QUERY)) for _ in range(4)))
+        rankings = await asyncio.gather(
+            *(retriever.aretrieve(QueryBundle(QUERY)) for _ in range(4))
+        )
         return [node.node_id for nodes in rankings for node in nodes]
 
     assert asyncio.run(asked()) == [node.node_id for node in retriever.retrieve(QUERY)] * 4
@@ -50,6 +59,8 @@ def test_it_searches_asynchronously_as_it_does_otherwise(index: str) -> None:
         ({"filter": {"topic": []}}, "filter topic is empty; give a value, or leave the field out"),
     ],
 )
-def test_what_makes_no_sense_raises_value_error(index: str, choices: dict[str, object], message: str) -> None:
+def test_what_makes_no_sense_raises_value_error(
+    index: str, choices: dict[str, object], message: str
+) -> None:
     with pytest.raises(ValueError, match=message):
         FactseekRetriever(index, **choices).retrieve(QUERY)  # type: ignore[arg-type]

@@ -1,4 +1,6 @@
-"""PyTerrier's transformer: frames in and out, composed, compiled, evaluated by pt.Experiment; no Terrier is started."""
+"""PyTerrier's transformer: frames in and out, composed, compiled, evaluated by pt.Experiment; no
+Terrier is started.
+"""
 
 from pathlib import Path
 
@@ -50,11 +52,15 @@ def test_a_cutoff_is_asked_for_and_not_cut(index: str) -> None:
 
 
 def test_a_missing_query_has_no_documents(index: str) -> None:
-    frame = pd.DataFrame([("1", None), ("2", float("nan")), ("3", "smallpox")], columns=["qid", "query"])
+    frame = pd.DataFrame(
+        [("1", None), ("2", float("nan")), ("3", "smallpox")], columns=["qid", "query"]
+    )
     assert set(FactseekTransformer(index, "bm25")(frame)["qid"]) == {"3"}
 
 
-def test_an_experiment_gives_our_figures(index: str, searcher: Searcher, topics: pd.DataFrame, examples: Path) -> None:
+def test_an_experiment_gives_our_figures(
+    index: str, searcher: Searcher, topics: pd.DataFrame, examples: Path
+) -> None:
     qrels = factseek.read_qrels(examples / "qrels-en.txt")
     judged = pd.DataFrame(
         [(qid, docid, grade) for qid, grades in qrels.items() for docid, grade in grades.items()],
@@ -79,7 +85,10 @@ def test_what_makes_no_sense_raises_what_pyterrier_raises(index: str) -> None:
     with pytest.raises(pt.validate.InputValidationError):
         FactseekTransformer(index)(pd.DataFrame([("1", "x")], columns=["qid", "text"]))
     for options, message in [
-        ({"metadata": ["colour"]}, "metadata 'colour': there is no such field; the fields are text"),
+        (
+            {"metadata": ["colour"]},
+            "metadata 'colour': there is no such field; the fields are text",
+        ),
         ({"colour": "red"}, "there is no argument 'colour'; use one of retriever"),
         ({"num_results": 0}, "k 0 is out of range"),
         ({"retriever": "dense"}, "dense"),

@@ -12,7 +12,13 @@ import numpy as np
 import pytest
 
 from factseek import Filter, Search, Searcher
-from factseek.core.errors import FactseekError, IndexStateError, MachineError, NotFoundError, QueryError
+from factseek.core.errors import (
+    FactseekError,
+    IndexStateError,
+    MachineError,
+    NotFoundError,
+    QueryError,
+)
 from factseek.integrations._source import SearchChoices, open_source
 from tests.integrations.conftest import QUERY
 
@@ -30,25 +36,35 @@ def source(index: str) -> Iterator[Any]:
     ("choices", "asked"),
     [
         (SearchChoices(k=3, retriever="bm25"), Search(k=3, retriever="bm25")),
-        (SearchChoices(k=5, filter={"kind": "cord19"}), Search(k=5, where=Filter(kind=("cord19",)))),
+        (
+            SearchChoices(k=5, filter={"kind": "cord19"}),
+            Search(k=5, where=Filter(kind=("cord19",))),
+        ),
         (
             SearchChoices(since="2019", as_of="2020-12", undated=True),
             Search(where=Filter(since="2019-01-01", as_of="2020-12-31", undated=True)),
         ),
-        (SearchChoices(profile="tweet", stages=["per_source=1"]), Search(profile="tweet", stages=("per_source=1",))),
+        (
+            SearchChoices(profile="tweet", stages=["per_source=1"]),
+            Search(profile="tweet", stages=("per_source=1",)),
+        ),
     ],
 )
-def test_it_answers_the_same(source: Any, searcher: Searcher, choices: SearchChoices, asked: Search) -> None:
+def test_it_answers_the_same(
+    source: Any, searcher: Searcher, choices: SearchChoices, asked: Search
+) -> None:
     expected = [searcher.search([query], asked)[0] if query != "?!" else [] for query in QUERIES]
     rankings = source.columns(QUERIES, choices)
-    assert [ranking.docids for ranking in rankings] == [[hit.docid for hit in hits] for hits in expected]
+    assert [ranking.docids for ranking in rankings] == [
+        [hit.docid for hit in hits] for hits in expected
+    ]
     assert [np.float32(ranking.scores).tolist() for ranking in rankings] == [
         np.float32([hit.score for hit in hits]).tolist() for hits in expected
     ]
     passages = source.passages(QUERIES, choices)
-    assert [[(hit.docid, hit.score, hit.passage.number) for hit in ranking] for ranking in passages] == [
-        [(hit.docid, hit.score, hit.passage) for hit in hits] for hits in expected
-    ]
+    assert [
+        [(hit.docid, hit.score, hit.passage.number) for hit in ranking] for ranking in passages
+    ] == [[(hit.docid, hit.score, hit.passage) for hit in hits] for hits in expected]
     texts = [hit.passage.text for hit in searcher.evidence(QUERIES[2], expected[2])]
     assert [hit.passage.text for hit in passages[2]] == texts
 
@@ -58,11 +74,16 @@ def test_it_answers_the_same(source: Any, searcher: Searcher, choices: SearchCho
     [
         (SearchChoices(retriever="dense"), "dense"),
         (SearchChoices(filter={"colour": "red"}), "there is no field 'colour'"),
-        (SearchChoices(as_of="yesterday"), "'yesterday' is not a date of the form 2020-03-01, 2020-03 or 2020"),
+        (
+            SearchChoices(as_of="yesterday"),
+            "'yesterday' is not a date of the form 2020-03-01, 2020-03 or 2020",
+        ),
         (SearchChoices(k=20_000), "20000"),
     ],
 )
-def test_what_makes_no_sense_is_a_query_error(source: Any, choices: SearchChoices, message: str) -> None:
+def test_what_makes_no_sense_is_a_query_error(
+    source: Any, choices: SearchChoices, message: str
+) -> None:
     for ask in (source.passages, source.columns):
         with pytest.raises(QueryError, match=message):
             ask([QUERY], choices)
@@ -71,7 +92,11 @@ def test_what_makes_no_sense_is_a_query_error(source: Any, choices: SearchChoice
 def test_an_index_that_is_not_there(address: str, tmp_path: Path) -> None:
     cases: list[tuple[str, type[FactseekError], str]] = [
         (str(tmp_path), IndexStateError, "there is no index"),
-        (address.replace("mine", "yours"), NotFoundError, "there is no index 'yours'; the indexes are mine"),
+        (
+            address.replace("mine", "yours"),
+            NotFoundError,
+            "there is no index 'yours'; the indexes are mine",
+        ),
         (f"http://127.0.0.1:{_free_port()}/v1/mine", MachineError, "cannot be reached: .*refused"),
     ]
     for place, kind, message in cases:
@@ -99,9 +124,13 @@ class _Answering(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def answering(status: int, headers: dict[str, str], body: bytes) -> Iterator[tuple[str, list[tuple[str, str | None]]]]:
+def answering(
+    status: int, headers: dict[str, str], body: bytes
+) -> Iterator[tuple[str, list[tuple[str, str | None]]]]:
     requests: list[tuple[str, str | None]] = []
-    handler = type("Handler", (_Answering,), {"answer": (status, headers, body), "requests": requests})
+    handler = type(
+        "Handler", (_Answering,), {"answer": (status, headers, body), "requests": requests}
+    )
     server = HTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
@@ -124,14 +153,29 @@ def test_the_key_goes_along(address: str) -> None:
     [
         (302, {"Location": "http://127.0.0.1:9/"}, b"", MachineError, "answers 302 Found"),
         (401, {}, b'{"detail": "give a key"}', MachineError, "give a key"),
-        (429, {"Retry-After": "7"}, b'{"detail": "too many"}', MachineError, "too many; try again after 7 s"),
+        (
+            429,
+            {"Retry-After": "7"},
+            b'{"detail": "too many"}',
+            MachineError,
+            "too many; try again after 7 s",
+        ),
         (500, {}, b"<html>", MachineError, "answers 500 Internal Server Error"),
-        (200, {"X-Failed-Queries": "1"}, b'{"results": []}', QueryError, "1 of 1 queries could not be answered"),
+        (
+            200,
+            {"X-Failed-Queries": "1"},
+            b'{"results": []}',
+            QueryError,
+            "1 of 1 queries could not be answered",
+        ),
         (200, {}, b'{"results": []}', MachineError, "does not answer as factseek does"),
         (
             200,
             {},
-            b'{"results": [{"qid": "0", "hits": [], "coverage": {"bm25": "complete", "dense": "cut off"}}]}',
+            (
+                b'{"results": [{"qid": "0", "hits": [], "coverage": {"bm25": "complete", '
+                b'"dense": "cut off"}}]}'
+            ),
             MachineError,
             "dense took too long, so the hits would be incomplete; try again",
         ),
@@ -140,7 +184,10 @@ def test_the_key_goes_along(address: str) -> None:
 def test_what_a_server_answers_instead(
     status: int, headers: dict[str, str], body: bytes, kind: type[FactseekError], message: str
 ) -> None:
-    with answering(status, headers, body) as (other, requests), pytest.raises(kind, match=message) as caught:
+    with (
+        answering(status, headers, body) as (other, requests),
+        pytest.raises(kind, match=message) as caught,
+    ):
         open_source(other).passages([QUERY], SearchChoices())
     assert caught.value.place == other
     assert len(requests) == 1  # a redirection is not followed

@@ -1,4 +1,6 @@
-"""A small index for the tests of searching: documents of every shape, in several segments, with vectors."""
+"""A small index for the tests of searching: documents of every shape, in several segments, with
+vectors.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,7 +32,19 @@ def documents() -> list[Document]:
         docid = f"{DOCIDS[i % 8]}-{i // 8}"
         text = " ".join(SENTENCES[(i + step) % 8] for step in range(1 + i % 3 * 12))
         topic, source = f"T{i % 3}", ["who.int", "a b", ""][i % 3]
-        made.append(Document(docid, text, f"Title {i}", "", DATES[i % 6], ["en", "de"][i % 2], source, topic, {"n": i}))
+        made.append(
+            Document(
+                docid,
+                text,
+                f"Title {i}",
+                "",
+                DATES[i % 6],
+                ["en", "de"][i % 2],
+                source,
+                topic,
+                {"n": i},
+            )
+        )
     return made
 
 

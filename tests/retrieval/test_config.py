@@ -29,7 +29,9 @@ def test_every_setting_is_documented(root: Path) -> None:
     named = {f".server.{group}" for group in ("indexes", "rankers", "verdicts", "adapters")}
     free = {".passages.split", *named}
     documented = keys(yaml.safe_load((root / "config.yaml").read_text("utf-8")))
-    documented = {key for key in documented if not any(key.startswith(f"{name}.") for name in free)} | free
+    documented = {
+        key for key in documented if not any(key.startswith(f"{name}.") for name in free)
+    } | free
     groups = {name: group() for name, group in plugin_settings().items()}
     settings = msgspec.to_builtins(Config()) | msgspec.to_builtins(groups)
     settings.pop("plugins")
@@ -39,8 +41,16 @@ def test_every_setting_is_documented(root: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "fault", "there"),
     [
-        ("search: {retriever: bm52}", "search.retriever: unknown retriever 'bm52'", ["auto", *retrievers.names()]),
-        ("search: {stages: [per_source=2, poem=3]}", "search.stages: unknown stage 'poem=3'", stages.names()),
+        (
+            "search: {retriever: bm52}",
+            "search.retriever: unknown retriever 'bm52'",
+            ["auto", *retrievers.names()],
+        ),
+        (
+            "search: {stages: [per_source=2, poem=3]}",
+            "search.stages: unknown stage 'poem=3'",
+            stages.names(),
+        ),
         (
             "search: {fusion: {weights: {bm25: 1, auto: 1}}}",
             "search.fusion.weights: unknown retriever 'auto'",
@@ -49,7 +59,9 @@ def test_every_setting_is_documented(root: Path) -> None:
         ("claims: {model: poem}", "claims.model: unknown model 'poem'", rankers.names()),
     ],
 )
-def test_an_unknown_name_is_said_when_the_file_is_read(tmp_path: Path, text: str, fault: str, there: list[str]) -> None:
+def test_an_unknown_name_is_said_when_the_file_is_read(
+    tmp_path: Path, text: str, fault: str, there: list[str]
+) -> None:
     path = tmp_path / "c.yaml"
     path.write_text(text, "utf-8")
     with pytest.raises(ConfigError) as error:
@@ -85,7 +97,10 @@ def test_where_the_configuration_comes_from(monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(ConfigError, match=r"^no\.yaml: there is no such configuration file$"):
         read_config("no.yaml")
     monkeypatch.setenv("FACTSEEK_CONFIG", "no.yaml")
-    with pytest.raises(ConfigError, match=r"^no\.yaml: there is no such configuration file \(from FACTSEEK_CONFIG\)$"):
+    with pytest.raises(
+        ConfigError,
+        match=r"^no\.yaml: there is no such configuration file \(from FACTSEEK_CONFIG\)$",
+    ):
         read_config()
     monkeypatch.setenv("FACTSEEK_CONFIG", "")
     Path("factseek.yaml").write_text("search: {k: 6}", "utf-8")
@@ -103,7 +118,9 @@ def test_where_the_configuration_comes_from(monkeypatch: pytest.MonkeyPatch) -> 
         "0",
     ],
 )
-def test_a_config_yaml_of_another_program_is_passed(here: Path, capsys: pytest.CaptureFixture[str], text: str) -> None:
+def test_a_config_yaml_of_another_program_is_passed(
+    here: Path, capsys: pytest.CaptureFixture[str], text: str
+) -> None:
     here.write_text(text, "utf-8")
     assert read_config() == Config()
     note = "config.yaml is ignored: it has no settings of factseek; write yours to factseek.yaml\n"
@@ -114,7 +131,13 @@ def test_a_config_yaml_of_another_program_is_passed(here: Path, capsys: pytest.C
 
 @pytest.mark.parametrize(
     "text",
-    ["search: {k: 1, k: 2}", "search: {kk: 3}", "title: x\nsearch: {k: 3}", "search: {k: [\n", "'search': {{k}\n"],
+    [
+        "search: {k: 1, k: 2}",
+        "search: {kk: 3}",
+        "title: x\nsearch: {k: 3}",
+        "search: {k: [\n",
+        "'search': {{k}\n",
+    ],
 )
 def test_what_is_wrong_with_a_config_yaml_of_ours_is_said(here: Path, text: str) -> None:
     here.write_text(text, "utf-8")

@@ -1,4 +1,6 @@
-"""A file of documents that somebody else made, or a disk has damaged, is refused in one line that names it."""
+"""A file of documents that somebody else made, or a disk has damaged, is refused in one line that
+names it.
+"""
 
 import sqlite3
 from pathlib import Path
@@ -11,7 +13,9 @@ from factseek.retrieval.store.documents import DocumentWriter, SegmentDocuments,
 
 pytestmark = pytest.mark.inner
 
-DOCUMENTS = [Document(f"d{number}", f"Text {number}.", language="en", topic="t") for number in range(300)]
+DOCUMENTS = [
+    Document(f"d{number}", f"Text {number}.", language="en", topic="t") for number in range(300)
+]
 
 
 @pytest.fixture
@@ -49,7 +53,10 @@ ENDLESS = "WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELE
 @pytest.mark.parametrize(
     "script",
     [
-        f"ALTER TABLE documents RENAME TO d; CREATE VIEW documents AS SELECT * FROM d, ({ENDLESS});",
+        (
+            "ALTER TABLE documents RENAME TO d; CREATE VIEW documents AS SELECT * FROM d, "
+            f"({ENDLESS});"
+        ),
         "CREATE TRIGGER t AFTER INSERT ON passages BEGIN DELETE FROM documents; END;",
         "DROP INDEX passages_document;",
         "DROP TABLE passages;",
@@ -61,7 +68,8 @@ def test_tables_that_are_not_factseeks_are_refused(path: Path, script: str) -> N
     with pytest.raises(IndexStateError) as error:
         SegmentDocuments(path)
     assert error.value.line == (
-        f"{path}: the documents of this segment cannot be read: its tables are not those that factseek writes"
+        f"{path}: the documents of this segment cannot be read: its tables are not those that "
+        "factseek writes"
     )
 
 
@@ -70,8 +78,14 @@ def test_tables_that_are_not_factseeks_are_refused(path: Path, script: str) -> N
     [
         ("DELETE FROM documents WHERE row = 5", "rows are missing"),
         ("INSERT INTO passages VALUES (600, 299, 2, 0, 1)", "contains 601 passages, expected 600"),
-        ("UPDATE passages SET document = 300 WHERE row = 599", "passage 599 belongs to no document"),
-        ("UPDATE documents SET metadata = '{' WHERE row = 7", "document 'd7' cannot be read: Input data was truncated"),
+        (
+            "UPDATE passages SET document = 300 WHERE row = 599",
+            "passage 599 belongs to no document",
+        ),
+        (
+            "UPDATE documents SET metadata = '{' WHERE row = 7",
+            "document 'd7' cannot be read: Input data was truncated",
+        ),
         ("UPDATE documents SET title = CAST(X'FF' AS TEXT) WHERE row = 7", "a text is not UTF-8"),
     ],
 )

@@ -26,16 +26,28 @@ def test_a_partial_date_counts_as_its_last_day(value: str, day: str) -> None:
 @pytest.mark.parametrize(
     ("written", "compared"),
     [
-        ("fra", "fr"), ("eng", "en"), ("French", "fr"), ("العربية", "ar"), ("en-US", "en"), ("pt_BR", "pt"),
-        ("DE", "de"), ("zh-Hans-CN", "zh"), ("हिन्दी", "hi"), ("und", "und"), ("xx", "xx"), ("Dothraki", "Dothraki"),
+        ("fra", "fr"),
+        ("eng", "en"),
+        ("French", "fr"),
+        ("العربية", "ar"),
+        ("en-US", "en"),
+        ("pt_BR", "pt"),
+        ("DE", "de"),
+        ("zh-Hans-CN", "zh"),
+        ("हिन्दी", "hi"),
+        ("und", "und"),
+        ("xx", "xx"),
+        ("Dothraki", "Dothraki"),
     ],
-)  # fmt: skip
+)
 def test_a_language_is_filtered_by_what_its_name_means(written: str, compared: str) -> None:
     assert parse_filter([f"language={written}"]) == Filter(language=(compared,))
     assert parse_filter([f"topic={written}"]) == Filter(topic=(written,))
 
 
-DOCUMENT = Document("d", "t", date="2020-03", topic="T 1", source="s", language="en", metadata={"team": "fix-it's"})
+DOCUMENT = Document(
+    "d", "t", date="2020-03", topic="T 1", source="s", language="en", metadata={"team": "fix-it's"}
+)
 
 
 @pytest.mark.parametrize(

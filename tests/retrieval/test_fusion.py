@@ -24,7 +24,9 @@ def test_rrf_by_hand() -> None:
     two = [Hit("b", 0.9, 7), Hit("c", 0.8, 0)]
     fused = fuse([Ranking("bm25", 1.0, one), Ranking("dense", 2.0, two)], RRF, 10)
     assert [(hit.docid, hit.passage) for hit in fused] == [("b", 7), ("c", 0), ("a", 4)]
-    assert [hit.score for hit in fused] == [float(np.float32(x)) for x in (1 / 12 + 2 / 11, 2 / 12, 1 / 11)]
+    assert [hit.score for hit in fused] == [
+        float(np.float32(x)) for x in (1 / 12 + 2 / 11, 2 / 12, 1 / 11)
+    ]
     assert fused[0].parts == (Part("bm25", 2, 8.0, 1 / 12), Part("dense", 1, 0.9, 2 / 11))
 
 
@@ -37,20 +39,37 @@ def test_weighted_sums_by_hand(kind: str, expected: dict[str, float] | None) -> 
     two = [Hit("b", 0.8), Hit("c", 0.6), Hit("d", 0.4)]
     if expected is None:
         spread_one, spread_two = float(np.std([6, 4, 2])), float(np.std([0.8, 0.6, 0.4]))
-        expected = {"a": 2 / spread_one, "b": 1 / spread_one + 0.2 / spread_two, "c": 0.1 / spread_two, "d": 0.0}
-    fused = fuse([Ranking("bm25", 0.5, one), Ranking("dense", 0.5, two)], FusionSettings(kind=kind, rrf_k=60), 10)
+        expected = {
+            "a": 2 / spread_one,
+            "b": 1 / spread_one + 0.2 / spread_two,
+            "c": 0.1 / spread_two,
+            "d": 0.0,
+        }
+    fused = fuse(
+        [Ranking("bm25", 0.5, one), Ranking("dense", 0.5, two)],
+        FusionSettings(kind=kind, rrf_k=60),
+        10,
+    )
     assert {hit.docid: hit.score for hit in fused} == pytest.approx(expected, rel=1e-6)
 
 
 def test_passages_are_fused_apart_when_documents_are_not_grouped() -> None:
     one, two = [Hit("a", 2.0, 0)], [Hit("a", 0.5, 3)]
     rankings = [Ranking("bm25", 1.0, one), Ranking("dense", 1.0, two)]
-    assert [(hit.docid, hit.passage) for hit in fuse(rankings, RRF, 5, group=False)] == [("a", 0), ("a", 3)]
+    assert [(hit.docid, hit.passage) for hit in fuse(rankings, RRF, 5, group=False)] == [
+        ("a", 0),
+        ("a", 3),
+    ]
     assert [(hit.docid, hit.passage) for hit in fuse(rankings, RRF, 5)] == [("a", 0)]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@given(pair=st.tuples(RANKING, RANKING), depth=st.integers(1, 9), k=st.integers(1, 12), group=st.booleans())
+@given(
+    pair=st.tuples(RANKING, RANKING),
+    depth=st.integers(1, 9),
+    k=st.integers(1, 12),
+    group=st.booleans(),
+)
 def test_a_short_list_is_the_beginning_of_a_longer_one_whatever_is_fused(
     kind: str, pair: tuple[list[Hit], list[Hit]], depth: int, k: int, group: bool
 ) -> None:
@@ -63,10 +82,16 @@ def test_a_short_list_is_the_beginning_of_a_longer_one_whatever_is_fused(
     known = [ranking._replace(hits=ranking.hits[: max(k, depth)]) for ranking in rankings]
     assert fuse(known, fusion, k, group=group) == whole[:k]
     assert whole == sort_hits(whole)
-    assert sorted(hit.docid for hit in whole) == sorted({hit.docid for hit in one} | {hit.docid for hit in two})
+    assert sorted(hit.docid for hit in whole) == sorted(
+        {hit.docid for hit in one} | {hit.docid for hit in two}
+    )
     fused = [hit for hit in whole if hit.score >= 0]
-    assert {hit.docid for hit in fused} == {hit.docid for hit in one[:depth]} | {hit.docid for hit in two[:depth]}
-    assert [hit.score for hit in whole[len(fused) :]] == [-float(i + 1) for i in range(len(whole) - len(fused))]
+    assert {hit.docid for hit in fused} == {hit.docid for hit in one[:depth]} | {
+        hit.docid for hit in two[:depth]
+    }
+    assert [hit.score for hit in whole[len(fused) :]] == [
+        -float(i + 1) for i in range(len(whole) - len(fused))
+    ]
 
 
 def test_a_list_goes_on_rank_by_rank() -> None:
@@ -90,7 +115,9 @@ def test_a_list_goes_on_rank_by_rank() -> None:
         ("1998 2020", "en", False),
     ],
 )
-def test_the_kind_auto_looks_at_the_language_of_the_query(query: str, language: str, foreign: bool) -> None:
+def test_the_kind_auto_looks_at_the_language_of_the_query(
+    query: str, language: str, foreign: bool
+) -> None:
     fusing = retrievers.fusing("hybrid")
     assert fusing is not None
     chosen = fusing.fusion_of(query, FusionSettings(weights={"bm25": 0.5, "dense": 0.5}), language)
@@ -101,7 +128,11 @@ def test_the_kind_auto_looks_at_the_language_of_the_query(query: str, language: 
 
 
 DOCIDS = ["a", "B", "c", "10", "9", "é", "ا", "😀"]
-PASSAGES = st.lists(st.tuples(st.sampled_from([0.5, 1.0, 1.5, 2.0]), st.sampled_from(DOCIDS)), min_size=0, max_size=40)
+PASSAGES = st.lists(
+    st.tuples(st.sampled_from([0.5, 1.0, 1.5, 2.0]), st.sampled_from(DOCIDS)),
+    min_size=0,
+    max_size=40,
+)
 
 
 def brute_force(passages: list[tuple[float, str, int]], k: int, group: bool) -> list[Hit]:

@@ -18,7 +18,9 @@ PAPER = Evidence(
     score=0.25,
     retrievers={},
     title="100% of {masks}: R&D_1 #2\nsecond line",
-    passage=PassageAnswer(number=0, start=0, end=21, text='Cloth\tmasks, "worn"\r\nER  - ', highlights=[]),
+    passage=PassageAnswer(
+        number=0, start=0, end=21, text='Cloth\tmasks, "worn"\r\nER  - ', highlights=[]
+    ),
     url="https://doi.org/10.1/a_b",
     date="2015-04-22",
     language="en",
@@ -81,29 +83,44 @@ def test_tsv() -> None:
 def test_ndjson_and_trec() -> None:
     lines = list_hits(HITS, "ndjson").splitlines()
     assert [msgspec.json.decode(line, type=Evidence) for line in lines] == HITS
-    assert list_hits(HITS, "trec", "q7") == "q7 Q0 ug7v899j 1 0.25 factseek\nq7 Q0 =HYPERLINK(1) 2 -0.5 factseek\n"
+    assert (
+        list_hits(HITS, "trec", "q7")
+        == "q7 Q0 ug7v899j 1 0.25 factseek\nq7 Q0 =HYPERLINK(1) 2 -0.5 factseek\n"
+    )
 
 
 def test_ris() -> None:
     assert list_hits(HITS, "ris") == (
-        "TY  - JOUR\r\nID  - ug7v899j\r\nTI  - 100% of {masks}: R&D_1 #2 second line\r\nAU  - MacIntyre, C R\r\n"
-        "AU  - Seale, Holly\r\nJO  - BMJ Open\r\nPY  - 2015\r\nDA  - 2015/04/22\r\nDO  - 10.1136/bmjopen_2014\r\n"
+        "TY  - JOUR\r\nID  - ug7v899j\r\nTI  - 100% of {masks}: R&D_1 #2 second line\r\nAU  - "
+        "MacIntyre, C R\r\n"
+        "AU  - Seale, Holly\r\nJO  - BMJ Open\r\nPY  - 2015\r\nDA  - 2015/04/22\r\nDO  - "
+        "10.1136/bmjopen_2014\r\n"
         'UR  - https://doi.org/10.1/a_b\r\nAB  - Cloth masks, "worn" ER -\r\nER  - \r\n\r\n'
-        "TY  - ELEC\r\nID  - =HYPERLINK(1)\r\nTI  - @SUM(A1)\r\nPB  - +1\r\nAB  - @SUM(A1)\r\nER  - \r\n\r\n"
+        "TY  - ELEC\r\nID  - =HYPERLINK(1)\r\nTI  - @SUM(A1)\r\nPB  - +1\r\nAB  - @SUM(A1)\r\nER  "
+        "- \r\n\r\n"
     )
 
 
 def test_bibtex() -> None:
-    same_key = [msgspec.structs.replace(SNIPPET, docid=docid) for docid in ("a/b", "a b", "A-B", "نيل")]
+    same_key = [
+        msgspec.structs.replace(SNIPPET, docid=docid) for docid in ("a/b", "a b", "A-B", "نيل")
+    ]
     text = list_hits([PAPER, *same_key], "bibtex")
     assert text.startswith(
         "@article{ug7v899j,\n"
         r"  title = {{100\% of \{masks\}: R\&D\_1 \#2 second line}}," + "\n"
-        "  author = {MacIntyre, C R and Seale, Holly},\n  journal = {BMJ Open},\n  year = {2015},\n  month = {04},\n"
+        "  author = {MacIntyre, C R and Seale, Holly},\n  journal = {BMJ Open},\n  year = {2015},\n"
+        "  month = {04},\n"
         "  doi = {10.1136/bmjopen_2014},\n  url = {https://doi.org/10.1/a_b},\n"
         '  abstract = {Cloth masks, "worn" ER -},\n}\n\n@misc{a-b,\n'
     )
-    assert re.findall(r"^@\w+{(.*),$", text, re.MULTILINE) == ["ug7v899j", "a-b", "a-b-2", "A-B-3", "document"]
+    assert re.findall(r"^@\w+{(.*),$", text, re.MULTILINE) == [
+        "ug7v899j",
+        "a-b",
+        "a-b-2",
+        "A-B-3",
+        "document",
+    ]
 
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=30)
@@ -125,12 +142,18 @@ def test_nothing_in_a_document_makes_another_record(docid: str, texts: tuple[str
     hits = [hit, msgspec.structs.replace(hit, rank=2)]
     rows = list(csv.reader(io.StringIO(list_hits(hits, "csv"), newline="")))
     assert [len(row) for row in rows] == [len(HEADER)] * 3
-    assert not any(cell[:1] in {"=", "+", "-", "@", "\t", "\r", "＝"} for row in rows for cell in row)
+    assert not any(
+        cell[:1] in {"=", "+", "-", "@", "\t", "\r", "＝"} for row in rows for cell in row
+    )
     assert passage.replace("\0", "\ufffd") in (rows[1][4], rows[1][4].removeprefix("'"))
     tabbed = list_hits(hits, "tsv")
     assert [line.count("\t") for line in tabbed.splitlines()] == [len(HEADER) - 1] * 3
     ris = list_hits(hits, "ris")
-    assert len(re.findall(r"^ER  - \r$", ris, re.MULTILINE)) == len(re.findall(r"^TY  - ", ris, re.MULTILINE)) == 2
+    assert (
+        len(re.findall(r"^ER  - \r$", ris, re.MULTILINE))
+        == len(re.findall(r"^TY  - ", ris, re.MULTILINE))
+        == 2
+    )
     assert all(re.match(r"[A-Z]{2}  - ", line) for line in ris.split("\r\n") if line)
     bibtex = list_hits(hits, "bibtex")
     depth = 0
@@ -150,7 +173,12 @@ def test_json_ld_of_reviews_and_of_what_they_cite() -> None:
         title="No.",
         url="https://facts.example.org/1",
         passage=msgspec.structs.replace(PAPER.passage, text="</script><b>Masks</b> kill."),
-        metadata={"rating": "False", "scale": [1, 1, 5], "claimant": "A. Nonymous", "publisher": "Facts"},
+        metadata={
+            "rating": "False",
+            "scale": [1, 1, 5],
+            "claimant": "A. Nonymous",
+            "publisher": "Facts",
+        },
     )
     text = list_hits([PAPER, SNIPPET, review], "jsonld")
     assert "<" not in text
@@ -158,12 +186,26 @@ def test_json_ld_of_reviews_and_of_what_they_cite() -> None:
     assert (listed["@context"], listed["@type"]) == ("https://schema.org", "ItemList")
     assert [entry["position"] for entry in listed["itemListElement"]] == [1, 2, 3]
     paper, snippet, item = (entry["item"] for entry in listed["itemListElement"])
-    assert (paper["@type"], paper["sameAs"]) == ("ScholarlyArticle", "https://doi.org/10.1136/bmjopen_2014")
+    assert (paper["@type"], paper["sameAs"]) == (
+        "ScholarlyArticle",
+        "https://doi.org/10.1136/bmjopen_2014",
+    )
     assert [author["name"] for author in paper["author"]] == ["MacIntyre, C R", "Seale, Holly"]
-    assert (paper["url"], paper["datePublished"], paper["text"]) == (PAPER.url, PAPER.date, PAPER.passage.text)
-    assert (snippet["@type"], snippet["@id"]) == ("CreativeWork", "urn:x-factseek:%3DHYPERLINK%281%29")
+    assert (paper["url"], paper["datePublished"], paper["text"]) == (
+        PAPER.url,
+        PAPER.date,
+        PAPER.passage.text,
+    )
+    assert (snippet["@type"], snippet["@id"]) == (
+        "CreativeWork",
+        "urn:x-factseek:%3DHYPERLINK%281%29",
+    )
     assert (item["@type"], item["claimReviewed"]) == ("ClaimReview", review.passage.text)
     assert item["reviewRating"] == {
-        "@type": "Rating", "alternateName": "False", "ratingValue": 1, "bestRating": 5, "worstRating": 1
-    }  # fmt: skip
+        "@type": "Rating",
+        "alternateName": "False",
+        "ratingValue": 1,
+        "bestRating": 5,
+        "worstRating": 1,
+    }
     assert item["itemReviewed"]["author"]["name"] == "A. Nonymous"

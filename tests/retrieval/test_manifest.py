@@ -43,7 +43,22 @@ MANIFEST: dict[str, Any] = {
     "segments": [SEGMENT],
     "shared": {},
 }
-OUTSIDE = ["..", ".", "", "/etc/passwd", "../x", "a/../../x", "a//b", "a/", "/", "a\0b", "a\nb", "a\\b", "...", "a/..."]
+OUTSIDE = [
+    "..",
+    ".",
+    "",
+    "/etc/passwd",
+    "../x",
+    "a/../../x",
+    "a//b",
+    "a/",
+    "/",
+    "a\0b",
+    "a\nb",
+    "a\\b",
+    "...",
+    "a/...",
+]
 
 
 def with_segment(raw: dict[str, Any], **values: Any) -> None:
@@ -67,7 +82,9 @@ def read(folder: Path, raw: dict[str, Any]) -> manifests.Manifest:
 def test_a_name_that_is_none_of_factseeks_is_refused(tmp_path: Path, where: str, name: str) -> None:
     raw = copy.deepcopy(MANIFEST)
     CHANGES[where](raw, name)
-    with pytest.raises(IndexStateError, match=r"^[^\n]*manifest\.json: is damaged \((?s:.*); restore the index"):
+    with pytest.raises(
+        IndexStateError, match=r"^[^\n]*manifest\.json: is damaged \((?s:.*); restore the index"
+    ):
         read(tmp_path, raw)
 
 
@@ -80,7 +97,9 @@ def test_a_name_that_is_none_of_factseeks_is_refused(tmp_path: Path, where: str,
         (lambda raw: with_segment(raw, passages=2**40), "Expected `int` <= 2147483647"),
     ],
 )
-def test_what_else_cannot_be(tmp_path: Path, change: Callable[[dict[str, Any]], None], message: str) -> None:
+def test_what_else_cannot_be(
+    tmp_path: Path, change: Callable[[dict[str, Any]], None], message: str
+) -> None:
     raw = copy.deepcopy(MANIFEST)
     change(raw)
     with pytest.raises(IndexStateError) as error:
@@ -89,7 +108,9 @@ def test_what_else_cannot_be(tmp_path: Path, change: Callable[[dict[str, Any]], 
 
 
 @pytest.mark.parametrize("where", ["segment", "file"])
-def test_a_crafted_snapshot_writes_nothing_outside(tmp_path: Path, write_small: Path, where: str) -> None:
+def test_a_crafted_snapshot_writes_nothing_outside(
+    tmp_path: Path, write_small: Path, where: str
+) -> None:
     snap, target = tmp_path / "a" / "snap", tmp_path / "target"
     snap.parent.mkdir()
     snapshot(write_small, snap)
@@ -117,5 +138,10 @@ def test_a_crafted_snapshot_writes_nothing_outside(tmp_path: Path, write_small: 
 def write_small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("crafted")
     (folder / "a.jsonl").write_text('{"docid": "a", "text": "alpha"}\n')
-    build(BuildRequest(kind="jsonl", sources=(folder / "a.jsonl",), folder=folder / "index", dense=False), Config())
+    build(
+        BuildRequest(
+            kind="jsonl", sources=(folder / "a.jsonl",), folder=folder / "index", dense=False
+        ),
+        Config(),
+    )
     return folder / "index"

@@ -6,7 +6,13 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from factseek.retrieval.store.signatures import ORDERS, UNSPACED, disagreements, features, signatures_of
+from factseek.retrieval.store.signatures import (
+    ORDERS,
+    UNSPACED,
+    disagreements,
+    features,
+    signatures_of,
+)
 from tests.examples_tried import EXAMPLES
 
 ODD_LETTERS = "abcéßİıſ N'_-.1٣²Ⅷªم\u0651खा\u200d疫苗ไ\ud800\x1c\x85\u2028\xa0\n\0–K"
@@ -14,7 +20,10 @@ ODD_LETTERS = "abcéßİıſ N'_-.1٣²Ⅷªم\u0651खा\u200d疫苗ไ\ud800\
 
 def test_a_signature_is_the_same_for_ever() -> None:
     """What is stored is compared with what later versions make."""
-    words = [f"{word:016x}" for word in signatures_of(["Two doses are 97 percent effective."])[0].tolist()]
+    words = [
+        f"{word:016x}"
+        for word in signatures_of(["Two doses are 97 percent effective."])[0].tolist()
+    ]
     assert words == PINNED
 
 
@@ -33,14 +42,24 @@ def test_the_words_of_a_text_are_those_of_one_pattern(text: str) -> None:
 
 
 def test_the_estimate_is_the_share_of_common_words() -> None:
-    """Over many pairs the mean agreement is what MinHash promises, chance agreements of four bits included."""
+    """Over many pairs the mean agreement is what MinHash promises, chance agreements of four bits
+    included.
+    """
     chance = np.random.default_rng(7)
     for common in (0, 30, 60, 90):
         pairs = []
         for _ in range(60):
             drawn = [f"w{number}" for number in chance.choice(10**6, 200 - common, replace=False)]
             pairs.append((" ".join(drawn[:100]), " ".join(drawn[100 - common :])))
-        left, right = signatures_of([pair[0] for pair in pairs]), signatures_of([pair[1] for pair in pairs])
-        agreeing = np.mean([1 - disagreements(a[np.newaxis], b)[0] / ORDERS for a, b in zip(left, right, strict=True)])
+        left, right = (
+            signatures_of([pair[0] for pair in pairs]),
+            signatures_of([pair[1] for pair in pairs]),
+        )
+        agreeing = np.mean(
+            [
+                1 - disagreements(a[np.newaxis], b)[0] / ORDERS
+                for a, b in zip(left, right, strict=True)
+            ]
+        )
         share = common / (200 - common)
         assert abs(agreeing - (share + (1 - share) / 16)) < 0.03

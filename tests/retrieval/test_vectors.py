@@ -9,7 +9,14 @@ import pytest
 from numpy.typing import NDArray
 
 from factseek.retrieval.config import DenseSettings
-from factseek.retrieval.dense.vectors import ANN, Nearest, VectorIndex, build_ann, read_vectors, write_vectors
+from factseek.retrieval.dense.vectors import (
+    ANN,
+    Nearest,
+    VectorIndex,
+    build_ann,
+    read_vectors,
+    write_vectors,
+)
 
 DIMENSION = 48
 Floats = NDArray[np.float32]
@@ -27,10 +34,14 @@ def random_vectors(count: int, seed: int = 0, dimension: int = DIMENSION) -> Flo
 def clustered(count: int, seed: int = 0) -> Floats:
     centres = np.random.default_rng(0).standard_normal((20, DIMENSION))
     rng = np.random.default_rng(seed + 1)
-    return unit(centres[rng.integers(20, size=count)] + 0.7 * rng.standard_normal((count, DIMENSION)))
+    return unit(
+        centres[rng.integers(20, size=count)] + 0.7 * rng.standard_normal((count, DIMENSION))
+    )
 
 
-def made(folder: Path, vectors: Floats, parts: Sequence[int] = (), dense: DenseSettings | None = None) -> VectorIndex:
+def made(
+    folder: Path, vectors: Floats, parts: Sequence[int] = (), dense: DenseSettings | None = None
+) -> VectorIndex:
     dense = dense or DenseSettings()
     segments = []
     bounds = np.cumsum([0, *(parts or [len(vectors)])])
@@ -43,9 +54,15 @@ def made(folder: Path, vectors: Floats, parts: Sequence[int] = (), dense: DenseS
     return VectorIndex(segments, vectors.shape[1], dense)
 
 
-def brute_force(vectors: Floats, query: Floats, k: int, keep: Mask | None = None) -> list[tuple[float, int]]:
-    """Return score and row of all that score no less than the k-th, summed row by row in float64."""
-    scores = [np.float32(np.sum(row.astype(np.float64) * query.astype(np.float64))) for row in vectors]
+def brute_force(
+    vectors: Floats, query: Floats, k: int, keep: Mask | None = None
+) -> list[tuple[float, int]]:
+    """Return score and row of all that score no less than the k-th, summed row by row in
+    float64.
+    """
+    scores = [
+        np.float32(np.sum(row.astype(np.float64) * query.astype(np.float64))) for row in vectors
+    ]
     pairs = [(float(s), row) for row, s in enumerate(scores) if keep is None or keep[row]]
     pairs.sort(key=lambda pair: (-pair[0], pair[1]))
     return [pair for pair in pairs if len(pairs) <= k or pair[0] >= pairs[k - 1][0]]
@@ -110,10 +127,14 @@ def approximate(tmp_path_factory: pytest.TempPathFactory, many: Floats) -> Vecto
 def recall(index: VectorIndex, vectors: Floats, queries: Floats, keep: Mask | None = None) -> float:
     found = index.search(queries, 10, keep)
     wanted = [brute_force(vectors, query, 10, keep) for query in queries]
-    return float(np.mean([len(set(pairs(f)) & set(w)) / len(w) for f, w in zip(found, wanted, strict=True)]))
+    return float(
+        np.mean([len(set(pairs(f)) & set(w)) / len(w) for f, w in zip(found, wanted, strict=True)])
+    )
 
 
-def test_approximate_search_recalls_with_exact_scores(approximate: VectorIndex, many: Floats) -> None:
+def test_approximate_search_recalls_with_exact_scores(
+    approximate: VectorIndex, many: Floats
+) -> None:
     queries = clustered(40, seed=10)
     assert recall(approximate, many, queries) > 0.9
     exact = (queries.astype(np.float64) @ many.T.astype(np.float64)).astype(np.float32)
@@ -128,7 +149,9 @@ def test_approximate_search_keeps_to_the_filter(approximate: VectorIndex, many: 
     assert all(keep[found.rows].all() for found in approximate.search(queries, 10, keep))
 
 
-def test_ties_at_the_cut_of_an_approximate_search_are_all_found(tmp_path: Path, many: Floats) -> None:
+def test_ties_at_the_cut_of_an_approximate_search_are_all_found(
+    tmp_path: Path, many: Floats
+) -> None:
     vectors = many.copy()
     vectors[500:900] = vectors[500]
     (found,) = made(tmp_path, vectors, (3000,), AUTO).search(vectors[500:501], 10)

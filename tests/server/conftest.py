@@ -60,26 +60,50 @@ ENGLISH: list[dict[str, Any]] = [
         "source": "news.example.org",
         "topic": "news",
     },
-    {"docid": "measles-undated", "text": "Nobody knows when this note about the measles vaccine was written."},
+    {
+        "docid": "measles-undated",
+        "text": "Nobody knows when this note about the measles vaccine was written.",
+    },
     {
         "docid": "moon",
         "title": "The <b>moon</b> landing",
-        "text": "Twelve people walked on the moon between 1969 and 1972; <script>alert('moon')</script> is none.",
+        "text": (
+            "Twelve people walked on the moon between 1969 and 1972; "
+            "<script>alert('moon')</script> is none."
+        ),
         "date": "1972-12-14",
         "topic": "space",
     },
-    {"docid": ODD, "title": "Odd id", "text": "The sea level rises by a few millimetres every year.", "date": "2020"},
+    {
+        "docid": ODD,
+        "title": "Odd id",
+        "text": "The sea level rises by a few millimetres every year.",
+        "date": "2020",
+    },
 ]
 ARABIC = [
-    {"docid": NILE, "text": "نهر النيل هو أطول أنهار العالم.", "language": "ar", "source": "ماء", "date": "2021-01-01"},
+    {
+        "docid": NILE,
+        "text": "نهر النيل هو أطول أنهار العالم.",
+        "language": "ar",
+        "source": "ماء",
+        "date": "2021-01-01",
+    },
     {"docid": "amazon", "text": "نهر الأمازون هو أغزر أنهار العالم.", "language": "ar"},
 ]
 
 
-def build_index(folder: Path, documents: list[dict[str, Any]], *, language: str, dense: bool) -> Path:
+def build_index(
+    folder: Path, documents: list[dict[str, Any]], *, language: str, dense: bool
+) -> Path:
     source = folder.with_suffix(".jsonl")
     source.write_text("".join(json.dumps(row) + "\n" for row in documents), "utf-8")
-    build(BuildRequest(kind="jsonl", sources=(source,), folder=folder, language=language, dense=dense), Config())
+    build(
+        BuildRequest(
+            kind="jsonl", sources=(source,), folder=folder, language=language, dense=dense
+        ),
+        Config(),
+    )
     return folder
 
 
@@ -94,7 +118,10 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture(scope="session")
 def ranker_file(tmp_path_factory: pytest.TempPathFactory, examples: Path) -> Path:
-    source, path = examples / "checkworthy-en-train.tsv", tmp_path_factory.mktemp("rankers") / "tweets.model"
+    source, path = (
+        examples / "checkworthy-en-train.tsv",
+        tmp_path_factory.mktemp("rankers") / "tweets.model",
+    )
     statements = STATEMENTS.load("ct2021-1a").read_statements(source, labelled=True)
     tweets = [tweet._replace(language="en") for tweet in statements]
     config = Config(claims=ClaimsSettings(best=BestSettings(members=("lexical", "neighbours"))))
@@ -136,11 +163,17 @@ def models(indexes: dict[str, Index], config: Config) -> dict[str, TrainedVerdic
         ("NOT ENOUGH INFO", "Bread is baked every morning."),
     ]
     claims = [Claim(str(number), text, label=label) for number, (label, text) in enumerate(texts)]
-    lesson = verdicts.Lesson("fever", ("SUPPORTS", "REFUTES", "NOT ENOUGH INFO"), [(Path(__file__), claims)])
+    lesson = verdicts.Lesson(
+        "fever", ("SUPPORTS", "REFUTES", "NOT ENOUGH INFO"), [(Path(__file__), claims)]
+    )
     finder = Finder(indexes["english"], config.verdict, None)
     model = OnnxEntailment(CrossEncoderSettings(model=str(small_entailment())))
     extractors = FeatureExtractors(None, EntailmentExtractor(model))
-    return {"few": verdicts.train("evidence", lesson, finder, config.verdict, silent, extractors=extractors)}
+    return {
+        "few": verdicts.train(
+            "evidence", lesson, finder, config.verdict, silent, extractors=extractors
+        )
+    }
 
 
 @pytest.fixture(scope="session")
@@ -167,7 +200,9 @@ MAY = {"Authorization": f"Bearer {KEY}"}
 
 
 class Writable(NamedTuple):
-    """An application that may change its one index, ``live``, and what a writer of its own does in a thread."""
+    """An application that may change its one index, ``live``, and what a writer of its own does in
+    a thread.
+    """
 
     app: Flask
     folder: Path
@@ -180,8 +215,12 @@ class Writable(NamedTuple):
 
 
 @contextmanager
-def writable(folder: Path, *, beside: Mapping[str, str] | None = None, **settings: Any) -> Iterator[Writable]:
-    """Serve the index in ``folder`` to whoever has the key, and those ``beside`` it; keeper and writer are at work."""
+def writable(
+    folder: Path, *, beside: Mapping[str, str] | None = None, **settings: Any
+) -> Iterator[Writable]:
+    """Serve the index in ``folder`` to whoever has the key, and those ``beside`` it; keeper and
+    writer are at work.
+    """
     indexes = {"live": str(folder), **(beside or {})}
     server = ServerSettings(writes=True, keys={"tests": digest(KEY)}, indexes=indexes, **settings)
     config = Config(server=server)

@@ -27,7 +27,9 @@ class Served:
     def _port(self) -> int:
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
-            said = re.search(r"factseek serves .* on http://127\.0\.0\.1:(\d+)\n", self.log.read_text())
+            said = re.search(
+                r"factseek serves .* on http://127\.0\.0\.1:(\d+)\n", self.log.read_text()
+            )
             if said:
                 return int(said[1])
             assert self.process.poll() is None, self.log.read_text()
@@ -37,7 +39,9 @@ class Served:
     def connect(self) -> socket.socket:
         return socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE)
 
-    def ask(self, method: str = "POST", address: str = "/v1/en/search", body: bytes | None = BODY) -> tuple[int, Any]:
+    def ask(
+        self, method: str = "POST", address: str = "/v1/en/search", body: bytes | None = BODY
+    ) -> tuple[int, Any]:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         try:
             connection.request(method, address, body, {"Content-Type": "application/json"})
@@ -47,7 +51,9 @@ class Served:
             connection.close()
 
     def workers(self) -> list[int]:
-        found = subprocess.run(["pgrep", "-P", str(self.process.pid)], capture_output=True, text=True, check=False)
+        found = subprocess.run(
+            ["pgrep", "-P", str(self.process.pid)], capture_output=True, text=True, check=False
+        )
         return [int(pid) for pid in found.stdout.split()]
 
 
@@ -62,14 +68,24 @@ def serve(
     others: str = "",
     **more: Path,
 ) -> Iterator[Served]:
-    """Start a server with these settings of ``server`` and ``others``, of ``more`` indexes too, and see to its end.
+    """Start a server with these settings of ``server`` and ``others``, of ``more`` indexes too, and
+    see to its end.
 
     It may have so many ``open_files``, if that is not 0.
     """
     work.mkdir(exist_ok=True)
     config, log = work / "config.yaml", work / "log"
     config.write_text(f"server: {{{settings}}}\n{others}")
-    command = [sys.executable, "-m", "factseek.server", "serve", "--config", str(config), "--port", str(port)]
+    command = [
+        sys.executable,
+        "-m",
+        "factseek.server",
+        "serve",
+        "--config",
+        str(config),
+        "--port",
+        str(port),
+    ]
     served = {**({"en": folders["english"]} if "english" in folders else {}), **more}
     for name, folder in served.items():
         command += ["--index", f"{name}={folder}"]

@@ -1,4 +1,6 @@
-"""A real server under attack: what is smuggled, hoarded or never read, and whoever is killed meanwhile."""
+"""A real server under attack: what is smuggled, hoarded or never read, and whoever is killed
+meanwhile.
+"""
 
 import http.client
 import json
@@ -26,9 +28,15 @@ from tests.server.conftest import ARABIC, KEY, MAY, build_index
 from tests.server.served import PATIENCE, Served, answer_of, request_bytes, serve, until
 
 pytestmark = pytest.mark.real
-HEAVY = [{"docid": f"heavy-{number}", "text": f"heavy{number % 10}" + f" {'y' * 200}" * 5_000} for number in range(40)]
+HEAVY = [
+    {"docid": f"heavy-{number}", "text": f"heavy{number % 10}" + f" {'y' * 200}" * 5_000}
+    for number in range(40)
+]
 """Documents of a megabyte; each of ten words finds four of them."""
-LONG = [{"docid": f"long-{number}", "text": "longword " + "of a long text " * 1_500} for number in range(20)]
+LONG = [
+    {"docid": f"long-{number}", "text": "longword " + "of a long text " * 1_500}
+    for number in range(20)
+]
 
 
 @pytest.fixture(scope="module")
@@ -38,12 +46,21 @@ def long_texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def heavy_texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_index(tmp_path_factory.mktemp("heavy") / "heavy", HEAVY, language="en", dense=False)
+    return build_index(
+        tmp_path_factory.mktemp("heavy") / "heavy", HEAVY, language="en", dense=False
+    )
 
 
 @pytest.fixture(scope="module")
-def server(folders: dict[str, Path], long_texts: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with serve(folders, tmp_path_factory.mktemp("serve"), "workers: 1, memory_bytes: 40000000", long=long_texts) as it:
+def server(
+    folders: dict[str, Path], long_texts: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Served]:
+    with serve(
+        folders,
+        tmp_path_factory.mktemp("serve"),
+        "workers: 1, memory_bytes: 40000000",
+        long=long_texts,
+    ) as it:
         yield it
         assert "Traceback" not in it.log.read_text()
 
@@ -83,7 +100,9 @@ def status_of(server: Served, address: str) -> int:
 
 
 def test_readers_that_do_not_read_keep_no_search_waiting(server: Served) -> None:
-    """More slow readers than threads: what they asked for is still made, whole, when they read at last."""
+    """More slow readers than threads: what they asked for is still made, whole, when they read at
+    last.
+    """
     with ExitStack() as stack:
         slow = [stack.enter_context(slow_connection(server)) for _ in range(12)]
         for client in slow:
@@ -102,10 +121,16 @@ def test_readers_that_do_not_read_keep_no_search_waiting(server: Served) -> None
 def test_batches_of_large_documents_stay_within_their_memory_and_refuse_nobody(
     folders: dict[str, Path], heavy_texts: Path, tmp_path: Path
 ) -> None:
-    """Eight slow readers of 40 MB each; the documents of one part alone would be 160 MB for each of them."""
+    """Eight slow readers of 40 MB each; the documents of one part alone would be 160 MB for each of
+    them.
+    """
     settings = "workers: 1, memory_bytes: 40000000"
     with serve(folders, tmp_path, settings, heavy=heavy_texts) as server, ExitStack() as stack:
-        asked = {"queries": [{"qid": str(n), "text": f"heavy{n}"} for n in range(10)], "k": 4, "retriever": "bm25"}
+        asked = {
+            "queries": [{"qid": str(n), "text": f"heavy{n}"} for n in range(10)],
+            "k": 4,
+            "retriever": "bm25",
+        }
         body = json.dumps({**asked, "highlight": False}).encode()
         request = request_bytes(body).replace(b"/v1/en/search ", b"/v1/heavy/search/batch ")
         slow = [stack.enter_context(slow_connection(server)) for _ in range(8)]
@@ -131,16 +156,28 @@ def resident(server: Served, field: str = "VmRSS") -> float:
     total = 0.0
     for pid in server.workers():
         status = Path(f"/proc/{pid}/status").read_text()
-        total += next(int(line.split()[1]) / 1024 for line in status.splitlines() if line.startswith(f"{field}:"))
+        total += next(
+            int(line.split()[1]) / 1024
+            for line in status.splitlines()
+            if line.startswith(f"{field}:")
+        )
     return total
 
 
-def test_idle_connections_leave_descriptors_to_answers(folders: dict[str, Path], tmp_path: Path) -> None:
+def test_idle_connections_leave_descriptors_to_answers(
+    folders: dict[str, Path], tmp_path: Path
+) -> None:
     if shutil.which("prlimit") is None:
         pytest.skip("prlimit is not installed")
     with serve(folders, tmp_path, "workers: 1", open_files=1_024) as served, ExitStack() as stack:
         idle = [stack.enter_context(served.connect()) for _ in range(1_500)]
-        addresses = ("/", "/?index=en&query=measles", "/static/style.css", "/v1/en/documents/measles", "/docs")
+        addresses = (
+            "/",
+            "/?index=en&query=measles",
+            "/static/style.css",
+            "/v1/en/documents/measles",
+            "/docs",
+        )
         for address in (*addresses, "/metrics", "/readyz", "/livez"):
             assert status_of(served, address) == 200, address
         assert served.ask()[0] == 200
@@ -153,7 +190,9 @@ WRITES = f"workers: 2, writes: true, keys: {{tests: {digest(KEY)}}}"
 
 
 class Model:
-    """What each document may be: what was acknowledged last, or what was asked since and not refused."""
+    """What each document may be: what was acknowledged last, or what was asked since and not
+    refused.
+    """
 
     def __init__(self) -> None:
         self._possible: dict[str, set[str | None]] = defaultdict(lambda: {None})
@@ -178,7 +217,9 @@ class Model:
         try:
             body = None if text is None else json.dumps({"text": text})
             headers = {**MAY, "Content-Type": "application/json"}
-            connection.request("DELETE" if text is None else "PUT", f"/v1/live/documents/{docid}", body, headers)
+            connection.request(
+                "DELETE" if text is None else "PUT", f"/v1/live/documents/{docid}", body, headers
+            )
             response = connection.getresponse()
             response.read()
             return response.status
@@ -207,9 +248,15 @@ def ready(server: Served) -> bool:
 
 def writers_of(server: Served) -> list[int]:
     """Return the processes that write, whether or not the worker that started them lives."""
-    listed = subprocess.run(["ps", "-ww", "-eo", "pid,sid,args"], capture_output=True, text=True, check=True).stdout
+    listed = subprocess.run(
+        ["ps", "-ww", "-eo", "pid,sid,args"], capture_output=True, text=True, check=True
+    ).stdout
     rows = [line.split(None, 2) for line in listed.splitlines()[1:]]
-    return [int(pid) for pid, session, args in rows if int(session) == server.process.pid and "server.writer" in args]
+    return [
+        int(pid)
+        for pid, session, args in rows
+        if int(session) == server.process.pid and "server.writer" in args
+    ]
 
 
 @contextmanager
@@ -245,7 +292,8 @@ def test_what_was_acknowledged_is_there_whoever_was_killed(tmp_path: Path) -> No
                 until(lambda: ready(server))
             before = model.acknowledged
             until(lambda: model.acknowledged > before + 3)
-        # Both workers follow what is published within a second or so: until then one may lag behind.
+        # Both workers follow what is published within a second or so: until then one may lag
+        # behind.
         until(lambda: ready(server))
         with changing(server, model, "a", 2):
             before = model.acknowledged

@@ -39,12 +39,24 @@ def basic(user: str, password: str) -> str:
 
 @pytest.mark.parametrize(
     "given",
-    ["", "Bearer", "Bearer wrong", f"Bearer {KEY}x", f"Token {KEY}", "Basic !", basic(KEY, "x"), "Bearer é", "Basic é"],
+    [
+        "",
+        "Bearer",
+        "Bearer wrong",
+        f"Bearer {KEY}x",
+        f"Token {KEY}",
+        "Basic !",
+        basic(KEY, "x"),
+        "Bearer é",
+        "Basic é",
+    ],
 )
 @pytest.mark.parametrize("address", ["/v1/indexes", "/", "/v1/english/search?query=moon", "/docs"])
 def test_nobody_gets_in_without_a_key(limited: Limited, given: str, address: str) -> None:
     client = limited(keys={"newsroom": digest(KEY)})
-    answer = client.get(address, headers={"Authorization": given.encode().decode("latin-1")} if given else {})
+    answer = client.get(
+        address, headers={"Authorization": given.encode().decode("latin-1")} if given else {}
+    )
     assert answer.status_code == 401
     assert (
         answer.headers["WWW-Authenticate"]
@@ -54,7 +66,9 @@ def test_nobody_gets_in_without_a_key(limited: Limited, given: str, address: str
     assert KEY not in answer.text
 
 
-@pytest.mark.parametrize("given", [f"Bearer {KEY}", f"bearer {KEY}", f"Bearer {OTHER}", basic("me", KEY)])
+@pytest.mark.parametrize(
+    "given", [f"Bearer {KEY}", f"bearer {KEY}", f"Bearer {OTHER}", basic("me", KEY)]
+)
 def test_whoever_has_a_key_gets_in(limited: Limited, given: str) -> None:
     client = limited(keys={"newsroom": digest(KEY), "desk": digest(OTHER)})
     assert client.get("/v1/indexes", headers={"Authorization": given}).status_code == 200
@@ -75,13 +89,20 @@ def test_too_many_requests_are_told_when_to_come_back(limited: Limited) -> None:
     assert 1 <= int(answer.headers["Retry-After"]) <= 30
 
 
-def test_where_documents_are_written_reading_is_open_unless_the_server_is_private(limited: Limited) -> None:
+def test_where_documents_are_written_reading_is_open_unless_the_server_is_private(
+    limited: Limited,
+) -> None:
     settings = {"keys": {"newsroom": digest(KEY)}, "writes": True}
     client, private = limited(**settings), limited(**settings, private=True)
     may, wrong = {"Authorization": f"Bearer {KEY}"}, {"Authorization": f"Bearer {OTHER}"}
     search = {"query": "moon"}
     for ask in (client.get, client.head):
-        for address in ("/v1/indexes", "/", "/v1/english/search?query=moon", "/v1/english/documents/moon"):
+        for address in (
+            "/v1/indexes",
+            "/",
+            "/v1/english/search?query=moon",
+            "/v1/english/documents/moon",
+        ):
             assert [ask(address).status_code, ask(address, headers=may).status_code] == [200, 200]
             assert ask(address, headers=wrong).status_code == 401
             assert private.get(address).status_code == 401
@@ -93,16 +114,27 @@ def test_where_documents_are_written_reading_is_open_unless_the_server_is_privat
         ("POST", "/v1/english/documents", {"json": [{"docid": "x", "text": "x"}]}),
         ("PUT", "/v1/aliases/english", {"json": {"index": "arabic"}}),
         ("GET", "/add", {}),
-        ("POST", "/add", {"data": {"text": "x"}, "headers": {"Sec-Fetch-Site": "same-origin", "Accept": "text/html"}}),
+        (
+            "POST",
+            "/add",
+            {
+                "data": {"text": "x"},
+                "headers": {"Sec-Fetch-Site": "same-origin", "Accept": "text/html"},
+            },
+        ),
     ):
         answer = client.open(address, method=method, **more)
-        assert (answer.status_code, "Basic" in answer.headers["WWW-Authenticate"]) == (401, True), (method, address)
+        assert (answer.status_code, "Basic" in answer.headers["WWW-Authenticate"]) == (401, True), (
+            method,
+            address,
+        )
 
 
 def test_each_key_has_its_own_rate(limited: Limited) -> None:
     client = limited(keys={"newsroom": digest(KEY), "desk": digest(OTHER)}, per_minute=1)
     statuses = [
-        client.get("/v1/indexes", headers={"Authorization": f"Bearer {key}"}).status_code for key in (KEY, KEY, OTHER)
+        client.get("/v1/indexes", headers={"Authorization": f"Bearer {key}"}).status_code
+        for key in (KEY, KEY, OTHER)
     ]
     assert statuses == [200, 429, 200]
 
@@ -118,7 +150,8 @@ def test_a_key_is_made_and_fits_the_configuration(capsys: pytest.CaptureFixture[
     assert len(out.strip()) > 40
     assert run(parser, ["key", "a b"]) == 2
     assert capsys.readouterr().err == (
-        "factseek: 'a b' cannot be the name of a key; use up to 64 letters, digits, '.', '_' and '-'\n"
+        "factseek: 'a b' cannot be the name of a key; use up to 64 letters, digits, '.', '_' and "
+        "'-'\n"
     )
 
 
@@ -137,7 +170,9 @@ def test_what_was_not_asked_is_not_saved_up() -> None:
 
 
 @given(st.integers(1, 600), st.lists(st.floats(0, 30), max_size=60))
-def test_in_no_minute_more_than_twice_the_rate_is_answered(per_minute: int, pauses: list[float]) -> None:
+def test_in_no_minute_more_than_twice_the_rate_is_answered(
+    per_minute: int, pauses: list[float]
+) -> None:
     rates, now, answered = Rates(), 1.0, []
     for pause in pauses:
         now += pause

@@ -1,4 +1,6 @@
-"""A served index whose disk is full or read-only, or holds another index: nothing acknowledged is lost."""
+"""A served index whose disk is full or read-only, or holds another index: nothing acknowledged is
+lost.
+"""
 
 import shutil
 import subprocess
@@ -19,7 +21,9 @@ def disk(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / "disk"
     folder.mkdir()
     mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=1200k", "tmpfs", str(folder)], capture_output=True, check=False
+        ["mount", "-t", "tmpfs", "-o", "size=1200k", "tmpfs", str(folder)],
+        capture_output=True,
+        check=False,
     )
     if mounted.returncode:
         pytest.skip("a file system of a given size can only be mounted by root")
@@ -45,7 +49,9 @@ def until(holds: Callable[[], bool]) -> None:
     raise AssertionError("it never holds")
 
 
-def test_a_full_disk_refuses_changes_and_keeps_what_was_acknowledged(live: Path, disk: Path) -> None:
+def test_a_full_disk_refuses_changes_and_keeps_what_was_acknowledged(
+    live: Path, disk: Path
+) -> None:
     folder = Path(shutil.copytree(live, disk / "live"))
     with writable(folder, write_seconds=5) as served:
         client = served.client()
@@ -56,25 +62,44 @@ def test_a_full_disk_refuses_changes_and_keeps_what_was_acknowledged(live: Path,
                 file.write(bytes(4096))
         refused = client.put("/v1/live/documents/full", json={"text": "The wombat digs."})
         assert (refused.status_code, refused.json["error"]) == (503, "not-written")
-        assert client.post("/v1/live/documents", json=[{"docid": "bulk", "text": "x" * 9000}]).status_code == 503
+        assert (
+            client.post(
+                "/v1/live/documents", json=[{"docid": "bulk", "text": "x" * 9000}]
+            ).status_code
+            == 503
+        )
         assert (text_of(client, "before"), text_of(client, "full")) == ("The quokka smiles.", None)
         assert client.get("/v1/live/search?query=quokka").status_code == 200
         ballast.unlink()
         until(lambda: put(client, "after") in (200, 201))
-        assert [text_of(client, docid) for docid in ("before", "full", "bulk")] == ["The quokka smiles.", None, None]
+        assert [text_of(client, docid) for docid in ("before", "full", "bulk")] == [
+            "The quokka smiles.",
+            None,
+            None,
+        ]
 
 
 def test_a_disk_that_is_read_only_refuses_changes_and_answers(live: Path, disk: Path) -> None:
     folder = Path(shutil.copytree(live, disk / "live"))
     with writable(folder, write_seconds=5) as served:
         assert put(served.client(), "before") == 201
-    until(lambda: subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=False).returncode == 0)
+    until(
+        lambda: (
+            subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=False).returncode == 0
+        )
+    )
     with writable(folder, write_seconds=5) as served:
         client = served.client()
         assert put(client, "refused") == 503
         assert client.delete("/v1/live/documents/before").status_code == 503
-        assert client.post("/v1/live/documents", json=[{"docid": "bulk", "text": "x"}]).status_code == 503
-        assert (text_of(client, "before"), text_of(client, "refused")) == ("The quokka smiles.", None)
+        assert (
+            client.post("/v1/live/documents", json=[{"docid": "bulk", "text": "x"}]).status_code
+            == 503
+        )
+        assert (text_of(client, "before"), text_of(client, "refused")) == (
+            "The quokka smiles.",
+            None,
+        )
         assert client.get("/v1/jobs/none").status_code == 404
         assert client.get("/metrics").status_code == 200
         subprocess.run(["mount", "-o", "remount,rw", str(disk)], check=True)
@@ -83,7 +108,10 @@ def test_a_disk_that_is_read_only_refuses_changes_and_answers(live: Path, disk: 
 
 def test_directories_that_are_swapped_under_a_server(live: Path, tmp_path: Path) -> None:
     other = build_index(
-        tmp_path / "other", [{"docid": "only", "text": "The quokka elsewhere."}], language="en", dense=False
+        tmp_path / "other",
+        [{"docid": "only", "text": "The quokka elsewhere."}],
+        language="en",
+        dense=False,
     )
     with writable(live, write_seconds=5) as served:
         client = served.client()

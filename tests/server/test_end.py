@@ -23,15 +23,22 @@ class Faulty(serving.FactseekServer):
 serving.FactseekServer = Faulty
 serving.serve(Config(server=ServerSettings(port=0, workers=1, indexes={"en": sys.argv[1]})))
 """
-"""A server in whose workers an exit handler of C ends the process with 77, which the master reports."""
+"""A server in whose workers an exit handler of C ends the process with 77, which the master
+reports.
+"""
 
 
 @pytest.mark.real
-def test_a_worker_ends_without_the_exit_handlers_of_libraries(folders: dict[str, Path], tmp_path: Path) -> None:
+def test_a_worker_ends_without_the_exit_handlers_of_libraries(
+    folders: dict[str, Path], tmp_path: Path
+) -> None:
     log = tmp_path / "log"
     with log.open("wb") as sink:
         process = subprocess.Popen(
-            [sys.executable, "-c", SCRIPT, str(folders["english"])], stdout=sink, stderr=sink, start_new_session=True
+            [sys.executable, "-c", SCRIPT, str(folders["english"])],
+            stdout=sink,
+            stderr=sink,
+            start_new_session=True,
         )
         try:
             assert Served(process, log).ask()[0] == 200

@@ -20,11 +20,15 @@ from factseek.settings import Config
 PROBLEM = "application/problem+json"
 
 
-def check(response: TestResponse, status: int, slug: str, field: str | None = None) -> dict[str, Any]:
+def check(
+    response: TestResponse, status: int, slug: str, field: str | None = None
+) -> dict[str, Any]:
     assert response.status_code == status, response.text
     assert response.mimetype == PROBLEM
     problem: dict[str, Any] = json.loads(response.data)
-    expected = {"error", "title", "status", "detail", "request_id"} | ({"field"} if field else set())
+    expected = {"error", "title", "status", "detail", "request_id"} | (
+        {"field"} if field else set()
+    )
     assert set(problem) == expected
     assert (problem["error"], problem["status"], problem.get("field")) == (slug, status, field)
     assert problem["request_id"] == response.headers["X-Request-Id"]
@@ -35,26 +39,40 @@ BAD_BODIES = [
     ({}, "query", "query: is missing; give a query, or the id of a document as like"),
     ({"query": "a", "k1": 2}, "k1", "k1: there is no such field"),
     ({"query": "a", "k": 51}, "k", "k: 51 is out of range: ask for 1 to 50"),
-    ({"query": "a", "filter": {"author": "x"}}, "filter.author", "filter.author: there is no such field"),
+    (
+        {"query": "a", "filter": {"author": "x"}},
+        "filter.author",
+        "filter.author: there is no such field",
+    ),
     (
         {"query": "a", "since": "2020", "as_of": "2019"},
         "since",
         "since: the first day '2020' is later than the last day '2019': no day lies between them",
     ),
     ({"query": "a", "filter": ["topic=x"] * 9}, "filter", "filter: has 9 values; give at most 8"),
-    ({"query": "a", "fusion": {"rrf_k": 10**400}}, "fusion.rrf_k", "fusion.rrf_k: expected int <= 1000000"),
+    (
+        {"query": "a", "fusion": {"rrf_k": 10**400}},
+        "fusion.rrf_k",
+        "fusion.rrf_k: expected int <= 1000000",
+    ),
     (
         {"query": "a", "fusion": {"dense_weight": 1}},
         "fusion.dense_weight",
         'fusion.dense_weight: is now fusion.weights: {"dense": 0.5}',
     ),
     ({"query": "a", "stages": ["per_source=" + "9" * 5000]}, "stages[0]", None),
-    ({"query": "a", "stages": ["sort=date"], "sort": "date"}, "stages", "stages: the stage sort is given twice"),
+    (
+        {"query": "a", "stages": ["sort=date"], "sort": "date"},
+        "stages",
+        "stages: the stage sort is given twice",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("body", "field", "detail"), BAD_BODIES, ids=lambda value: str(value)[:40])
-def test_a_bad_body_names_its_field(client: FlaskClient, body: dict[str, Any], field: str, detail: str | None) -> None:
+def test_a_bad_body_names_its_field(
+    client: FlaskClient, body: dict[str, Any], field: str, detail: str | None
+) -> None:
     problem = check(client.post("/v1/english/search", json=body), 400, "bad-input", field)
     if detail:
         assert problem["detail"] == detail
@@ -77,7 +95,10 @@ def test_what_is_no_json_object_is_refused(client: FlaskClient, text: bytes, det
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", ""])
 def test_a_body_must_claim_to_be_json(client: FlaskClient, kind: str) -> None:
     response = client.post("/v1/english/search", data=b'{"query": "a"}', content_type=kind)
-    assert check(response, 415, "unsupported-media-type")["detail"] == "send the body as application/json"
+    assert (
+        check(response, 415, "unsupported-media-type")["detail"]
+        == "send the body as application/json"
+    )
 
 
 @pytest.mark.parametrize("address", ["/v1/english/search", "/v1/english/search/batch"])
@@ -93,13 +114,18 @@ BAD_PARAMETERS = [
     (
         "query=a&filter=author=x",
         "filter",
-        "filter: filter 'author=x': there is no field 'author'; the fields are topic, source, language, kind",
+        (
+            "filter: filter 'author=x': there is no field 'author'; the fields are topic, "
+            "source, language, kind"
+        ),
     ),
 ]
 
 
 @pytest.mark.parametrize(("parameters", "field", "detail"), BAD_PARAMETERS)
-def test_a_bad_parameter_is_named(client: FlaskClient, parameters: str, field: str, detail: str) -> None:
+def test_a_bad_parameter_is_named(
+    client: FlaskClient, parameters: str, field: str, detail: str
+) -> None:
     problem = check(client.get(f"/v1/english/search?{parameters}"), 400, "bad-input", field)
     assert problem["detail"] == detail
 
@@ -115,13 +141,26 @@ def test_a_bad_parameter_is_named(client: FlaskClient, parameters: str, field: s
     ],
 )
 def test_an_unknown_index_is_not_found(client: FlaskClient, method: str, address: str) -> None:
-    problem = check(client.open(address, method=method, json={} if method == "POST" else None), 404, "unknown-index")
+    problem = check(
+        client.open(address, method=method, json={} if method == "POST" else None),
+        404,
+        "unknown-index",
+    )
     assert problem["detail"].endswith("; the indexes are english, arabic")
 
 
 @pytest.mark.parametrize(
     "docid",
-    ["none", "measles/", "/measles", "Measles", "../../english/manifest.json", "%00", "two%20words", "%20"],
+    [
+        "none",
+        "measles/",
+        "/measles",
+        "Measles",
+        "../../english/manifest.json",
+        "%00",
+        "two%20words",
+        "%20",
+    ],
 )
 @pytest.mark.parametrize("route", ["documents", "doc"])
 def test_an_unknown_document_is_not_found(client: FlaskClient, route: str, docid: str) -> None:
@@ -132,7 +171,11 @@ def test_an_unknown_document_is_not_found(client: FlaskClient, route: str, docid
     "address",
     [
         *("/nothing", "/v1", "/v1/english", "/v1/english/documents/", "/v2/english/search"),
-        *("/v1/..%2Fenglish/search?query=a", "/v1/indexes/..%2Fenglish", "/v1/a%2Fenglish/documents/measles"),
+        *(
+            "/v1/..%2Fenglish/search?query=a",
+            "/v1/indexes/..%2Fenglish",
+            "/v1/a%2Fenglish/documents/measles",
+        ),
         *("/static/..%2Fapp.py", "/v1/jobs/..%2F..%2Fmanifest"),
     ],
 )
@@ -142,10 +185,17 @@ def test_an_unknown_address_is_not_found(client: FlaskClient, address: str) -> N
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
 @pytest.mark.parametrize("docid", ["\xff", "a\xc3", "\xed\xa0\x80"])
-def test_an_address_that_is_no_text_means_no_document(client: FlaskClient, method: str, docid: str) -> None:
-    # As WSGI has it: a character a byte. Read with replaced characters, many addresses would mean one document.
+def test_an_address_that_is_no_text_means_no_document(
+    client: FlaskClient, method: str, docid: str
+) -> None:
+    # As WSGI has it: a character a byte. Read with replaced characters, many addresses would mean
+    # one document.
     path = f"/v1/english/documents/{docid}"
-    check(client.open("/", method=method, json={"text": "x"}, environ_overrides={"PATH_INFO": path}), 404, "not-found")
+    check(
+        client.open("/", method=method, json={"text": "x"}, environ_overrides={"PATH_INFO": path}),
+        404,
+        "not-found",
+    )
 
 
 @pytest.mark.parametrize(
@@ -157,7 +207,9 @@ def test_an_address_that_is_no_text_means_no_document(client: FlaskClient, metho
         ("PUT", "/", {"GET", "HEAD", "OPTIONS", "POST"}),
     ],
 )
-def test_another_method_is_not_allowed(client: FlaskClient, method: str, address: str, allowed: set[str]) -> None:
+def test_another_method_is_not_allowed(
+    client: FlaskClient, method: str, address: str, allowed: set[str]
+) -> None:
     response = client.open(address, method=method)
     check(response, 405, "method-not-allowed")
     assert set(response.headers["Allow"].split(", ")) == allowed
@@ -199,7 +251,9 @@ def test_a_browser_reads_a_page(client: FlaskClient) -> None:
 
 
 @pytest.mark.parametrize("host", ["..", "a" * 64, "a..b"])
-@pytest.mark.parametrize("address", ["/", "/nowhere", "/v1/indexes", "/documents/english/a", "/docs"])
+@pytest.mark.parametrize(
+    "address", ["/", "/nowhere", "/v1/indexes", "/documents/english/a", "/docs"]
+)
 def test_a_bad_host_is_a_bad_request_for_programs_and_for_browsers(
     client: FlaskClient, caplog: pytest.LogCaptureFixture, host: str, address: str
 ) -> None:
@@ -216,7 +270,9 @@ def test_a_bad_host_is_a_bad_request_for_programs_and_for_browsers(
 
 @pytest.mark.parametrize("query", ["query=na%EFve", "query=%FF%FEa", "query=measles&as_of=%A0"])
 @pytest.mark.parametrize("address", ["/v1/english/search", "/"])
-def test_a_query_string_that_is_not_utf8_is_refused(client: FlaskClient, address: str, query: str) -> None:
+def test_a_query_string_that_is_not_utf8_is_refused(
+    client: FlaskClient, address: str, query: str
+) -> None:
     answer = client.get(f"{address}?{query}")
     field = "as_of" if "as_of" in query else "query"
     problem = check(answer, 400, "bad-input", field)
@@ -225,11 +281,22 @@ def test_a_query_string_that_is_not_utf8_is_refused(client: FlaskClient, address
 
 @pytest.mark.parametrize("encoding", ["gzip", "br", "zstd", "deflate, gzip"])
 def test_an_encoded_body_is_refused_by_its_encoding(client: FlaskClient, encoding: str) -> None:
-    body, headers = b"\x1f\x8b\x08nothing", {"Content-Type": "application/json", "Content-Encoding": encoding}
-    problem = check(client.post("/v1/english/search", data=body, headers=headers), 415, "unsupported-media-type")
-    assert problem["detail"] == f"a body with Content-Encoding: {encoding} is not accepted; send it unencoded"
+    body, headers = (
+        b"\x1f\x8b\x08nothing",
+        {"Content-Type": "application/json", "Content-Encoding": encoding},
+    )
+    problem = check(
+        client.post("/v1/english/search", data=body, headers=headers), 415, "unsupported-media-type"
+    )
+    assert (
+        problem["detail"]
+        == f"a body with Content-Encoding: {encoding} is not accepted; send it unencoded"
+    )
     headers["Content-Encoding"] = "identity"
-    assert client.post("/v1/english/search", data=b'{"query": "moon"}', headers=headers).status_code == 200
+    assert (
+        client.post("/v1/english/search", data=b'{"query": "moon"}', headers=headers).status_code
+        == 200
+    )
 
 
 @pytest.mark.parametrize(
@@ -245,7 +312,9 @@ def test_marks_and_halves_of_characters_do_no_harm(client: FlaskClient, body: by
     answer = client.post("/v1/english/search", data=body, content_type="application/json")
     assert answer.status_code == 200, answer.text
     expected = client.post("/v1/english/search", json={"query": "moon", "k": 2}).json["hits"]
-    assert [hit["docid"] for hit in answer.json["hits"]][:1] == [hit["docid"] for hit in expected][:1]
+    assert [hit["docid"] for hit in answer.json["hits"]][:1] == [hit["docid"] for hit in expected][
+        :1
+    ]
 
 
 @pytest.mark.parametrize(
@@ -265,7 +334,9 @@ DIGITS = "1" * 4_400
 
 
 @pytest.fixture(scope="module")
-def long_client(folders: dict[str, Path], models: dict[str, TrainedVerdicts]) -> Iterator[FlaskClient]:
+def long_client(
+    folders: dict[str, Path], models: dict[str, TrainedVerdicts]
+) -> Iterator[FlaskClient]:
     with Index(folders["english"], Config()) as index:
         yield create_app(Config(), {"english": index}, judged_by=models).test_client()
 

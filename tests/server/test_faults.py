@@ -1,4 +1,6 @@
-"""A real server under what goes wrong: slow, greedy, vanishing and too many clients, and workers that are killed."""
+"""A real server under what goes wrong: slow, greedy, vanishing and too many clients, and workers
+that are killed.
+"""
 
 import http.client
 import os
@@ -27,7 +29,9 @@ def server(folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -
 
 
 def test_deep_nesting_is_refused(server: Served) -> None:
-    status, problem = server.ask(body=b'{"query": "a", "filter": ' + b"[" * 100_000 + b"]" * 100_000 + b"}")
+    status, problem = server.ask(
+        body=b'{"query": "a", "filter": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+    )
     assert (status, problem["error"]) == (400, "bad-input")
 
 
@@ -53,7 +57,9 @@ def test_a_thousand_connections_at_once(server: Served) -> None:
 
 
 @pytest.mark.deep
-def test_a_worker_killed_under_load_takes_only_its_own_requests_along(folders: dict[str, Path], tmp_path: Path) -> None:
+def test_a_worker_killed_under_load_takes_only_its_own_requests_along(
+    folders: dict[str, Path], tmp_path: Path
+) -> None:
     with serve(folders, tmp_path, "workers: 2") as served:
         killed, stop = threading.Event(), threading.Event()
 
@@ -84,7 +90,9 @@ def test_a_worker_killed_under_load_takes_only_its_own_requests_along(folders: d
 
 
 @pytest.mark.parametrize("how", [signal.SIGHUP, signal.SIGTERM])
-def test_a_reload_and_a_stop_drop_nothing(folders: dict[str, Path], tmp_path: Path, how: signal.Signals) -> None:
+def test_a_reload_and_a_stop_drop_nothing(
+    folders: dict[str, Path], tmp_path: Path, how: signal.Signals
+) -> None:
     with serve(folders, tmp_path, "workers: 2") as served:
         stop = threading.Event()
 
@@ -113,11 +121,16 @@ def test_a_reload_and_a_stop_drop_nothing(folders: dict[str, Path], tmp_path: Pa
             stop.set()
             seen = sum((one.result() for one in callers), Counter())
         assert seen["200"] > 10, seen
-        # Once nobody listens, a stopped server's address refuses; what was accepted before is answered.
-        assert set(seen) <= ({"200"} if how == signal.SIGHUP else {"200", "refused", "ConnectionResetError"}), seen
+        # Once nobody listens, a stopped server's address refuses; what was accepted before is
+        # answered.
+        assert set(seen) <= (
+            {"200"} if how == signal.SIGHUP else {"200", "refused", "ConnectionResetError"}
+        ), seen
 
 
-def test_rates_and_metrics_are_totals_over_all_workers(folders: dict[str, Path], tmp_path: Path) -> None:
+def test_rates_and_metrics_are_totals_over_all_workers(
+    folders: dict[str, Path], tmp_path: Path
+) -> None:
     with serve(folders, tmp_path, "workers: 2, per_minute: 30") as served:
         statuses = Counter(served.ask()[0] for _ in range(90))
         assert set(statuses) == {200, 429}
@@ -127,14 +140,19 @@ def test_rates_and_metrics_are_totals_over_all_workers(folders: dict[str, Path],
         connection.request("GET", "/metrics")
         lines = connection.getresponse().read().decode().splitlines()
         connection.close()
-        found = {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines if line[0] != "#")}
+        found = {
+            name: float(value)
+            for name, value in (line.rsplit(" ", 1) for line in lines if line[0] != "#")
+        }
         of_route = 'factseek_requests_total{method="POST",route="/v1/<name>/search",status="%d"}'
         assert {status: found[of_route % status] for status in statuses} == statuses
         assert found['factseek_index_documents{index="en"}'] == 5
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_a_worker_that_is_starting_stops_too(folders: dict[str, Path], tmp_path: Path, how: signal.Signals) -> None:
+def test_a_worker_that_is_starting_stops_too(
+    folders: dict[str, Path], tmp_path: Path, how: signal.Signals
+) -> None:
     with serve(folders, tmp_path, "workers: 3") as served:
         os.killpg(served.process.pid, how)
         assert served.process.wait(timeout=AT_ONCE) == 0

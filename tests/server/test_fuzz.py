@@ -1,6 +1,8 @@
-"""No request, however broken, is answered with status 500; ``FACTSEEK_FUZZ=10000`` sends as many to each route.
+"""No request, however broken, is answered with status 500; ``FACTSEEK_FUZZ=10000`` sends as many to
+each route.
 
-What was sent stands in ``bench/fuzz.json``, as for readers and parsers (``python -m benchmarks.fuzz``).
+What was sent stands in ``bench/fuzz.json``, as for readers and parsers (``python -m
+benchmarks.fuzz``).
 """
 
 import os
@@ -31,13 +33,27 @@ from tests.server.conftest import Writable, writable
 
 COUNT = int(os.environ.get("FACTSEEK_FUZZ", "0"))
 WRITING = re.compile(
-    r"PUT|DELETE|POST /v1/<name>/documents$|GET /v1/jobs|POST /alegre/(text/similarity/$|similarity/sync)"
+    r"PUT|DELETE|POST /v1/<name>/documents$|GET /v1/jobs|POST "
+    r"/alegre/(text/similarity/$|similarity/sync)"
 )
 QUERY = {"query": "measles vaccine"}
 SEARCHES = [
     *({**QUERY, "format": name, "qid": "1"} for name in listings.KINDS),
-    {**QUERY, "k": 1, "count": True, "facets": ["source=3", "language"], "stages": ["per_source=1"]},
-    {**QUERY, "offset": 1, "group": False, "collapse": "near", "since": "2019", "filter": ["topic=health"]},
+    {
+        **QUERY,
+        "k": 1,
+        "count": True,
+        "facets": ["source=3", "language"],
+        "stages": ["per_source=1"],
+    },
+    {
+        **QUERY,
+        "offset": 1,
+        "group": False,
+        "collapse": "near",
+        "since": "2019",
+        "filter": ["topic=health"],
+    },
     {"query": '"measles vaccine" -moon before:2024', "syntax": "query"},
     {"like": "measles", "k": 2},
 ]
@@ -46,18 +62,39 @@ MORE: dict[str, list[dict[str, Any]]] = {
     "api.search_simply": SEARCHES,
     "api.search": SEARCHES,
     "api.search_many": [{**QUERY, "indexes": {"english": 2, "arabic": 1}, "passages": True}],
-    "api.search_batch": [{"queries": [{"qid": "1", "text": "moon"}, {"qid": "2", "text": "?"}], "group": True}],
-    "openai.openai_embeddings": [{"input": ["a", "b"], "encoding_format": "base64", "dimensions": 384}],
+    "api.search_batch": [
+        {"queries": [{"qid": "1", "text": "moon"}, {"qid": "2", "text": "?"}], "group": True}
+    ],
+    "openai.openai_embeddings": [
+        {"input": ["a", "b"], "encoding_format": "base64", "dimensions": 384}
+    ],
     "pyserini_1.pyserini_1_search": [{"query": {"query_txt": "measles", "qid": "1"}, "hits": 2}],
     "pyserini_1.pyserini_1_indexes": [{"index_type": "tf"}, {"index_type": "faiss"}],
     "routir.routir_content": [{"collection": "english", "id": "measles"}],
     "serper.serper_search": [{"q": "measles", "num": 1, "page": 2, "gl": "us"}],
     "google.google_claims_search": [
-        {**QUERY, "languageCode": "en-US", "maxAgeDays": 9_000, "offset": 1, "reviewPublisherSiteFilter": "x.org"}
+        {
+            **QUERY,
+            "languageCode": "en-US",
+            "maxAgeDays": 9_000,
+            "offset": 1,
+            "reviewPublisherSiteFilter": "x.org",
+        }
     ],
     "alegre.alegre_search": [
-        {"text": "measels", "model": "elasticsearch", "context": {"a": [1, "b"]}, "fuzzy": True, "min_es_score": 0.1},
-        {"text": "moon", "models": ["all-MiniLM-L6-v2"], "per_model_threshold": {"all-MiniLM-L6-v2": 0.1}, "limit": 1},
+        {
+            "text": "measels",
+            "model": "elasticsearch",
+            "context": {"a": [1, "b"]},
+            "fuzzy": True,
+            "min_es_score": 0.1,
+        },
+        {
+            "text": "moon",
+            "models": ["all-MiniLM-L6-v2"],
+            "per_model_threshold": {"all-MiniLM-L6-v2": 0.1},
+            "limit": 1,
+        },
     ],
     "writing.point_alias": [{"index": "live"}, {"index": "other"}, {"index": "current"}],
 }
@@ -70,11 +107,15 @@ REFUSED_HERE = {
     "search_r1.search_r1_rerank",
     "tei.tei_rerank",
 }
-"""Routes that refuse the example of their documentation: its document is not there, or there is no re-ranker."""
+"""Routes that refuse the example of their documentation: its document is not there, or there is no
+re-ranker.
+"""
 
 
 def bodies_of(app: Flask, route: tuple[str, str, str], cursor: str = "") -> list[dict[str, Any]]:
-    """Bodies, or parameters, that the route takes; of those that go on with a list, some with its cursor."""
+    """Bodies, or parameters, that the route takes; of those that go on with a list, some with its
+    cursor.
+    """
     operation = operations_of(app).get(route[2])
     example = dict(operation.example) if operation else {"query": "measles", "index": "english"}
     more = MORE.get(route[2], [])
@@ -87,13 +128,19 @@ def bodies_of(app: Flask, route: tuple[str, str, str], cursor: str = "") -> list
 
 
 def sent(client: FlaskClient, request: Request) -> int:
-    with client.open(request.path, method=request.method, headers=request.headers, data=request.body) as answer:
+    with client.open(
+        request.path, method=request.method, headers=request.headers, data=request.body
+    ) as answer:
         answer.get_data()
         return answer.status_code
 
 
 def assert_route_holds(
-    client: FlaskClient, route: tuple[str, str, str], numbers: range, names: list[str], cursor: str = ""
+    client: FlaskClient,
+    route: tuple[str, str, str],
+    numbers: range,
+    names: list[str],
+    cursor: str = "",
 ) -> None:
     bodies = bodies_of(client.application, route, cursor)
     for number in numbers:
@@ -116,7 +163,9 @@ def counted(name: str, few: int, most: int) -> Iterator[range]:
         known["finds"].append({"input": known["done"], "error": str(error)[:300]})
         remember(name, known)
         raise
-    known.update(done=max(known["done"], numbers.stop), seconds=known["seconds"] + time.monotonic() - began)
+    known.update(
+        done=max(known["done"], numbers.stop), seconds=known["seconds"] + time.monotonic() - began
+    )
     remember(name, known)
 
 
@@ -135,19 +184,25 @@ def test_every_route_answers(speaking: Flask) -> None:
         name = f"{route[0]} {route[1]}"
         if not WRITING.match(name):
             with counted(name, 12, 10_000) as numbers:
-                assert_route_holds(client, route, numbers, ["english", "arabic", "example-en"], cursor)
+                assert_route_holds(
+                    client, route, numbers, ["english", "arabic", "example-en"], cursor
+                )
 
 
 def test_the_bodies_that_are_broken_are_right(speaking: Flask) -> None:
     client = speaking.test_client()
     cursor = client.post("/v1/english/search", json={**QUERY, "k": 1}).json["cursor"]
-    token = client.get("/google/v1alpha1/claims:search", query_string={**QUERY, "pageSize": 1}).json["nextPageToken"]
+    token = client.get(
+        "/google/v1alpha1/claims:search", query_string={**QUERY, "pageSize": 1}
+    ).json["nextPageToken"]
     refused = set()
     for route in routes(speaking):
         method, rule, endpoint = route
         path = rule.replace("<name>", "english").replace("<docid:docid>", "measles")
         if endpoint in operations_of(speaking) and not WRITING.match(f"{method} {rule}"):
-            for body in bodies_of(speaking, route, token if endpoint.startswith("google") else cursor):
+            for body in bodies_of(
+                speaking, route, token if endpoint.startswith("google") else cursor
+            ):
                 sent_as = {"query_string": body} if method == "GET" else {"json": body}
                 with client.open(path, method=method, **sent_as) as answer:
                     if answer.status_code != 200:
@@ -169,7 +224,11 @@ def test_every_route_that_writes_answers_and_leaves_nothing_behind(live: Path) -
                     names = ["current", "live", "other"] if "aliases" in name else ["live"]
                     assert_route_holds(served.client(), route, numbers, names)
         wait_for_jobs(served)
-    left = [path.name for path in live.parent.rglob("*") if path.suffix == ".tmp" or path.name.startswith(".")]
+    left = [
+        path.name
+        for path in live.parent.rglob("*")
+        if path.suffix == ".tmp" or path.name.startswith(".")
+    ]
     assert left == []
 
 

@@ -1,4 +1,6 @@
-"""HTTP/1.1 on real connections: what is kept alive or refused, and what slow clients cost others."""
+"""HTTP/1.1 on real connections: what is kept alive or refused, and what slow clients cost
+others.
+"""
 
 import json
 import socket
@@ -43,7 +45,15 @@ def echo(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
     if environ["PATH_INFO"] == "/nothing":
         start("304 Not Modified", [])
         return []
-    names = ("REQUEST_METHOD", "PATH_INFO", "QUERY_STRING", "CONTENT_LENGTH", "HTTP_X_A", "HTTP_X_B", "SERVER_PROTOCOL")
+    names = (
+        "REQUEST_METHOD",
+        "PATH_INFO",
+        "QUERY_STRING",
+        "CONTENT_LENGTH",
+        "HTTP_X_A",
+        "HTTP_X_B",
+        "SERVER_PROTOCOL",
+    )
     said = {name: environ[name] for name in names if name in environ}
     body = json.dumps(said | {"body": environ["wsgi.input"].read().decode("latin-1")}).encode()
     start("200 OK", [("Content-Length", str(len(body)))])
@@ -75,7 +85,9 @@ def said(answer: bytes) -> Any:
 
 
 def test_a_request_reaches_the_application_as_it_was_sent(bench: GatewayBench) -> None:
-    sent = b"POST /a%2Fb%20%C3%A9//c?q=%20x&y HTTP/1.1\r\nHost: x\r\nX-A: 1\r\nx-a: 2\r\nX_B: evil\r\n"
+    sent = (
+        b"POST /a%2Fb%20%C3%A9//c?q=%20x&y HTTP/1.1\r\nHost: x\r\nX-A: 1\r\nx-a: 2\r\nX_B: evil\r\n"
+    )
     answer = said(bench.talk(sent + CLOSE + b"Content-Length: 3\r\n\r\nabc"))
     assert answer == {
         "REQUEST_METHOD": "POST",
@@ -93,7 +105,8 @@ def test_requests_of_one_connection_are_answered_in_order(bench: GatewayBench, n
     one = b"GET /%d HTTP/1.1\r\nHost: x\r\n\r\n"
     with bench.connect() as client:
         sender = threading.Thread(
-            target=client.sendall, args=[b"".join(one % n for n in range(number)) + HEAD + CLOSE + b"\r\n"]
+            target=client.sendall,
+            args=[b"".join(one % n for n in range(number)) + HEAD + CLOSE + b"\r\n"],
         )
         sender.start()
         answer = b"".join(iter(lambda: client.recv(65_536), b""))
@@ -127,12 +140,20 @@ def test_requests_of_one_connection_are_answered_in_order(bench: GatewayBench, n
         (HEAD + b" X-A: b\r\n\r\n", 400),
         (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\0" * 40, 400),
         (HEAD + b"Content-Length: 1001\r\n\r\n", 413),
-        (HEAD + b"Transfer-Encoding: chunked\r\n\r\n3e9\r\n" + b"a" * 1_001 + b"\r\n0\r\n\r\n", 413),
+        (
+            HEAD + b"Transfer-Encoding: chunked\r\n\r\n3e9\r\n" + b"a" * 1_001 + b"\r\n0\r\n\r\n",
+            413,
+        ),
         (b"GET /" + b"a" * 9_000 + b" HTTP/1.1\r\n", 414),
-        (b"GET / HTTP/1.1\r\n" + b"".join(b"X-%d: %s\r\n" % (n, b"a" * 100) for n in range(300)), 431),
+        (
+            b"GET / HTTP/1.1\r\n" + b"".join(b"X-%d: %s\r\n" % (n, b"a" * 100) for n in range(300)),
+            431,
+        ),
     ],
 )
-def test_what_cannot_be_answered_closes_the_connection(bench: GatewayBench, sent: bytes, status: int) -> None:
+def test_what_cannot_be_answered_closes_the_connection(
+    bench: GatewayBench, sent: bytes, status: int
+) -> None:
     bench.refusals.clear()
     second = b"GET /second HTTP/1.1\r\nHost: x\r\n\r\n"
     answer = bench.talk(sent + second)
@@ -142,7 +163,9 @@ def test_what_cannot_be_answered_closes_the_connection(bench: GatewayBench, sent
 
 
 @pytest.mark.parametrize("where", ["header", "name", "trailer", "blank lines"])
-def test_a_head_without_end_is_refused_before_much_of_it_is_kept(bench: GatewayBench, where: str) -> None:
+def test_a_head_without_end_is_refused_before_much_of_it_is_kept(
+    bench: GatewayBench, where: str
+) -> None:
     begin = {
         "header": HEAD + b"X-Long: ",
         "name": HEAD,
@@ -173,7 +196,9 @@ def test_a_client_that_waits_to_be_asked_for_its_body_is_asked(bench: GatewayBen
         assert client.recv(100) == b"HTTP/1.1 100 Continue\r\n\r\n"
         client.sendall(b"ab")
         assert said(b"".join(iter(lambda: client.recv(65_536), b"")))["body"] == "ab"
-    assert bench.talk(HEAD + b"Expect: 100-continue\r\nContent-Length: 2000\r\n\r\n").startswith(b"HTTP/1.1 413 ")
+    assert bench.talk(HEAD + b"Expect: 100-continue\r\nContent-Length: 2000\r\n\r\n").startswith(
+        b"HTTP/1.1 413 "
+    )
 
 
 def test_what_follows_a_request_does_not_disturb_its_answer(bench: GatewayBench) -> None:
@@ -191,9 +216,14 @@ def test_what_follows_a_body_is_no_header(bench: GatewayBench) -> None:
     assert "HTTP_X_B" not in answer
 
 
-@pytest.mark.parametrize("body", [b"Content-Length: 3\r\n\r\nabc", b"Transfer-Encoding: chunked\r\n\r\n" + CHUNKED])
+@pytest.mark.parametrize(
+    "body", [b"Content-Length: 3\r\n\r\nabc", b"Transfer-Encoding: chunked\r\n\r\n" + CHUNKED]
+)
 def test_a_wish_for_another_protocol_costs_no_body(bench: GatewayBench, body: bytes) -> None:
-    wish = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA\r\n"
+    wish = (
+        b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: "
+        b"AAMAAABkAAQAoAAAAAIAAAAA\r\n"
+    )
     with bench.connect() as client:
         client.sendall(HEAD + wish + body)
         client.shutdown(socket.SHUT_WR)
@@ -203,7 +233,9 @@ def test_a_wish_for_another_protocol_costs_no_body(bench: GatewayBench, body: by
 def test_a_client_that_has_closed_its_sending_half_is_answered(bench: GatewayBench) -> None:
     for path in (b"/", b"/slow"):
         with bench.connect() as client:
-            client.sendall(b"GET %b HTTP/1.1\r\nHost: x\r\n\r\nGET /last HTTP/1.1\r\nHost: x\r\n\r\n" % path)
+            client.sendall(
+                b"GET %b HTTP/1.1\r\nHost: x\r\n\r\nGET /last HTTP/1.1\r\nHost: x\r\n\r\n" % path
+            )
             client.shutdown(socket.SHUT_WR)
             answers = b"".join(iter(lambda: client.recv(65_536), b""))
         assert (answers.count(b"HTTP/1.1 200 OK"), b'"/last"' in answers) == (2, True)
@@ -219,7 +251,9 @@ def test_what_has_no_length_is_sent_in_chunks_or_counted(bench: GatewayBench) ->
     assert old.endswith(b"\r\n\r\none,two")
 
 
-@pytest.mark.parametrize(("method", "path"), [(b"HEAD", b"/"), (b"HEAD", b"/stream"), (b"GET", b"/nothing")])
+@pytest.mark.parametrize(
+    ("method", "path"), [(b"HEAD", b"/"), (b"HEAD", b"/stream"), (b"GET", b"/nothing")]
+)
 def test_an_answer_without_a_body_has_none(bench: GatewayBench, method: bytes, path: bytes) -> None:
     answer = bench.talk(b"%s %s HTTP/1.1\r\nHost: x\r\n" % (method, path) + CLOSE + b"\r\n")
     assert answer.endswith(b"\r\n\r\n")
@@ -227,12 +261,19 @@ def test_an_answer_without_a_body_has_none(bench: GatewayBench, method: bytes, p
 
 
 def test_bodies_stay_within_the_memory_that_all_have_together() -> None:
-    with serving(echo, max_body_bytes=100_000, memory_bytes=200_000, threads=1) as bench, ExitStack() as stack:
+    with (
+        serving(echo, max_body_bytes=100_000, memory_bytes=200_000, threads=1) as bench,
+        ExitStack() as stack,
+    ):
         unfinished = HEAD + b"Content-Length: 100000\r\n\r\n" + b" " * 90_000
         clients = [stack.enter_context(bench.connect()) for _ in range(5)]
         for number, client in enumerate(clients):
             client.sendall(unfinished)
-            until(lambda number=number: bench.refusals or bench.gateway.budget.held >= 73_000 * (number + 1))
+            until(
+                lambda number=number: (
+                    bench.refusals or bench.gateway.budget.held >= 73_000 * (number + 1)
+                )
+            )
         until(lambda: len(bench.refusals) == 3)
         assert bench.refusals == [503] * 3
         small = HEAD + CLOSE + b"Content-Length: 10000\r\n\r\n" + b" " * 10_000
@@ -267,7 +308,9 @@ class Pieces:
 
 
 class Streams:
-    """An application that answers ``/stream`` in pieces, ``/large`` in one and ``/wait`` when it is let go."""
+    """An application that answers ``/stream`` in pieces, ``/large`` in one and ``/wait`` when it is
+    let go.
+    """
 
     def __init__(self) -> None:
         self.streams: list[Pieces] = []
@@ -313,7 +356,10 @@ def test_a_client_that_reads_nothing_is_cut_off(path: str) -> None:
 
 def test_an_answer_that_is_not_read_in_its_time_is_broken_off() -> None:
     streams = Streams()
-    with serving(streams, answer_seconds=0.6) as bench, bench.connect(receive_buffer=4_096) as client:
+    with (
+        serving(streams, answer_seconds=0.6) as bench,
+        bench.connect(receive_buffer=4_096) as client,
+    ):
         client.sendall(get("/stream"))
         with pytest.raises((AssertionError, ConnectionError)):
             for _ in range(len(PIECE) * MANY):
@@ -354,7 +400,9 @@ def pieces(text: bytes, cuts: list[int]) -> Iterator[bytes]:
     st.lists(st.integers(0, 5_000), max_size=5),
     st.booleans(),
 )
-def test_cut_anywhere_it_is_the_same(bench: GatewayBench, bodies: list[bytes], cuts: list[int], chunked: bool) -> None:
+def test_cut_anywhere_it_is_the_same(
+    bench: GatewayBench, bodies: list[bytes], cuts: list[int], chunked: bool
+) -> None:
     sent = b""
     for body in bodies:
         if chunked:
@@ -368,13 +416,18 @@ def test_cut_anywhere_it_is_the_same(bench: GatewayBench, bodies: list[bytes], c
             time.sleep(0.001)
         client.shutdown(socket.SHUT_WR)
         answers = b"".join(iter(lambda: client.recv(65_536), b""))
-    got = [json.loads(part.partition(b"\r\n\r\n")[2])["body"] for part in answers.split(b"HTTP/1.1 200 OK")[1:]]
+    got = [
+        json.loads(part.partition(b"\r\n\r\n")[2])["body"]
+        for part in answers.split(b"HTTP/1.1 200 OK")[1:]
+    ]
     assert [body.encode("latin-1") for body in got] == bodies
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.binary(max_size=300), st.lists(st.integers(0, 500), max_size=5))
-def test_whatever_is_sent_is_answered_refused_or_given_up(bench: GatewayBench, junk: bytes, cuts: list[int]) -> None:
+def test_whatever_is_sent_is_answered_refused_or_given_up(
+    bench: GatewayBench, junk: bytes, cuts: list[int]
+) -> None:
     with bench.connect() as client:
         for piece in pieces(HEAD + junk, cuts):
             client.sendall(piece)

@@ -20,7 +20,9 @@ ADDRESSES = ["/", "/v1/indexes", "/nothing", "/static/style.css", "/livez"]
 def test_every_answer_is_protected(client: FlaskClient, address: str) -> None:
     with client.get(address) as response:
         headers = response.headers
-    policy = dict(part.strip().split(" ", 1) for part in headers["Content-Security-Policy"].split(";"))
+    policy = dict(
+        part.strip().split(" ", 1) for part in headers["Content-Security-Policy"].split(";")
+    )
     assert policy == {
         "default-src": "'none'",
         "script-src": "'self'",
@@ -35,7 +37,9 @@ def test_every_answer_is_protected(client: FlaskClient, address: str) -> None:
     assert headers["Referrer-Policy"] == "same-origin"
 
 
-@pytest.mark.parametrize("given", ["", "x" * 65, "a b", "a;b", "é", "a\tb", "<b>", "a,b", "a%0d%0aSet-Cookie:x"])
+@pytest.mark.parametrize(
+    "given", ["", "x" * 65, "a b", "a;b", "é", "a\tb", "<b>", "a,b", "a%0d%0aSet-Cookie:x"]
+)
 def test_any_other_request_id_is_replaced(client: FlaskClient, given: str) -> None:
     answered = client.get("/livez", headers={"X-Request-Id": given}).headers["X-Request-Id"]
     assert re.fullmatch(r"[0-9a-f]{32}", answered)
@@ -47,7 +51,9 @@ def test_a_line_holds_what_happened_and_the_query_only_if_wanted(
 ) -> None:
     client = create_app(Config(server=ServerSettings(log_queries=wanted)), indexes).test_client()
     with caplog.at_level(logging.INFO, "factseek"):
-        client.post("/v1/arabic/search", json={"query": "secretword نهر"}, headers={"X-Request-Id": "r1"}).close()
+        client.post(
+            "/v1/arabic/search", json={"query": "secretword نهر"}, headers={"X-Request-Id": "r1"}
+        ).close()
     (record,) = [record for record in caplog.records if record.name == "factseek.access"]
     line = JsonLines().format(record)
     assert "\n" not in line

@@ -53,11 +53,15 @@ def client(folders: dict[str, Path], stuck: Stuck) -> Iterator[FlaskClient]:
 
 
 def search(client: FlaskClient, retriever: str) -> Any:
-    return client.post("/v1/english/search", json={"query": "measles vaccine", "retriever": retriever})
+    return client.post(
+        "/v1/english/search", json={"query": "measles vaccine", "retriever": retriever}
+    )
 
 
 def until(fits: Callable[[Any], object], ask: Callable[[], Any]) -> Any:
-    """Ask until the answer fits: on a busy machine what is not stuck may be late too, and then says so."""
+    """Ask until the answer fits: on a busy machine what is not stuck may be late too, and then says
+    so.
+    """
     answers = []
     for _ in range(30):
         answers.append(ask())
@@ -67,10 +71,15 @@ def until(fits: Callable[[Any], object], ask: Callable[[], Any]) -> Any:
 
 
 def in_time(ask: Callable[[], Any]) -> Any:
-    return until(lambda answer: "hits" in answer and answer.get("coverage", CUT_OFF)["bm25"] == "complete", ask)
+    return until(
+        lambda answer: "hits" in answer and answer.get("coverage", CUT_OFF)["bm25"] == "complete",
+        ask,
+    )
 
 
-def test_what_came_in_time_is_answered_and_what_did_not_is_named(client: FlaskClient, stuck: Stuck) -> None:
+def test_what_came_in_time_is_answered_and_what_did_not_is_named(
+    client: FlaskClient, stuck: Stuck
+) -> None:
     sparse = in_time(lambda: search(client, "bm25").json)
     assert "coverage" not in sparse
     hybrid = in_time(lambda: search(client, "hybrid").json)
@@ -79,24 +88,43 @@ def test_what_came_in_time_is_answered_and_what_did_not_is_named(client: FlaskCl
     simple = in_time(lambda: client.get("/v1/english/search?query=measles&retriever=hybrid").json)
     assert simple["coverage"] == CUT_OFF
     page = "/export?index=english&query=measles&retriever=hybrid&format=csv"
-    assert until(lambda answer: answer.headers.get("X-Cut-Off") == "dense", lambda: client.get(page)).mimetype == CSV
+    assert (
+        until(
+            lambda answer: answer.headers.get("X-Cut-Off") == "dense", lambda: client.get(page)
+        ).mimetype
+        == CSV
+    )
     late = "dense took too long, so the answer would be incomplete; try again"
-    adapted = until(lambda answer: late in answer.text, lambda: client.post("/serper/search", json={"q": "measles"}))
+    adapted = until(
+        lambda answer: late in answer.text,
+        lambda: client.post("/serper/search", json={"q": "measles"}),
+    )
     assert adapted.status_code == 503
     tools = AgentTools(client.application, Config(), {}, None)
     note = "dense took too long, so hits may be missing"
     until(lambda result: result.note == note, lambda: tools.search("measles vaccine", "english"))
-    verified = client.get("/verify?index=english&claim=measles+vaccine", headers={"Accept": "text/html"})
+    verified = client.get(
+        "/verify?index=english&claim=measles+vaccine", headers={"Accept": "text/html"}
+    )
     assert (verified.status_code, "took longer than the time limit" in verified.text) == (503, True)
     stuck.free.set()
-    whole = until(lambda answer: "hits" in answer and "coverage" not in answer, lambda: search(client, "hybrid").json)
+    whole = until(
+        lambda answer: "hits" in answer and "coverage" not in answer,
+        lambda: search(client, "hybrid").json,
+    )
     assert all("dense" in hit["retrievers"] for hit in whole["hits"][:1])
 
 
 def test_nothing_in_time_is_an_error_that_says_so(client: FlaskClient) -> None:
     answer = search(client, "dense")
-    assert (answer.status_code, answer.json["error"], answer.headers["Retry-After"]) == (503, "timed-out", "5")
-    assert answer.json["detail"] == "dense took longer than the time limit of the search (1 seconds)"
+    assert (answer.status_code, answer.json["error"], answer.headers["Retry-After"]) == (
+        503,
+        "timed-out",
+        "5",
+    )
+    assert (
+        answer.json["detail"] == "dense took longer than the time limit of the search (1 seconds)"
+    )
 
 
 def test_a_query_of_a_batch_says_it_for_itself(client: FlaskClient) -> None:
@@ -110,12 +138,19 @@ def test_a_query_of_a_batch_says_it_for_itself(client: FlaskClient) -> None:
     assert (result["coverage"], bool(result["hits"])) == (CUT_OFF, True)
     with client.post("/v1/english/search/batch", json={**body, "retriever": "dense"}) as answer:
         (result,) = json.loads(answer.data)["results"]
-    assert (result["error"], result["detail"]) == ("timed-out", "dense took longer than the time limit of the search")
-    with client.post("/v1/english/search/batch", json=body, headers={"Accept": "text/plain"}) as answer:
+    assert (result["error"], result["detail"]) == (
+        "timed-out",
+        "dense took longer than the time limit of the search",
+    )
+    with client.post(
+        "/v1/english/search/batch", json=body, headers={"Accept": "text/plain"}
+    ) as answer:
         assert (answer.data, answer.headers["X-Failed-Queries"]) == (b"", "1")
 
 
-def test_late_evidence_has_no_highlights_and_says_so(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_late_evidence_has_no_highlights_and_says_so(
+    client: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def over(self: Deadline, part: str) -> bool:
         self.cut_off(part)
         return True
@@ -129,6 +164,9 @@ def test_late_evidence_has_no_highlights_and_says_so(client: FlaskClient, monkey
     assert not any(hit["passage"]["highlights"] for hit in answer["hits"])
     body = {"queries": [{"qid": "a", "text": "measles"}], "retriever": "bm25"}
     with client.post("/v1/english/search/batch", json=body) as batch:
-        assert json.loads(batch.data)["results"][0]["coverage"] == {"bm25": "complete", "highlights": "cut off"}
+        assert json.loads(batch.data)["results"][0]["coverage"] == {
+            "bm25": "complete",
+            "highlights": "cut off",
+        }
     page = client.get("/?index=english&query=measles&view=side", headers={"Accept": "text/html"})
     assert "This list lacks highlights, which took too long." in page.text

@@ -18,7 +18,9 @@ from tests.examples_tried import EXAMPLES
 
 QUERY = "measles vaccine النيل"
 RANKINGS = st.dictionaries(
-    st.sampled_from(["a", "b", "c"]), st.lists(st.sampled_from("uvwxyz"), unique=True, max_size=6), min_size=1
+    st.sampled_from(["a", "b", "c"]),
+    st.lists(st.sampled_from("uvwxyz"), unique=True, max_size=6),
+    min_size=1,
 )
 
 
@@ -28,8 +30,13 @@ RANKINGS = st.dictionaries(
     weights=st.lists(st.sampled_from([0.0, 0.5, 1.0, 3.0]), min_size=3, max_size=3),
     k=st.integers(1, 20),
 )
-def test_rankings_are_fused_by_rank(docids: dict[str, list[str]], weights: list[float], k: int) -> None:
-    rankings = {name: [Hit(docid, 1.0 / (at + 1)) for at, docid in enumerate(own)] for name, own in docids.items()}
+def test_rankings_are_fused_by_rank(
+    docids: dict[str, list[str]], weights: list[float], k: int
+) -> None:
+    rankings = {
+        name: [Hit(docid, 1.0 / (at + 1)) for at, docid in enumerate(own)]
+        for name, own in docids.items()
+    }
     chosen = dict(zip("abc", weights, strict=True))
     whole = fuse_indexes(rankings, chosen, 10, 100)
     assert sorted((of.name, of.hit.docid) for of in whole) == sorted(
@@ -43,15 +50,23 @@ def test_rankings_are_fused_by_rank(docids: dict[str, list[str]], weights: list[
         assert docids[of.name][of.rank - 1] == of.hit.docid
         assert of.score == pytest.approx(chosen[of.name] / (10 + of.rank), rel=1e-6)
     # A shorter ranking of each index is enough for a shorter list.
-    assert fuse_indexes({name: hits[:k] for name, hits in rankings.items()}, chosen, 10, k) == whole[:k]
+    assert (
+        fuse_indexes({name: hits[:k] for name, hits in rankings.items()}, chosen, 10, k)
+        == whole[:k]
+    )
 
 
 def test_one_ranking_over_http(client: FlaskClient) -> None:
     body = {"query": QUERY, "k": 4}
     answer = client.post("/v1/search", json=body).json
     assert set(answer["indexes"]) == {"english", "arabic"}
-    assert [answer["indexes"][name]["retriever"] for name in ("english", "arabic")] == ["hybrid", "bm25"]
-    alone = {name: client.post(f"/v1/{name}/search", json=body).json for name in ("english", "arabic")}
+    assert [answer["indexes"][name]["retriever"] for name in ("english", "arabic")] == [
+        "hybrid",
+        "bm25",
+    ]
+    alone = {
+        name: client.post(f"/v1/{name}/search", json=body).json for name in ("english", "arabic")
+    }
     for name, own in alone.items():
         assert answer["indexes"][name]["manifest_id"] == own["manifest_id"]
         docids = [hit["docid"] for hit in answer["hits"] if hit["index"] == name]
@@ -59,12 +74,19 @@ def test_one_ranking_over_http(client: FlaskClient) -> None:
     assert [hit["rank"] for hit in answer["hits"]] == [1, 2, 3, 4]
     first = answer["hits"][0]
     (same,) = [hit for hit in alone[first["index"]]["hits"] if hit["docid"] == first["docid"]]
-    assert {**first, "score": 0, "rank": 0} == {**same, "score": 0, "rank": 0, "index": first["index"]}
+    assert {**first, "score": 0, "rank": 0} == {
+        **same,
+        "score": 0,
+        "rank": 0,
+        "index": first["index"],
+    }
     for k in (1, 2, 3):
         assert client.post("/v1/search", json={**body, "k": k}).json["hits"] == answer["hits"][:k]
 
 
-def test_an_index_whose_first_hit_does_not_bear_on_the_query_counts_half(client: FlaskClient) -> None:
+def test_an_index_whose_first_hit_does_not_bear_on_the_query_counts_half(
+    client: FlaskClient,
+) -> None:
     for query, weights in (("نهر النيل", [0.5, 1]), ("measles vaccine", [1, 1])):
         answer = client.post("/v1/search", json={"query": query, "k": 3, "collapse": "near"}).json
         assert [answer["indexes"][name]["weight"] for name in ("english", "arabic")] == weights
@@ -74,25 +96,46 @@ def test_an_index_whose_first_hit_does_not_bear_on_the_query_counts_half(client:
 @pytest.mark.parametrize(
     ("body", "status", "detail"),
     [
-        ({"query": "x", "indexes": ["nothing"]}, 404, "there is no index 'nothing'; the indexes are english, arabic"),
-        ({"query": "x", "indexes": ["english", "english"]}, 400, "indexes: an index is given twice"),
-        ({"query": "x", "indexes": {"english": 0}}, 400, "indexes: all weights are 0: no index would count"),
+        (
+            {"query": "x", "indexes": ["nothing"]},
+            404,
+            "there is no index 'nothing'; the indexes are english, arabic",
+        ),
+        (
+            {"query": "x", "indexes": ["english", "english"]},
+            400,
+            "indexes: an index is given twice",
+        ),
+        (
+            {"query": "x", "indexes": {"english": 0}},
+            400,
+            "indexes: all weights are 0: no index would count",
+        ),
         ({"query": "?!"}, 400, "query: english: the query '?!' contains no words to search for"),
         ({"query": "x", "k": 51}, 400, "k: english: 51 is out of range: ask for 1 to 50"),
     ],
 )
-def test_bad_input(client: FlaskClient, body: dict[str, object], status: int, detail: str | None) -> None:
+def test_bad_input(
+    client: FlaskClient, body: dict[str, object], status: int, detail: str | None
+) -> None:
     refused = client.post("/v1/search", json=body)
     assert refused.status_code == status
     assert detail is None or refused.json["detail"] == detail
 
 
 @pytest.mark.parametrize("k", [1, 2, 3])
-@pytest.mark.parametrize("options", [{}, {"sort": "date"}, {"stages": ["per_source=1"]}, {"collapse": "near"}])
-def test_cursors_walk_through_the_whole_list(client: FlaskClient, k: int, options: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "options", [{}, {"sort": "date"}, {"stages": ["per_source=1"]}, {"collapse": "near"}]
+)
+def test_cursors_walk_through_the_whole_list(
+    client: FlaskClient, k: int, options: dict[str, Any]
+) -> None:
     asked = {"query": QUERY, "indexes": {"arabic": 2, "english": 1}, **options}
     whole = client.post("/v1/search", json={**asked, "k": 40}).json
-    assert ("cursor" in whole, [hit["rank"] for hit in whole["hits"]]) == (False, [*range(1, len(whole["hits"]) + 1)])
+    assert ("cursor" in whole, [hit["rank"] for hit in whole["hits"]]) == (
+        False,
+        [*range(1, len(whole["hits"]) + 1)],
+    )
     answer, walked = client.post("/v1/search", json={**asked, "k": k}).json, []
     while True:
         walked += answer["hits"]
@@ -104,27 +147,50 @@ def test_cursors_walk_through_the_whole_list(client: FlaskClient, k: int, option
     assert walked == whole["hits"]
     if options.get("sort"):
         dates = [hit["date"] for hit in walked]
-        assert dates == ["2024-01", "2021-01-01", "2020", "2019-05-02", "1972-12-14", *[""] * (len(dates) - 5)]
+        assert dates == [
+            "2024-01",
+            "2021-01-01",
+            "2020",
+            "2019-05-02",
+            "1972-12-14",
+            *[""] * (len(dates) - 5),
+        ]
 
 
 def test_counts_of_each_index_and_of_all(client: FlaskClient) -> None:
-    body = {"query": QUERY, "retriever": "bm25", "facets": {"index": 5, "topic": 1, "language": 5}, "k": 1}
+    body = {
+        "query": QUERY,
+        "retriever": "bm25",
+        "facets": {"index": 5, "topic": 1, "language": 5},
+        "k": 1,
+    }
     answer = client.post("/v1/search", json=body).json
-    each = {name: client.post(f"/v1/{name}/search", json={**body, "facets": ["topic=1", "language=5"]}).json
-            for name in ("english", "arabic")}  # fmt: skip
+    each = {
+        name: client.post(
+            f"/v1/{name}/search", json={**body, "facets": ["topic=1", "language=5"]}
+        ).json
+        for name in ("english", "arabic")
+    }
     for name, own in each.items():
         assert answer["indexes"][name]["total"] == own["total"]
         assert answer["indexes"][name]["facets"] == own["facets"]
     hits = {name: own["total"]["hits"] for name, own in each.items()}
     assert answer["total"] == {"hits": sum(hits.values()), "of": "matching"}
     assert {value["value"]: value["count"] for value in answer["facets"]["index"]["values"]} == hits
-    assert answer["facets"]["topic"] == {"values": [{"value": "health", "count": 1}], "more": 1, "missing": 2}
+    assert answer["facets"]["topic"] == {
+        "values": [{"value": "health", "count": 1}],
+        "more": 1,
+        "missing": 2,
+    }
     assert [value["value"] for value in answer["facets"]["language"]["values"]] == ["en", "ar"]
     narrowed = client.post("/v1/search", json={**body, "filter": {"topic": "news"}}).json
     assert [value["value"] for value in narrowed["facets"]["topic"]["values"]] == ["health", "news"]
     of_passages = client.post("/v1/search", json={**body, "group": False}).json
     assert of_passages["facets"]["index"] == answer["facets"]["index"]
-    assert client.post("/v1/search", json={**body, "retriever": None}).json["total"]["of"] == "rankable"
+    assert (
+        client.post("/v1/search", json={**body, "retriever": None}).json["total"]["of"]
+        == "rankable"
+    )
     assert "facets" not in client.post("/v1/search", json={"query": QUERY, "count": True}).json
 
 
@@ -135,7 +201,9 @@ def test_in_python(folders: dict[str, Path]) -> None:
         assert {hit.index for hit in hits} == {"en", "ar"}
         assert (hits[0].rank, hits[0].index) == (1, "ar")
         assert search_many(indexes, QUERY, Search(k=2), weights={"ar": 2}) == hits[:2]
-        with pytest.raises(QueryError, match=r"^fr has a weight, but is not searched; the indexes are en, ar$"):
+        with pytest.raises(
+            QueryError, match=r"^fr has a weight, but is not searched; the indexes are en, ar$"
+        ):
             search_many(indexes, QUERY, weights={"fr": 1})
         for search, fault in (
             (Search(k=0), "k 0"),

@@ -11,7 +11,9 @@ DETAIL = "requests and answers fill the memory that this server has for them; tr
 SEARCH = {"query": "measles vaccine moon", "retriever": "bm25", "k": 3}
 
 
-def asked(client: FlaskClient, charge: Charge, path: str, body: dict[str, Any] | None = None) -> Any:
+def asked(
+    client: FlaskClient, charge: Charge, path: str, body: dict[str, Any] | None = None
+) -> Any:
     method = "POST" if body else "GET"
     return client.open(path, method=method, json=body, environ_overrides={MEMORY: charge})
 
@@ -34,7 +36,9 @@ def crowded() -> Budget:
         ("/v1/english/doc/measles", None),
     ],
 )
-def test_no_memory_no_answer(client: FlaskClient, crowded: Budget, path: str, body: dict[str, Any] | None) -> None:
+def test_no_memory_no_answer(
+    client: FlaskClient, crowded: Budget, path: str, body: dict[str, Any] | None
+) -> None:
     refused = asked(client, Charge(crowded), path, body)
     assert (refused.status_code, refused.headers["Retry-After"]) == (503, "1")
     assert (refused.json["error"], refused.json["detail"]) == ("overloaded", DETAIL)

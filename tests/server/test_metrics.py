@@ -1,4 +1,6 @@
-"""Metrics: what was asked and answered, what is served, and the files in which workers count together."""
+"""Metrics: what was asked and answered, what is served, and the files in which workers count
+together.
+"""
 
 import os
 import shutil
@@ -42,7 +44,10 @@ def test_answers_are_counted_by_route_and_never_by_query(client: FlaskClient) ->
     for stage in ("retrieve", "evidence"):
         count = "factseek_stage_seconds_count"
         assert found[f'{count}{{retriever="bm25",route="/v1/<name>/search",stage="{stage}"}}'] == 2
-        assert found[f'{count}{{retriever="hybrid",route="/v1/<name>/search/batch",stage="{stage}"}}'] == 1
+        assert (
+            found[f'{count}{{retriever="hybrid",route="/v1/<name>/search/batch",stage="{stage}"}}']
+            == 1
+        )
     assert found['factseek_request_seconds_count{route="/v1/<name>/search"}'] == 3
     assert not any("secretword" in name for name in found)
 
@@ -58,11 +63,14 @@ def test_what_is_served_is_told(client: FlaskClient, indexes: dict[str, Index]) 
 
 SERVED = """
 import subprocess, sys, urllib.request
-command = [sys.executable, "-m", "factseek", "serve", "--index", f"english={sys.argv[1]}", "--port", "0"]
+command = [
+    sys.executable, "-m", "factseek", "serve", "--index", f"english={sys.argv[1]}", "--port", "0"
+]
 with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
     address = next((line.split()[-1] for line in server.stderr if "serves" in line), "")
     try:
-        answers = [urllib.request.urlopen(address + path, timeout=30).status for path in ("/livez", "/?query=measles")]
+        paths = "/livez", "/?query=measles"
+        answers = [urllib.request.urlopen(address + path, timeout=30).status for path in paths]
     finally:
         server.terminate()
 print(answers)
@@ -71,7 +79,9 @@ print(answers)
 
 @pytest.mark.deep
 @pytest.mark.parametrize("memory", ["nr_inodes=1", "ro"])
-def test_a_server_answers_where_memory_takes_no_file(tmp_path: Path, folders: dict[str, Path], memory: str) -> None:
+def test_a_server_answers_where_memory_takes_no_file(
+    tmp_path: Path, folders: dict[str, Path], memory: str
+) -> None:
     script = tmp_path / "served.py"
     script.write_text(SERVED)
     mounted = f"mount -t tmpfs -o {memory} none /dev/shm || exit 77"
@@ -85,7 +95,11 @@ def apart(command: str) -> subprocess.CompletedProcess[str]:
     if os.getuid() or not unshare:
         pytest.skip("only root may mount a small file system in a namespace of its own")
     done = subprocess.run(
-        [unshare, "-m", "sh", "-c", command], check=False, capture_output=True, text=True, timeout=120
+        [unshare, "-m", "sh", "-c", command],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
     if done.returncode == 77 or "unshare:" in done.stderr:
         pytest.skip(f"no file system can be mounted here: {done.stderr.strip()}")

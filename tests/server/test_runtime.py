@@ -1,4 +1,6 @@
-"""The served indexes: a new manifest is served, an old snapshot is closed, what is wrong with an index is said."""
+"""The served indexes: a new manifest is served, an old snapshot is closed, what is wrong with an
+index is said.
+"""
 
 import gc
 import json
@@ -25,8 +27,13 @@ PATIENCE = 60.0
 
 def add(folder: Path, docid: str, verb: Any = "append") -> None:
     source = folder.with_suffix(".jsonl")
-    source.write_text(json.dumps({"docid": docid, "text": f"The measles vaccine, as {docid} has it."}) + "\n")
-    build(BuildRequest(kind="jsonl", sources=(source,), folder=folder, verb=verb, dense=False), Config())
+    source.write_text(
+        json.dumps({"docid": docid, "text": f"The measles vaccine, as {docid} has it."}) + "\n"
+    )
+    build(
+        BuildRequest(kind="jsonl", sources=(source,), folder=folder, verb=verb, dense=False),
+        Config(),
+    )
 
 
 @pytest.fixture
@@ -37,7 +44,9 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def app(folder: Path, tmp_path: Path) -> Iterator[Flask]:
-    """An application with two indexes; the first is missing, but its queue is there, which must not stop the second."""
+    """An application with two indexes; the first is missing, but its queue is there, which must not
+    stop the second.
+    """
     left = tmp_path / "missing" / "jobs"
     left.mkdir(parents=True)
     (left / "queue.sqlite").write_bytes(b"no database")
@@ -79,7 +88,9 @@ def soon(true: Callable[[], object], patience: float = PATIENCE) -> None:
         time.sleep(0.02)
 
 
-def test_a_request_keeps_its_snapshot_until_it_ends(app: Flask, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_keeps_its_snapshot_until_it_ends(
+    app: Flask, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     closed: list[str] = []
     close = Index.close
 
@@ -127,7 +138,9 @@ def test_a_damaged_segment_is_named_and_the_old_snapshot_goes_on(app: Flask, fol
     assert docids(app) == {"first"}
 
 
-def test_an_index_that_fails_a_request_is_not_ready(app: Flask, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_index_that_fails_a_request_is_not_ready(
+    app: Flask, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(keeping, "TRY_AGAIN", 0.1)
     with monkeypatch.context() as patch:
         patch.setattr(Index, "search", _broken)
@@ -143,6 +156,9 @@ def _broken(*_: Any) -> Any:
 
 def test_an_index_that_was_never_there_is_unavailable_not_unknown(app: Flask) -> None:
     client = app.test_client()
-    assert client.get("/readyz").json == {"status": "unavailable", "indexes": {"live": "ready", "missing": "gone"}}
+    assert client.get("/readyz").json == {
+        "status": "unavailable",
+        "indexes": {"live": "ready", "missing": "gone"},
+    }
     answer = client.post("/v1/missing/search", json={"query": "measles"})
     assert (answer.status_code, (answer.json or {})["error"]) == (503, "unavailable")

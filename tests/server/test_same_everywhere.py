@@ -1,4 +1,6 @@
-"""One search has one answer: the same docids and scores from Python, the command line, HTTP, the page and agents."""
+"""One search has one answer: the same docids and scores from Python, the command line, HTTP, the
+page and agents.
+"""
 
 import asyncio
 import contextlib
@@ -32,19 +34,74 @@ from factseek.settings import Config
 from .conftest import ENGLISH
 
 K = 6
-WORDS = ["measles", "vaccine", "moon", "cafe\u0301", "caf\u00e9", "麻疹疫苗", "ワクチン", "الحصبة", "x", "97", "don't"]
+WORDS = [
+    "measles",
+    "vaccine",
+    "moon",
+    "cafe\u0301",
+    "caf\u00e9",
+    "麻疹疫苗",
+    "ワクチン",
+    "الحصبة",
+    "x",
+    "97",
+    "don't",
+]
 SIGNS = [
-    '"', "“", "”", "'", "’", ":", "source:who.example.org", "title:moon", "before:2020", "-", "-moon", "\u2212", "\t",
-    " ", "\n", "\u00a0", "\u3000", "\u200f", "\u202a", "\u2066", "\ufeff", "&amp;", "&#39;", "%20", "%C3%A9", "+", "\\",
-    "/", "*", "?", "!", "#Measles", "@who", "<b>", "{", "}", "\x00", "ﬁ", "😀", ";", "=", "&", "\u0301",
-]  # fmt: skip
-QUERIES = st.lists(st.sampled_from(WORDS) | st.sampled_from(SIGNS) | st.characters(codec="utf-8"), max_size=7).map(
-    lambda parts: " ".join(parts[:3]) + "".join(parts[3:])
-)
+    '"',
+    "“",
+    "”",
+    "'",
+    "’",
+    ":",
+    "source:who.example.org",
+    "title:moon",
+    "before:2020",
+    "-",
+    "-moon",
+    "\u2212",
+    "\t",
+    " ",
+    "\n",
+    "\u00a0",
+    "\u3000",
+    "\u200f",
+    "\u202a",
+    "\u2066",
+    "\ufeff",
+    "&amp;",
+    "&#39;",
+    "%20",
+    "%C3%A9",
+    "+",
+    "\\",
+    "/",
+    "*",
+    "?",
+    "!",
+    "#Measles",
+    "@who",
+    "<b>",
+    "{",
+    "}",
+    "\x00",
+    "ﬁ",
+    "😀",
+    ";",
+    "=",
+    "&",
+    "\u0301",
+]
+QUERIES = st.lists(
+    st.sampled_from(WORDS) | st.sampled_from(SIGNS) | st.characters(codec="utf-8"), max_size=7
+).map(lambda parts: " ".join(parts[:3]) + "".join(parts[3:]))
 DOCUMENTS = [
     *ENGLISH,
     {"docid": "cjk", "text": "麻疹疫苗很有效。 ワクチン は安全です。"},
-    {"docid": "accents", "text": "The café sells naïve coffee; the cafe\u0301 across the road, too."},
+    {
+        "docid": "accents",
+        "text": "The café sells naïve coffee; the cafe\u0301 across the road, too.",
+    },
     {"docid": "arabic", "text": "لقاح الحصبة آمن"},
     *({"docid": f"tie{n}", "text": "Measles, moon and vaccine: x x 97."} for n in range(4)),
 ]
@@ -89,7 +146,9 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Places]:
             result = runner.run(call())
             return None if result.is_error else hits_of(result.structured_content["hits"])
 
-        yield Places(folder, index, parts, create_app(config, {"one": index}).test_client(), ask_agent)
+        yield Places(
+            folder, index, parts, create_app(config, {"one": index}).test_client(), ask_agent
+        )
 
 
 def hits_of(hits: list[dict[str, Any]]) -> Hits:
@@ -105,7 +164,9 @@ def answered(response: Any, hits: Callable[[Any], Any] = lambda body: body["hits
 
 def in_python(index: Index, query: str, retriever: str, syntax: str = "plain") -> Hits:
     try:
-        ranked = index.answer(Question(query, Search(k=K, retriever=retriever), syntax=syntax)).ranked  # type: ignore[arg-type]
+        ranked = index.answer(
+            Question(query, Search(k=K, retriever=retriever), syntax=syntax)
+        ).ranked  # type: ignore[arg-type]
     except QueryError:
         return None
     return [(hit.docid, float(np.float32(hit.score))) for hit in ranked]
@@ -114,7 +175,9 @@ def in_python(index: Index, query: str, retriever: str, syntax: str = "plain") -
 def on_the_command_line(folder: Path, query: str, *options: str) -> Hits:
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(io.StringIO()):
-        code = commands.main(["search", "--index", str(folder), "-k", str(K), "--json", *options, "--", query])
+        code = commands.main(
+            ["search", "--index", str(folder), "-k", str(K), "--json", *options, "--", query]
+        )
     assert code in (0, 2)
     return hits_of(json.loads(printed.getvalue())["hits"]) if code == 0 else None
 
@@ -122,7 +185,8 @@ def on_the_command_line(folder: Path, query: str, *options: str) -> Hits:
 def everywhere(places: Places, query: str, retriever: str) -> Mapping[str, Hits]:
     client, asked = places.client, {"query": query, "retriever": retriever}
     batch = client.post(
-        "/v1/one/search/batch", json={"queries": [{"qid": "1", "text": query}], "k": K, "retriever": retriever}
+        "/v1/one/search/batch",
+        json={"queries": [{"qid": "1", "text": query}], "k": K, "retriever": retriever},
     )
     (result,) = batch.json["results"]  # type: ignore[index]
     found = {
@@ -134,8 +198,12 @@ def everywhere(places: Places, query: str, retriever: str) -> Mapping[str, Hits]
         "batch": hits_of(result["hits"]) if "hits" in result else None,
         "agent": places.ask_agent(query=query, k=K, retriever=retriever),
         "routir": answered(
-            client.post("/routir/search", json={"service": f"one/{retriever}", "query": query, "limit": K}),
-            lambda body: [{"docid": docid, "score": score} for docid, score in body["scores"].items()],
+            client.post(
+                "/routir/search", json={"service": f"one/{retriever}", "query": query, "limit": K}
+            ),
+            lambda body: [
+                {"docid": docid, "score": score} for docid, score in body["scores"].items()
+            ],
         ),
     }
     if retriever == "hybrid":  # the default, which these cannot choose
@@ -149,10 +217,13 @@ def everywhere(places: Places, query: str, retriever: str) -> Mapping[str, Hits]
                 lambda body: body["candidates"],
             ),
         }
-        (run,) = client.post("/search-r1/retrieve", json={"queries": [query], "topk": K, "return_scores": True}).json[
-            "result"
-        ]  # type: ignore[index]
-        found["search-r1"] = hits_of([{"docid": hit["document"]["id"], "score": hit["score"]} for hit in run]) or None
+        (run,) = client.post(
+            "/search-r1/retrieve", json={"queries": [query], "topk": K, "return_scores": True}
+        ).json["result"]  # type: ignore[index]
+        found["search-r1"] = (
+            hits_of([{"docid": hit["document"]["id"], "score": hit["score"]} for hit in run])
+            or None
+        )
     return found
 
 
@@ -165,7 +236,9 @@ def _searched(index: Index, query: str, retriever: str) -> Hits:
 
 
 @pytest.mark.parametrize("retriever", ["bm25", "bm25+rm3", "hybrid", "dense"])
-@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(
+    max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+)
 @example('measles "vaccine" -moon source:x')
 @example("cafe\u0301 \u200f麻疹疫苗\tmoon")
 @example("-moon")
@@ -178,7 +251,9 @@ def test_a_search_has_one_answer(places: Places, retriever: str, query: str) -> 
     assert {name: hits for name, hits in found.items() if hits != expected} == {}, (query, expected)
 
 
-@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(
+    max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+)
 @example('measles "measles vaccine" -moon')
 @example("title:moon")
 @given(query=QUERIES)
@@ -187,8 +262,14 @@ def test_a_query_of_the_query_language_has_one_answer(places: Places, query: str
     shown = {"query": query, "hits": str(K), "collapse": "none"}
     found = {
         "command": on_the_command_line(places.folder, query, "--syntax", "query"),
-        "GET": answered(client.get("/v1/one/search", query_string={"query": query, "hits": K, "syntax": "query"})),
-        "POST": answered(client.post("/v1/one/search", json={"query": query, "k": K, "syntax": "query"})),
+        "GET": answered(
+            client.get(
+                "/v1/one/search", query_string={"query": query, "hits": K, "syntax": "query"}
+            )
+        ),
+        "POST": answered(
+            client.post("/v1/one/search", json={"query": query, "k": K, "syntax": "query"})
+        ),
         "export": answered(client.get("/export", query_string={**shown, "format": "json"})),
     }
     assert {name: hits for name, hits in found.items() if hits != expected} == {}, (query, expected)
@@ -197,9 +278,15 @@ def test_a_query_of_the_query_language_has_one_answer(places: Places, query: str
     assert list(map(unquote, cards)) == [docid for docid, _ in expected or ()]
 
 
-@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(
+    max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+)
 @given(query=QUERIES)
 def test_integrations_answer_what_the_index_answers(places: Places, query: str) -> None:
-    (ranking,) = open_source(str(places.folder)).columns([query], SearchChoices(k=K, retriever="bm25"))
+    (ranking,) = open_source(str(places.folder)).columns(
+        [query], SearchChoices(k=K, retriever="bm25")
+    )
     expected = in_python(places.index, query, "bm25") or []
-    assert list(zip(ranking.docids, map(float, np.float32(ranking.scores)), strict=True)) == expected
+    assert (
+        list(zip(ranking.docids, map(float, np.float32(ranking.scores)), strict=True)) == expected
+    )

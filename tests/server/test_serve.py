@@ -26,7 +26,9 @@ from tests.server.served import PATIENCE, Served, serve, until
 def test_a_name_that_is_no_address_is_refused() -> None:
     with pytest.raises(ConfigError) as caught:
         listen("no.such.host.invalid", 0)
-    assert str(caught.value) == "server.host: 'no.such.host.invalid' is not an address of this machine"
+    assert (
+        str(caught.value) == "server.host: 'no.such.host.invalid' is not an address of this machine"
+    )
 
 
 def ask(server: Served, method: str, address: str, body: Any = None) -> tuple[int, Any]:
@@ -42,7 +44,10 @@ def test_a_server_starts_answers_and_stops(
     indexes = ", ".join(f"{name}: {folder}" for name, folder in folders.items())
     settings = f"workers: 2, indexes: {{{indexes}}}, rankers: {{one: {ranker_file}}}"
     with serve({}, tmp_path, settings) as server:
-        assert ask(server, "GET", "/readyz") == (200, {"status": "ok", "indexes": dict.fromkeys(folders, "ready")})
+        assert ask(server, "GET", "/readyz") == (
+            200,
+            {"status": "ok", "indexes": dict.fromkeys(folders, "ready")},
+        )
         for retriever in ("bm25", "dense", "hybrid"):
             body = {"query": "secretword measles vaccine", "retriever": retriever}
             status, answer = ask(server, "POST", "/v1/english/search", body)
@@ -50,12 +55,24 @@ def test_a_server_starts_answers_and_stops(
             assert answer["hits"][0]["docid"].startswith("measles")
         batch = {"queries": [{"qid": str(number), "text": "moon"} for number in range(40)]}
         assert len(ask(server, "POST", "/v1/english/search/batch", batch)[1]["results"]) == 40
-        assert ask(server, "GET", "/v1/english/documents/pages/2020//a+b%3Fc%23%D9%86%D8%B5&d%252F")[0] == 200
-        claims = [{"id": "a", "text": "secretword: good morning!"}, {"id": "b", "text": "97 percent of children."}]
+        assert (
+            ask(server, "GET", "/v1/english/documents/pages/2020//a+b%3Fc%23%D9%86%D8%B5&d%252F")[0]
+            == 200
+        )
+        claims = [
+            {"id": "a", "text": "secretword: good morning!"},
+            {"id": "b", "text": "97 percent of children."},
+        ]
         status, ranking = ask(server, "POST", "/v1/claims/rank", {"claims": claims})
-        assert (status, ranking["ranker"], [one["id"] for one in ranking["claims"]]) == (200, "one", ["b", "a"])
+        assert (status, ranking["ranker"], [one["id"] for one in ranking["claims"]]) == (
+            200,
+            "one",
+            ["b", "a"],
+        )
         # A terminal sends Ctrl-C to all processes, a supervisor its signal to the first.
-        os.killpg(server.process.pid, stop) if stop == signal.SIGINT else server.process.send_signal(stop)
+        os.killpg(
+            server.process.pid, stop
+        ) if stop == signal.SIGINT else server.process.send_signal(stop)
         assert server.process.wait(timeout=AT_ONCE) == 0
     said = log.read_text()
     assert said.startswith(f"factseek serves english, arabic on http://127.0.0.1:{server.port}\n")
@@ -66,7 +83,9 @@ def test_a_server_starts_answers_and_stops(
 
 
 @pytest.mark.real
-def test_a_reload_reads_the_rankers_again(folders: dict[str, Path], ranker_file: Path, tmp_path: Path) -> None:
+def test_a_reload_reads_the_rankers_again(
+    folders: dict[str, Path], ranker_file: Path, tmp_path: Path
+) -> None:
     model = tmp_path / "one.model"
     shutil.copy(ranker_file, model)
     settings = f"workers: 1, indexes: {{ar: {folders['arabic']}}}, rankers: {{one: {model}}}"
@@ -81,9 +100,13 @@ def test_a_reload_reads_the_rankers_again(folders: dict[str, Path], ranker_file:
 
 @pytest.mark.real
 @pytest.mark.parametrize("keys", [False, True])
-def test_a_file_that_is_too_large_is_refused_on_a_page(folders: dict[str, Path], tmp_path: Path, *, keys: bool) -> None:
+def test_a_file_that_is_too_large_is_refused_on_a_page(
+    folders: dict[str, Path], tmp_path: Path, *, keys: bool
+) -> None:
     given = f", keys: {{me: {digest(new_key())}}}" if keys else ""
-    with serve({}, tmp_path, f"max_body_bytes: 1000, workers: 1{given}", ar=folders["arabic"]) as server:
+    with serve(
+        {}, tmp_path, f"max_body_bytes: 1000, workers: 1{given}", ar=folders["arabic"]
+    ) as server:
         connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
         connection.request("POST", "/check", b"a" * 5_000, {"Accept": "text/html,*/*;q=0.8"})
         response = connection.getresponse()
@@ -111,5 +134,7 @@ heavy = "torch transformers sentence_transformers pyserini.search pandas trafila
 heavy += ["factseek.indexer.build", "factseek.eval"]
 print(*(name for name in heavy if name in sys.modules))
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False
+    )
     assert (done.stdout, done.returncode) == ("\n", 0), done.stderr

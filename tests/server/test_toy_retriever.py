@@ -1,4 +1,6 @@
-"""A retriever is one file: put beside the others, it is asked for everywhere that the others are."""
+"""A retriever is one file: put beside the others, it is asked for everywhere that the others
+are.
+"""
 
 import json
 import sys
@@ -21,7 +23,8 @@ from ..search.cut import top_k
 from ...core.records.runs import best_documents
 
 LABEL, HELP = "Toy", "words counted one by one"
-FUSES, WEIGHS_WORDS, DEFAULT_WEIGHT, PRIORITY, BLOCKING, BATCHES = False, False, 0.25, -1, False, False
+FUSES, WEIGHS_WORDS, BLOCKING, BATCHES = False, False, False, False
+DEFAULT_WEIGHT, PRIORITY = 0.25, -1
 
 
 def names(manifest):
@@ -51,12 +54,19 @@ def open(name, snapshot, config, *, group):
 class Toy:
     def __init__(self, snapshot, group):
         self.rows, self.mask, self.group = snapshot.rows, snapshot.mask, group
-        texts = {document.docid: f"{document.title} {document.text}".casefold() for document in snapshot.documents()}
-        self.texts = [texts.get(docid, "") for docid in self.rows.docids]  # rows of deleted documents stay
+        texts = {
+            document.docid: f"{document.title} {document.text}".casefold()
+            for document in snapshot.documents()
+        }
+        # Rows of deleted documents stay.
+        self.texts = [texts.get(docid, "") for docid in self.rows.docids]
 
     def search(self, queries, k, where=None, limit=None):
         """Return at most k hits a query in the total order."""
-        return [top_k(lambda n: self.fetch(query, n, where), k, self.rows, group=self.group) for query in queries]
+        return [
+            top_k(lambda n: self.fetch(query, n, where), k, self.rows, group=self.group)
+            for query in queries
+        ]
 
     def columns(self, queries, k, where=None, limit=None):
         """Return the documents of what search returns."""
@@ -88,7 +98,8 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def fused(folders: dict[str, Path]) -> Iterator[Index]:
     weights = {"bm25": 1, "dense": 1, "toy": 2}
     with Index(
-        folders["english"], convert({"search": {"fusion": {"kind": "rrf", "weights": weights}}}, "test")
+        folders["english"],
+        convert({"search": {"fusion": {"kind": "rrf", "weights": weights}}}, "test"),
     ) as index:
         yield index
 
@@ -108,14 +119,22 @@ def test_it_is_searched_fused_and_explained(fused: Index) -> None:
 def test_it_is_served_described_and_shown(fused: Index, folders: dict[str, Path]) -> None:
     config = Config(search=fused.settings.search, server=ServerSettings())
     client = create_app(config, {"english": fused}).test_client()
-    answer = client.post("/v1/english/search", json={"query": QUERY, "retriever": "toy", "explain": True}).json
+    answer = client.post(
+        "/v1/english/search", json={"query": QUERY, "retriever": "toy", "explain": True}
+    ).json
     assert answer["hits"][0]["retrievers"] == {"toy": {"rank": 1, "score": 3.0}}
-    assert answer["explanation"]["hits"][0]["retrievers"] == {"toy": {"rank": 1, "score": 3.0, "vote": 3.0}}
+    assert answer["explanation"]["hits"][0]["retrievers"] == {
+        "toy": {"rank": 1, "score": 3.0, "vote": 3.0}
+    }
     weights = {"bm25": 0, "toy": 1}
-    answer = client.post("/v1/english/search", json={"query": QUERY, "fusion": {"weights": weights}}).json
+    answer = client.post(
+        "/v1/english/search", json={"query": QUERY, "fusion": {"weights": weights}}
+    ).json
     assert set(answer["hits"][0]["retrievers"]) == {"bm25", "toy"}
     assert "toy" in client.get("/v1/indexes/english").json["index"]["retrievers"]
-    assert "toy" in json.dumps(client.get("/openapi.json").json["components"]["schemas"]["SearchRequest"])
+    assert "toy" in json.dumps(
+        client.get("/openapi.json").json["components"]["schemas"]["SearchRequest"]
+    )
     page = client.get(f"/?index=english&view=side&query={QUERY.replace(' ', '+')}").text
     assert '<section class="column toy"' in page
     assert "words counted one by one" in page

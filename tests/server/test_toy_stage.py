@@ -1,4 +1,6 @@
-"""A stage is one file; and the stage that there is, on the command line, over HTTP and as a property."""
+"""A stage is one file; and the stage that there is, on the command line, over HTTP and as a
+property.
+"""
 
 import re
 import sys
@@ -34,8 +36,11 @@ class Toy:
 
     def apply(self, queries, hits, texts, limit):
         """Return the hits in the opposite order."""
-        scored = [[with_part(hit, "toy", rank, hit.score) for rank, hit in enumerate(of, 1)] for of in hits]
-        return [[replace(hit, score=-float(at)) for at, hit in enumerate(ranked[::-1])] for ranked in scored]
+        turned = []
+        for ranked in hits:
+            scored = [with_part(hit, "toy", rank, hit.score) for rank, hit in enumerate(ranked, 1)]
+            turned.append([replace(hit, score=-float(at)) for at, hit in enumerate(scored[::-1])])
+        return turned
 '''
 QUERY = "measles vaccine"
 
@@ -59,8 +64,12 @@ def test_a_stage_is_one_file(folders: dict[str, Path], client: FlaskClient, retr
     assert turned[0]["stages"] == {"toy": {"rank": 3, "score": plain[2]["score"]}}
     assert turned[0]["retrievers"] == plain[2]["retrievers"]
     assert "stages" not in plain[0]
-    explained = client.post("/v1/english/search", json={**body, "stages": ["toy"], "explain": True}).json
-    assert explained["explanation"]["hits"][0]["stages"] == {"toy": {"rank": 3, "score": plain[2]["score"]}}
+    explained = client.post(
+        "/v1/english/search", json={**body, "stages": ["toy"], "explain": True}
+    ).json
+    assert explained["explanation"]["hits"][0]["stages"] == {
+        "toy": {"rank": 3, "score": plain[2]["score"]}
+    }
 
 
 @pytest.mark.usefixtures("toy")

@@ -1,4 +1,6 @@
-"""Documents are put, deleted and sent in bulk over HTTP: with a real index, a real keeper and a real writer."""
+"""Documents are put, deleted and sent in bulk over HTTP: with a real index, a real keeper and a
+real writer.
+"""
 
 import json
 import shutil
@@ -27,12 +29,16 @@ IDS = ["plain", "a/b//c", ODD, "نيل/٢", "emoji-🌊", ".", "../a/./b%2F..", 
 
 @pytest.fixture
 def served(live: Path) -> Iterator[Writable]:
-    with writable(live, write_seconds=PATIENCE, max_bulk=500, max_queued=2, max_body_bytes=50_000) as made:
+    with writable(
+        live, write_seconds=PATIENCE, max_bulk=500, max_queued=2, max_body_bytes=50_000
+    ) as made:
         yield made
 
 
 @pytest.fixture(scope="module")
-def shared(folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlaskClient]:
+def shared(
+    folders: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[FlaskClient]:
     folder = Path(shutil.copytree(folders["arabic"], tmp_path_factory.mktemp("shared") / "live"))
     with writable(folder, write_seconds=PATIENCE, max_bulk=500, max_body_bytes=50_000) as made:
         yield made.client()
@@ -74,7 +80,9 @@ def ended(client: FlaskClient, where: str) -> dict[str, Any]:
 
 
 def counts(job: dict[str, Any]) -> tuple[int, ...]:
-    return tuple(job[name] for name in ("documents", "handled", "added", "replaced", "unchanged", "refused"))
+    return tuple(
+        job[name] for name in ("documents", "handled", "added", "replaced", "unchanged", "refused")
+    )
 
 
 def test_what_is_put_is_found_by_the_next_search(client: FlaskClient) -> None:
@@ -106,7 +114,10 @@ def test_a_docid_may_hold_anything_but_white_space(shared: FlaskClient, docid: s
     assert made.status_code == 201, made.text
     assert made.headers["Location"].isascii()
     if docid != ".":  # which no address can say to a client that resolves dots
-        assert urljoin("http://host/", made.headers["Location"]) == f"http://host{made.headers['Location']}"
+        assert (
+            urljoin("http://host/", made.headers["Location"])
+            == f"http://host{made.headers['Location']}"
+        )
     for where in (address(docid), made.headers["Location"]):
         assert shared.get(where).json["document"]["docid"] == docid  # type: ignore[index]
     assert found(shared, "quokka") == [docid]
@@ -115,8 +126,17 @@ def test_a_docid_may_hold_anything_but_white_space(shared: FlaskClient, docid: s
 
 def test_what_is_answered_is_taken_and_is_the_same(client: FlaskClient) -> None:
     for document in ENGLISH:
-        fields = {name: value for name, value in document.items() if name not in ("docid", "text", "pages")}
-        assert put(client, document["docid"], document["text"], fields={**fields, "metadata": {"pages": [1]}}).json
+        fields = {
+            name: value
+            for name, value in document.items()
+            if name not in ("docid", "text", "pages")
+        }
+        assert put(
+            client,
+            document["docid"],
+            document["text"],
+            fields={**fields, "metadata": {"pages": [1]}},
+        ).json
         answer = client.get(address(document["docid"])).json["document"]  # type: ignore[index]
         again = client.put(address(document["docid"]), json=answer)
         assert again.json["result"] == "unchanged", again.text  # type: ignore[index]
@@ -135,8 +155,15 @@ BAD = [
 
 
 @pytest.mark.parametrize(("docid", "body", "field", "reason"), BAD)
-def test_what_makes_no_sense(shared: FlaskClient, docid: str, body: dict[str, Any], field: str, reason: str) -> None:
-    assert problem(shared.put(address(docid), json=body)) == (400, "bad-input", field, f"{field}: {reason}")
+def test_what_makes_no_sense(
+    shared: FlaskClient, docid: str, body: dict[str, Any], field: str, reason: str
+) -> None:
+    assert problem(shared.put(address(docid), json=body)) == (
+        400,
+        "bad-input",
+        field,
+        f"{field}: {reason}",
+    )
 
 
 @pytest.mark.parametrize("date", ["yesterday", "2020-02-30", "31/31/2020", "15830208001", "?"])
@@ -145,18 +172,27 @@ def test_a_date_that_is_not_understood_is_said(client: FlaskClient, date: str) -
     assert (answer.status_code, answer.json["unread_date"]) == (201, date)  # type: ignore[index]
     kept = client.get(address("dated")).json["document"]  # type: ignore[index]
     assert (kept["date"], kept["metadata"]["date"]) == ("", date)
-    rows = [{"docid": "fine", "text": "x", "date": "2020-03"}, {"docid": "none", "text": "x", "date": ""}]
+    rows = [
+        {"docid": "fine", "text": "x", "date": "2020-03"},
+        {"docid": "none", "text": "x", "date": ""},
+    ]
     rows += [{"docid": f"odd{n}", "text": "x", "date": date} for n in range(2)]
     job = ended(client, client.post("/v1/live/documents", json=rows).headers["Location"])
     assert (job["added"], job["unread_dates"], job["unread_date"]) == (4, 2, f"{date!r} (item 3)")
 
 
-@pytest.mark.parametrize(("written", "code"), [("French", "fr"), ("eng", "en"), ("en-US", "en"), ("Klingonese", "und")])
+@pytest.mark.parametrize(
+    ("written", "code"), [("French", "fr"), ("eng", "en"), ("en-US", "en"), ("Klingonese", "und")]
+)
 def test_a_language_is_what_its_name_means(client: FlaskClient, written: str, code: str) -> None:
-    assert client.put(address("spoken"), json={"text": "A quokka.", "language": written}).status_code in (200, 201)
+    assert client.put(
+        address("spoken"), json={"text": "A quokka.", "language": written}
+    ).status_code in (200, 201)
     assert client.get(address("spoken")).json["document"]["language"] == code  # type: ignore[index]
     search = {"query": "quokka", "filter": [f"language={written if code != 'und' else code}"]}
-    assert "spoken" in [hit["docid"] for hit in client.post("/v1/live/search", json=search).json["hits"]]  # type: ignore[index]
+    assert "spoken" in [
+        hit["docid"] for hit in client.post("/v1/live/search", json=search).json["hits"]
+    ]  # type: ignore[index]
 
 
 def test_conditions(client: FlaskClient) -> None:
@@ -176,8 +212,16 @@ def test_conditions(client: FlaskClient) -> None:
     assert problem(client.delete(address("a"), headers={"If-Match": tag})) == conflict
     now = client.get(address("a")).headers["ETag"]
     assert client.delete(address("a"), headers={"If-Match": f'"0", {now}'}).status_code == 204
-    assert problem(put(client, "a", "b", headers={"If-None-Match": tag}))[:3] == (400, "bad-input", "If-None-Match")
-    assert problem(put(client, "a", "b", headers={"If-Match": ""}))[:3] == (400, "bad-input", "If-Match")
+    assert problem(put(client, "a", "b", headers={"If-None-Match": tag}))[:3] == (
+        400,
+        "bad-input",
+        "If-None-Match",
+    )
+    assert problem(put(client, "a", "b", headers={"If-Match": ""}))[:3] == (
+        400,
+        "bad-input",
+        "If-Match",
+    )
 
 
 def test_of_many_at_once_one_creates_and_none_is_lost(served: Writable) -> None:
@@ -207,7 +251,11 @@ def test_a_bulk_from_beginning_to_end(client: FlaskClient, served: Writable, med
         {"docid": "n", "text": ""},
         {"text": "x"},
     ]
-    body = json.dumps(documents, indent=1) if media == "application/json" else "\n".join(map(json.dumps, documents))
+    body = (
+        json.dumps(documents, indent=1)
+        if media == "application/json"
+        else "\n".join(map(json.dumps, documents))
+    )
     answer = client.post("/v1/live/documents", data=body, content_type=media)
     assert answer.status_code == 202, answer.text
     assert answer.headers["Location"] == f"/v1/jobs/{answer.json['id']}"  # type: ignore[index]
@@ -244,12 +292,16 @@ def test_a_job_names_the_index_not_its_alias(live: Path) -> None:
 def test_a_bulk_may_only_append(client: FlaskClient) -> None:
     put(client, "there", "The same.")
     rows = [{"docid": "there", "text": "Other."}, {"docid": "new", "text": "New."}]
-    job = ended(client, client.post("/v1/live/documents?mode=append", json=rows).headers["Location"])
+    job = ended(
+        client, client.post("/v1/live/documents?mode=append", json=rows).headers["Location"]
+    )
     assert counts(job) == (2, 2, 1, 0, 0, 1)
     assert job["refusals"][0]["reason"] == (
         "docid 'there' already exists with different content; to replace it, use mode=update"
     )
-    again = ended(client, client.post("/v1/live/documents?mode=append", json=rows).headers["Location"])
+    again = ended(
+        client, client.post("/v1/live/documents?mode=append", json=rows).headers["Location"]
+    )
     assert counts(again) == (2, 2, 0, 0, 1, 1)
 
 
@@ -266,7 +318,9 @@ BAD_BULKS = [
 
 
 @pytest.mark.parametrize(("body", "field", "reason"), BAD_BULKS)
-def test_a_bulk_that_is_not_whole_is_refused(shared: FlaskClient, body: bytes, field: str, reason: str) -> None:
+def test_a_bulk_that_is_not_whole_is_refused(
+    shared: FlaskClient, body: bytes, field: str, reason: str
+) -> None:
     answer = shared.post("/v1/live/documents", data=body, content_type="application/json")
     assert problem(answer) == (400, "bad-input", field, f"{field}: {reason}")
 
@@ -275,7 +329,9 @@ def test_what_a_bulk_is_asked_is_checked(shared: FlaskClient) -> None:
     answer = shared.post("/v1/live/documents?mode=replace", json=[{}])
     assert problem(answer)[:3] == (400, "bad-input", "mode")
     assert problem(shared.post("/v1/live/documents", data=b"x", content_type="text/csv"))[0] == 415
-    broken = shared.post("/v1/live/documents", data=b'{"docid":"a"}\n{"docid"', content_type="application/x-ndjson")
+    broken = shared.post(
+        "/v1/live/documents", data=b'{"docid":"a"}\n{"docid"', content_type="application/x-ndjson"
+    )
     assert problem(broken)[3] == "body: item 2 is not a JSON object: Input data was truncated"
 
 
@@ -298,12 +354,14 @@ def test_while_another_process_writes_nothing_is_changed_and_said_so(live: Path)
             503,
             "not-written",
             "",
-            "the index could not be written within 0.5 seconds: another process may be writing it; nothing was "
+            "the index could not be written within 0.5 seconds: another process may be writing it; "
+            "nothing was "
             "changed; try again",
         )
         assert refused.headers["Retry-After"] == "5"
         assert counts(ended(client, job.headers["Location"])) == (1, 1, 1, 0, 0, 0)
-        while put(client, "a", "The quokka.").status_code == 503:  # a busy machine may take longer than it may
+        # A busy machine may take longer than it may.
+        while put(client, "a", "The quokka.").status_code == 503:
             time.sleep(0.5)
         assert found(client, "quokka") == ["a"]
 
@@ -318,14 +376,21 @@ def test_more_bulks_than_may_wait_are_refused(client: FlaskClient, served: Writa
         assert 'factseek_jobs_waiting{index="live"} 2\n' in text
 
 
-OFF = (403, "writes-off", "", "this server is read-only; start it with --allow-writes, or set server.writes: true")
+OFF = (
+    403,
+    "writes-off",
+    "",
+    "this server is read-only; start it with --allow-writes, or set server.writes: true",
+)
 
 
 @pytest.mark.parametrize("writes", [False, True])
 def test_a_server_that_changes_nothing_says_so(live: Path, writes: bool) -> None:
     """It changes nothing without keys either, whatever its settings say."""
     config = Config()
-    config = msgspec.structs.replace(config, server=msgspec.structs.replace(config.server, writes=writes))
+    config = msgspec.structs.replace(
+        config, server=msgspec.structs.replace(config.server, writes=writes)
+    )
     with Index(live, config) as index:
         client = create_app(config, {"live": index}).test_client()
         assert problem(put(client, "a", "b")) == OFF

@@ -22,13 +22,16 @@ from ...settings import Config
 class Ranker(Protocol):
     """Scores statements; a higher score means more worth checking."""
 
-    explains: bool  # whether the score follows from the words, so that leaving out a word shows its weight
+    # Whether the score follows from the words, so that leaving out a word shows its weight.
+    explains: bool
 
     def score(self, statements: Sequence[Statement]) -> NDArray[np.float64]:
         """Return a finite score for each statement, in their order."""
 
     def probability(self, scores: NDArray[np.float64]) -> NDArray[np.float64] | None:
-        """Return the probability of being worth checking for each score; ``None`` if it is unknown."""
+        """Return the probability of being worth checking for each score; ``None`` if it is
+        unknown.
+        """
         return None
 
     def state(self) -> State:

@@ -1,7 +1,9 @@
-"""The strongest ranker that needs no download: several members score a statement, and cross-validation weights them.
+"""The strongest ranker that needs no download: several members score a statement, and
+cross-validation weights them.
 
-For each language, some members learn from its statements alone, others from the statements of all languages. Each
-member scores statements that it did not learn from; these scores decide which members count, and how much.
+For each language, some members learn from its statements alone, others from the statements of all
+languages. Each member scores statements that it did not learn from; these scores decide which
+members count, and how much.
 """
 
 from __future__ import annotations
@@ -43,7 +45,9 @@ _ALL = "all"  # the name of all languages together, next to the language codes
 
 
 class BestRanker:
-    """Scores a statement by the stack of its language: a weighted sum of the scores of trained members."""
+    """Scores a statement by the stack of its language: a weighted sum of the scores of trained
+    members.
+    """
 
     explains = True
 
@@ -57,11 +61,15 @@ class BestRanker:
         for language in sorted(set(languages.tolist())):
             if language not in self._stacks:
                 known = ", ".join(sorted(self._stacks))
-                raise QueryError(f"the model did not learn from language {language!r}, only from {known}")
+                raise QueryError(
+                    f"the model did not learn from language {language!r}, only from {known}"
+                )
             rows, stack = np.flatnonzero(languages == language), self._stacks[language]
             own = [statements[int(row)] for row in rows]
             readers = ((name, self._readers[_key(language, name)]) for name in stack.weights)
-            scores[rows] = stack.score({name: one.model.score(one.member.features(own)) for name, one in readers})
+            scores[rows] = stack.score(
+                {name: one.model.score(one.member.features(own)) for name, one in readers}
+            )
         return scores
 
     def probability(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -74,13 +82,17 @@ class BestRanker:
             parts = {"member": reader.member.state(), "model": reader.model.state()}
             readers[name] = {part: state.settings for part, state in parts.items()}
             for part, state in parts.items():
-                tensors.update({f"{name}/{part}/{tensor}": array for tensor, array in state.tensors.items()})
+                tensors.update(
+                    {f"{name}/{part}/{tensor}": array for tensor, array in state.tensors.items()}
+                )
         stacks = {language: stack._asdict() for language, stack in self._stacks.items()}
         return State({"stacks": stacks, "readers": readers}, tensors)
 
 
 def train(statements: Sequence[Statement], config: Config, progress: Progress) -> Trained:
-    """Try every member on each language, keep those that help, and train these again on all statements."""
+    """Try every member on each language, keep those that help, and train these again on all
+    statements.
+    """
     among, shifts = _populations(statements, config)
     tried = _try_members(among, config, progress)
     stacks, figures = {}, {}
@@ -92,10 +104,14 @@ def train(statements: Sequence[Statement], config: Config, progress: Progress) -
         stacks[language] = stack._replace(bias=stack.bias + shift)
         figures[language] = ablation(scores, list(stack.weights), own.labels, own.folds)
     readers = {}
-    for key in sorted({_key(language, name) for language, stack in stacks.items() for name in stack.weights}):
+    for key in sorted(
+        {_key(language, name) for language, stack in stacks.items() for name in stack.weights}
+    ):
         where, _, name = key.partition("/")
         best, own = tried[where][name], among[where]
-        model = best.member.fit(best.rows, own.labels, own.weights, best.strength, config.claims.seed)
+        model = best.member.fit(
+            best.rows, own.labels, own.weights, best.strength, config.claims.seed
+        )
         readers[key] = MemberReader(best.member, model)
     return Trained(BestRanker(readers, stacks), figures)
 
@@ -103,7 +119,10 @@ def train(statements: Sequence[Statement], config: Config, progress: Progress) -
 def restore(state: State, config: Config) -> BestRanker:
     readers, stacks = {}, {}
     for key, parts in state.settings["readers"].items():
-        member, model = (State(parts[part], within(state.tensors, f"{key}/{part}/")) for part in ("member", "model"))
+        member, model = (
+            State(parts[part], within(state.tensors, f"{key}/{part}/"))
+            for part in ("member", "model")
+        )
         readers[key] = member_kind(key.partition("/")[2]).restore(member, model, config)
     for language, saved in state.settings["stacks"].items():
         numbers = State({**saved["weights"], "": saved["bias"]}, {})
@@ -115,7 +134,9 @@ def restore(state: State, config: Config) -> BestRanker:
 
 
 class _Population(NamedTuple):
-    """The statements that a member learns from, with their folds, their blocks in time, and their weights."""
+    """The statements that a member learns from, with their folds, their blocks in time, and their
+    weights.
+    """
 
     statements: list[Statement]
     labels: NDArray[np.int64]
@@ -140,13 +161,18 @@ def _population(statements: Sequence[Statement], of_folds: NDArray[np.int64]) ->
         for label in (0, 1):
             rows = (languages == language) & (labels == label)
             weights[rows] = (languages == language).sum() / (2 * max(1, rows.sum()))
-    return _Population(list(statements), labels, of_folds, forwards(statements, int(of_folds.max()) + 1), weights)
+    return _Population(
+        list(statements), labels, of_folds, forwards(statements, int(of_folds.max()) + 1), weights
+    )
 
 
-def _populations(statements: Sequence[Statement], config: Config) -> tuple[dict[str, _Population], dict[str, float]]:
+def _populations(
+    statements: Sequence[Statement], config: Config
+) -> tuple[dict[str, _Population], dict[str, float]]:
     """Return the statements of each language, and of all languages together if there are several.
 
-    The second value has a number for each language: added to log-odds, it corrects for the sampling of statements.
+    The second value has a number for each language: added to log-odds, it corrects for the sampling
+    of statements.
     """
     settings, seed = config.claims, config.claims.seed
     among: dict[str, _Population] = {}
@@ -162,10 +188,17 @@ def _populations(statements: Sequence[Statement], config: Config) -> tuple[dict[
     return among, shifts
 
 
-def _try_members(among: Mapping[str, _Population], config: Config, progress: Progress) -> dict[str, dict[str, _Trial]]:
-    """Try the members on each population; each language also gets the joint members, scored on its statements."""
+def _try_members(
+    among: Mapping[str, _Population], config: Config, progress: Progress
+) -> dict[str, dict[str, _Trial]]:
+    """Try the members on each population; each language also gets the joint members, scored on its
+    statements.
+    """
     names = config.claims.best.members
-    tries = {where: [name for name in names if applies(name, own.statements, config)] for where, own in among.items()}
+    tries = {
+        where: [name for name in names if applies(name, own.statements, config)]
+        for where, own in among.items()
+    }
     tried: dict[str, dict[str, _Trial]] = {where: {} for where in among}
     with closing(progress("learning", "member", sum(map(len, tries.values())))) as bar:
         for where, own in among.items():
@@ -182,25 +215,33 @@ def _try_members(among: Mapping[str, _Population], config: Config, progress: Pro
 
 
 def _trial(name: str, among: _Population, config: Config) -> _Trial:
-    """Return the trial of a member with the strength whose held-out scores have the best AP; of equals, the first.
+    """Return the trial of a member with the strength whose held-out scores have the best AP; of
+    equals, the first.
 
-    Each model learns on one thread, from all folds but one, and scores that fold. A ``forwards`` member learns from the
-    earlier blocks and scores the next block. A statement that no model scores gets the log-odds of the mean label.
+    Each model learns on one thread, from all folds but one, and scores that fold. A ``forwards``
+    member learns from the earlier blocks and scores the next block. A statement that no model
+    scores gets the log-odds of the mean label.
     """
     member, labels = member_kind(name).make(among.statements, config), among.labels
     rows = member.features(among.statements)
     if member_kind(name).forwards:
         blocks, dated = among.blocks, among.blocks >= 0
-        parts = [(dated & (blocks < block), blocks == block) for block in range(1, int(blocks.max()) + 1)]
+        parts = [
+            (dated & (blocks < block), blocks == block) for block in range(1, int(blocks.max()) + 1)
+        ]
         parts = [part for part in parts if len(set(labels[part[0]].tolist())) == 2]
     else:
-        parts = [(among.folds != fold, among.folds == fold) for fold in sorted(set(among.folds.tolist()))]
+        parts = [
+            (among.folds != fold, among.folds == fold) for fold in sorted(set(among.folds.tolist()))
+        ]
     mean = float(labels.mean())
 
     def held_out(strength: float) -> NDArray[np.float64]:
         def score(part: tuple[NDArray[np.bool_], NDArray[np.bool_]]) -> NDArray[np.float64]:
             learned, tested = part
-            model = member.fit(rows[learned], labels[learned], among.weights[learned], strength, config.claims.seed)
+            model = member.fit(
+                rows[learned], labels[learned], among.weights[learned], strength, config.claims.seed
+            )
             return model.score(rows[tested])
 
         scores = np.full(len(labels), math.log(mean / (1 - mean)))

@@ -1,9 +1,11 @@
-"""A network for many languages: a claim head and a language head over a sentence encoder or character n-grams.
+"""A network for many languages: a claim head and a language head over a sentence encoder or
+character n-grams.
 
-The ranker averages networks, one for each fold, that learned from the other folds; the scores of the left out fold give
-the cross-validated figures. The design is that of UPV at CheckThat! 2021 ("Mitigating Cultural Differences for
-Identifying Multi-lingual Check-worthy Claims"): the loss of the language head is added, its gradient is not reversed.
-Torch trains the networks, and numpy runs them.
+The ranker averages networks, one for each fold, that learned from the other folds; the scores of
+the left out fold give the cross-validated figures. The design is that of UPV at CheckThat! 2021
+("Mitigating Cultural Differences for Identifying Multi-lingual Check-worthy Claims"): the loss of
+the language head is added, its gradient is not reversed. Torch trains the networks, and numpy runs
+them.
 
 :func:`tune` trains a whole sentence encoder with the two heads, which are not kept.
 """
@@ -40,20 +42,26 @@ LEARNS = True
 _RARITY = "rarity"
 _DRAWN = 0.1  # the standard deviation of the vectors of character n-grams before training
 Reader = OnnxEncoder | Hashing
-"""What turns texts into the input rows of a network: a sentence encoder, or hashing of character n-grams."""
+"""What turns texts into the input rows of a network: a sentence encoder, or hashing of character
+n-grams.
+"""
 
 
 class Network:
-    """A network that scores rows by its claim head: the probability of check-worthiness minus its complement.
+    """A network that scores rows by its claim head: the probability of check-worthiness minus its
+    complement.
 
-    ``tensors`` are its weights by name, as torch names them: a layer's ``weight`` has shape (out, in).
+    ``tensors`` are its weights by name, as torch names them: a layer's ``weight`` has shape (out,
+    in).
     """
 
     def __init__(self, tensors: Mapping[str, NDArray[np.float32]]) -> None:
         self.tensors = tensors
 
     def check(self, width: int) -> None:
-        """Raise ValueError or KeyError if a layer does not fit the one before it, or rows of ``width``."""
+        """Raise ValueError or KeyError if a layer does not fit the one before it, or rows of
+        ``width``.
+        """
         if "grams.weight" in self.tensors:
             buckets, dimension = self.tensors["grams.weight"].shape
             if buckets != width:
@@ -88,7 +96,9 @@ class MultilingualRanker:
 
     explains = True
 
-    def __init__(self, reader: Reader, networks: Sequence[Network], slope: float, bias: float) -> None:
+    def __init__(
+        self, reader: Reader, networks: Sequence[Network], slope: float, bias: float
+    ) -> None:
         self._reader, self._networks, self._slope, self._bias = reader, networks, slope, bias
 
     def score(self, statements: Sequence[Statement]) -> NDArray[np.float64]:
@@ -107,7 +117,9 @@ class MultilingualRanker:
         if isinstance(self._reader, Hashing):
             tensors[_RARITY] = self._reader.rarity
         settings = {"networks": len(self._networks), "slope": self._slope, "bias": self._bias}
-        return State(settings | {"encoder": self._reader.name, "revision": self._reader.revision}, tensors)
+        return State(
+            settings | {"encoder": self._reader.name, "revision": self._reader.revision}, tensors
+        )
 
 
 class Examples(NamedTuple):
@@ -124,7 +136,9 @@ class Examples(NamedTuple):
 
 def _examples(rows: Any, statements: Sequence[Statement], known: Sequence[str]) -> Examples:
     labels = np.array([statement.label for statement in statements], dtype=np.int64)
-    languages = np.array([known.index(statement.language) for statement in statements], dtype=np.int64)
+    languages = np.array(
+        [known.index(statement.language) for statement in statements], dtype=np.int64
+    )
     return Examples(rows, labels, languages)
 
 
@@ -134,11 +148,16 @@ def train(statements: Sequence[Statement], config: Config, progress: Progress) -
 
     settings, seed = config.claims.multilingual, config.claims.seed
     texts = [statement.text for statement in statements]
-    reader = learn_buckets(texts, settings.buckets) if settings.encoder == CHARACTERS else _encoder(settings, config)
+    reader = (
+        learn_buckets(texts, settings.buckets)
+        if settings.encoder == CHARACTERS
+        else _encoder(settings, config)
+    )
     languages = np.array([statement.language for statement in statements])
     known = sorted(set(languages.tolist()))
     parts = np.zeros(len(statements), dtype=np.int64)
-    for language in known:  # each language is split separately, so that every fold has a share of it
+    # Each language is split separately, so that every fold has a share of it.
+    for language in known:
         rows = np.flatnonzero(languages == language)
         own = [statements[int(row)] for row in rows]
         check_enough(own, language)
@@ -157,7 +176,9 @@ def train(statements: Sequence[Statement], config: Config, progress: Progress) -
     machine: Any = LogisticRegression(C=1e3, max_iter=1000).fit(scores[:, None], labels)
     slope, bias = float(machine.coef_[0, 0]), float(machine.intercept_[0])
     figures = {
-        language: {"AP": average_precision(labels[languages == language], scores[languages == language])}
+        language: {
+            "AP": average_precision(labels[languages == language], scores[languages == language])
+        }
         for language in known
     }
     return Trained(MultilingualRanker(reader, networks, slope, bias), figures)
@@ -170,13 +191,21 @@ def restore(state: State, config: Config) -> MultilingualRanker:
     else:
         reader = _same_encoder(str(settings["encoder"]), config)
     if reader.revision != settings["revision"]:
-        trained = f"the model was trained with encoder {settings['encoder']} ({settings['revision']})"
-        raise MachineError(f"{trained}, but on this machine its revision is {reader.revision}", remedy="train again")
+        trained = (
+            f"the model was trained with encoder {settings['encoder']} ({settings['revision']})"
+        )
+        raise MachineError(
+            f"{trained}, but on this machine its revision is {reader.revision}",
+            remedy="train again",
+        )
     tensors: dict[str, dict[str, NDArray[np.float32]]] = defaultdict(dict)
     for name in state.tensors.keys() - {_RARITY}:
         place, _, layer = name.partition("/")
         tensors[place][layer] = array(state, name, np.float32, *state.tensors[name].shape)
-    if set(tensors) != {str(place) for place in range(len(tensors))} or len(tensors) != settings["networks"]:
+    if (
+        set(tensors) != {str(place) for place in range(len(tensors))}
+        or len(tensors) != settings["networks"]
+    ):
         raise ValueError("networks are missing")
     networks = [Network(tensors[str(place)]) for place in range(len(tensors))]
     for network in networks:
@@ -185,7 +214,12 @@ def restore(state: State, config: Config) -> MultilingualRanker:
 
 
 def _encoder(settings: MultilingualSettings, config: Config) -> OnnxEncoder:
-    encoder = {"model": settings.encoder, "max_tokens": settings.max_tokens, "document_prompt": "", "languages": ()}
+    encoder = {
+        "model": settings.encoder,
+        "max_tokens": settings.max_tokens,
+        "document_prompt": "",
+        "languages": (),
+    }
     return open_encoder(msgspec.structs.replace(config.encoder, **encoder))
 
 
@@ -197,11 +231,15 @@ def _same_encoder(name: str, config: Config) -> OnnxEncoder:
     try:
         return _encoder(settings, config)
     except MachineError as error:
-        remedy = "if you trained the encoder yourself, set claims.multilingual.encoder to its folder"
+        remedy = (
+            "if you trained the encoder yourself, set claims.multilingual.encoder to its folder"
+        )
         raise MachineError(f"{error}", remedy=remedy) from None
 
 
-def _train_network(examples: Examples, settings: MultilingualSettings, languages: int, seed: int) -> Network:
+def _train_network(
+    examples: Examples, settings: MultilingualSettings, languages: int, seed: int
+) -> Network:
     """Train one network. The same seed gives the same weights on the same kind of processor."""
     import torch
 
@@ -220,7 +258,9 @@ def _train_network(examples: Examples, settings: MultilingualSettings, languages
 
 
 def _learn(network: Any, examples: Examples, settings: MultilingualSettings, seed: int) -> None:
-    """Train a network, on an NVIDIA GPU if there is one; the loss is the weighted sum of both heads' losses."""
+    """Train a network, on an NVIDIA GPU if there is one; the loss is the weighted sum of both
+    heads' losses.
+    """
     import torch
     from torch.nn.functional import cross_entropy
 
@@ -228,12 +268,20 @@ def _learn(network: Any, examples: Examples, settings: MultilingualSettings, see
     network.to(device).train()
     size = len(examples.labels)
     steps = settings.epochs * -(-size // settings.batch)
-    optimizer = torch.optim.AdamW(network.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay)
+    optimizer = torch.optim.AdamW(
+        network.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay
+    )
     rise = steps * settings.warmup
 
     def slope(step: int) -> float:
-        """Return the share of the learning rate at a step: a linear rise in the warm-up, then a linear fall to 0."""
-        return (step + 1) / (rise + 1) if step < rise else max(0.0, (steps - step) / max(1.0, steps - rise))
+        """Return the share of the learning rate at a step: a linear rise in the warm-up, then a
+        linear fall to 0.
+        """
+        return (
+            (step + 1) / (rise + 1)
+            if step < rise
+            else max(0.0, (steps - step) / max(1.0, steps - rise))
+        )
 
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, slope)
     order = np.random.default_rng(seed)
@@ -242,7 +290,9 @@ def _learn(network: Any, examples: Examples, settings: MultilingualSettings, see
         for start in range(0, size, settings.batch):
             batch = examples.take(shuffled[start : start + settings.batch])
             claim, language = network(*_tensors(batch.rows, device))
-            loss: Any = settings.claim_weight * cross_entropy(claim, torch.from_numpy(batch.labels).to(device))
+            loss: Any = settings.claim_weight * cross_entropy(
+                claim, torch.from_numpy(batch.labels).to(device)
+            )
             if settings.claim_weight < 1:
                 lost = cross_entropy(language, torch.from_numpy(batch.languages).to(device))
                 loss = loss + (1 - settings.claim_weight) * lost
@@ -254,29 +304,42 @@ def _learn(network: Any, examples: Examples, settings: MultilingualSettings, see
 
 
 def _tensors(rows: Any, device: str) -> tuple[Any, ...]:
-    """Return the input of a network: texts, vectors, or the buckets, starts and weights of a sparse matrix."""
+    """Return the input of a network: texts, vectors, or the buckets, starts and weights of a sparse
+    matrix.
+    """
     import torch
 
     if rows.dtype == object:
         return (rows.tolist(),)
     dense = isinstance(rows, np.ndarray)
-    parts = (rows,) if dense else (rows.indices.astype(np.int64), rows.indptr[:-1].astype(np.int64), rows.data)
+    parts = (
+        (rows,)
+        if dense
+        else (rows.indices.astype(np.int64), rows.indptr[:-1].astype(np.int64), rows.data)
+    )
     return tuple(torch.from_numpy(part).to(device) for part in parts)
 
 
-def _heads(width: int, settings: MultilingualSettings, languages: int, *, table: bool = False) -> Any:
-    """Return the two heads and their shared layer, for vectors of ``width`` or, with ``table``, for buckets."""
+def _heads(
+    width: int, settings: MultilingualSettings, languages: int, *, table: bool = False
+) -> Any:
+    """Return the two heads and their shared layer, for vectors of ``width`` or, with ``table``, for
+    buckets.
+    """
     from torch import nn
 
     def head(inputs: int, classes: int) -> Any:
-        return nn.Sequential(nn.Linear(inputs, settings.hidden), nn.Tanh(), nn.Linear(settings.hidden, classes))
+        return nn.Sequential(
+            nn.Linear(inputs, settings.hidden), nn.Tanh(), nn.Linear(settings.hidden, classes)
+        )
 
     class Heads(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             if table:
                 self.grams = nn.EmbeddingBag(settings.buckets, width, mode="sum")
-                # Start near 0: the meaning of character n-grams should come from training, not from chance.
+                # Start near 0: the meaning of character n-grams should come from training, not from
+                # chance.
                 nn.init.normal_(self.grams.weight, std=_DRAWN)
             if settings.shared:
                 self.shared = nn.Linear(width, settings.shared)
@@ -285,7 +348,9 @@ def _heads(width: int, settings: MultilingualSettings, languages: int, *, table:
             self.language = head(settings.shared or width, languages)
 
         def forward(self, rows: Any, starts: Any = None, weights: Any = None) -> tuple[Any, Any]:
-            """Return the logits of the claim head, shape (n, 2), and of the language head, shape (n, languages)."""
+            """Return the logits of the claim head, shape (n, 2), and of the language head, shape
+            (n, languages).
+            """
             vectors = rows if starts is None else self.grams(rows, starts, weights)
             if settings.shared:
                 vectors = self.shared(vectors).tanh()
@@ -295,18 +360,24 @@ def _heads(width: int, settings: MultilingualSettings, languages: int, *, table:
 
 
 def tune(statements: Sequence[Statement], config: Config, target: Path) -> None:
-    """Train the configured encoder on labelled statements, and write it to the new folder ``target``.
+    """Train the configured encoder on labelled statements, and write it to the new folder
+    ``target``.
 
-    Raises QueryError if the folder exists or the encoder cannot be tuned, MachineError if it is not on this machine.
+    Raises QueryError if the folder exists or the encoder cannot be tuned, MachineError if it is not
+    on this machine.
     """
     settings = config.claims.multilingual
     if settings.encoder == CHARACTERS:
         problem = "the encoder 'characters' cannot be trained without its heads"
-        raise QueryError(problem, place="claims.multilingual.encoder", remedy="give a sentence encoder")
+        raise QueryError(
+            problem, place="claims.multilingual.encoder", remedy="give a sentence encoder"
+        )
     if target.exists():
         raise QueryError("already exists", place=target, remedy="give a new folder")
     if not target.parent.is_dir():
-        raise QueryError(f"there is no folder {target.parent}", place=target, remedy="create it first")
+        raise QueryError(
+            f"there is no folder {target.parent}", place=target, remedy="create it first"
+        )
     # The library's progress bars would also appear in files; set this before the import.
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     from sentence_transformers import SentenceTransformer
@@ -314,7 +385,9 @@ def tune(statements: Sequence[Statement], config: Config, target: Path) -> None:
     with model_folder(find_model(settings.encoder)) as folder:
         encoder = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
     if settings.max_tokens:
-        encoder.max_seq_length = min(settings.max_tokens, encoder.max_seq_length or settings.max_tokens)
+        encoder.max_seq_length = min(
+            settings.max_tokens, encoder.max_seq_length or settings.max_tokens
+        )
     # The heads share the encoder, so they need no shared layer of their own.
     tuning = msgspec.structs.replace(settings, shared=0, **msgspec.structs.asdict(settings.tuning))
     known = sorted({statement.language for statement in statements})
@@ -322,7 +395,10 @@ def tune(statements: Sequence[Statement], config: Config, target: Path) -> None:
     network = _whole_network(encoder, tuning, len(known), config.claims.seed)
     _learn(network, _examples(texts, statements, known), tuning, config.claims.seed)
     encoder.cpu().eval()
-    with saving_reported(target.parent), tempfile.TemporaryDirectory(prefix=".tune-", dir=target.parent) as scratch:
+    with (
+        saving_reported(target.parent),
+        tempfile.TemporaryDirectory(prefix=".tune-", dir=target.parent) as scratch,
+    ):
         made = Path(scratch) / "encoder"
         encoder.save(str(made))
         sync_tree(made)
@@ -334,7 +410,10 @@ def _whole_network(encoder: Any, settings: MultilingualSettings, languages: int,
 
     torch.manual_seed(seed)
     # The second names are those of sentence-transformers 5; later versions have the first ones.
-    width = getattr(encoder, "get_embedding_dimension", None) or encoder.get_sentence_embedding_dimension
+    width = (
+        getattr(encoder, "get_embedding_dimension", None)
+        or encoder.get_sentence_embedding_dimension
+    )
     read = getattr(encoder, "preprocess", None) or encoder.tokenize
 
     class Whole(torch.nn.Module):
@@ -345,7 +424,10 @@ def _whole_network(encoder: Any, settings: MultilingualSettings, languages: int,
 
         def forward(self, texts: Sequence[str]) -> Any:
             inputs = read(list(texts)).items()
-            moved = {name: value.to(encoder.device) if hasattr(value, "to") else value for name, value in inputs}
+            moved = {
+                name: value.to(encoder.device) if hasattr(value, "to") else value
+                for name, value in inputs
+            }
             return self.heads(self.encoder(moved)["sentence_embedding"])
 
     return Whole()

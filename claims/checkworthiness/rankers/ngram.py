@@ -1,7 +1,8 @@
-"""The organisers' n-gram baseline: TF-IDF of single words and a support vector classifier with an RBF kernel.
+"""The organisers' n-gram baseline: TF-IDF of single words and a support vector classifier with an
+RBF kernel.
 
-Words are runs of two or more word characters in lower case; C = 1, gamma = 0.75. The score is the distance from the
-decision surface. Scores equal those of scikit-learn, which only training needs.
+Words are runs of two or more word characters in lower case; C = 1, gamma = 0.75. The score is the
+distance from the decision surface. Scores equal those of scikit-learn, which only training needs.
 """
 
 from __future__ import annotations
@@ -25,9 +26,11 @@ LEARNS = True
 
 _GAMMA = 0.75
 _C = 1.0
-_CACHE_MB = 1_000  # the kernel cache of the fit in MB; with scikit-learn's 200 the debates take three times as long
+# The kernel cache of the fit in MB; with scikit-learn's 200 the debates take three times as long.
+_CACHE_MB = 1_000
 _WORD = re.compile(r"\b\w\w+\b")
-_AT_ONCE = 256  # the number of statements scored together; each has a kernel value for every support vector
+# The number of statements scored together; each has a kernel value for every support vector.
+_AT_ONCE = 256
 
 
 class NgramRanker(Ranker):
@@ -35,14 +38,23 @@ class NgramRanker(Ranker):
 
     explains = True
 
-    def __init__(self, vocabulary: NgramVocabulary, supports: Any, weights: NDArray[np.float64], bias: float) -> None:
-        self._vocabulary, self._supports, self._weights, self._bias = vocabulary, supports, weights, bias
+    def __init__(
+        self, vocabulary: NgramVocabulary, supports: Any, weights: NDArray[np.float64], bias: float
+    ) -> None:
+        self._vocabulary, self._supports, self._weights, self._bias = (
+            vocabulary,
+            supports,
+            weights,
+            bias,
+        )
         self._norms = np.asarray(supports.multiply(supports).sum(axis=1)).ravel()
 
     def score(self, statements: Sequence[Statement]) -> NDArray[np.float64]:
         parts = [np.empty(0)]
         for start in range(0, len(statements), _AT_ONCE):
-            vectors = self._vocabulary.vectors([statement.text for statement in statements[start : start + _AT_ONCE]])
+            vectors = self._vocabulary.vectors(
+                [statement.text for statement in statements[start : start + _AT_ONCE]]
+            )
             norms = np.asarray(vectors.multiply(vectors).sum(axis=1))
             distances = norms + self._norms - 2 * (vectors @ self._supports.T).toarray()
             # Sum row by row: in a matrix product, a score may depend on the other rows.
@@ -52,7 +64,11 @@ class NgramRanker(Ranker):
     def state(self) -> State:
         return State(
             {"bias": self._bias, "terms": list(self._vocabulary.terms)},
-            {"idf": self._vocabulary.weights, **row_tensors(self._supports, "supports."), "weights": self._weights},
+            {
+                "idf": self._vocabulary.weights,
+                **row_tensors(self._supports, "supports."),
+                "weights": self._weights,
+            },
         )
 
 
@@ -64,7 +80,9 @@ def train(statements: Sequence[Statement], config: Config, progress: Progress) -
     machine = SVC(C=_C, gamma=_GAMMA, random_state=0, cache_size=_CACHE_MB)
     machine.fit(vocabulary.vectors(texts), [statement.label for statement in statements])
     weights = np.asarray(machine.dual_coef_.todense()).ravel()
-    return Trained(NgramRanker(vocabulary, machine.support_vectors_, weights, float(machine.intercept_[0])), {})
+    return Trained(
+        NgramRanker(vocabulary, machine.support_vectors_, weights, float(machine.intercept_[0])), {}
+    )
 
 
 def restore(state: State, config: Config) -> NgramRanker:

@@ -32,7 +32,9 @@ class VerdictModel(Protocol):
     """A model that gives the probability of each class."""
 
     def probabilities(self, cases: Cases) -> NDArray[np.float64]:
-        """Return probabilities, shape (len(cases.texts), number of classes); each row adds up to 1."""
+        """Return probabilities, shape (len(cases.texts), number of classes); each row adds up
+        to 1.
+        """
 
     def state(self) -> State:
         """Return the state from which ``restore`` makes the same model."""
@@ -45,9 +47,15 @@ class VerdictModelKind(Protocol):
     READS_EVIDENCE: bool  # whether it decides by evidence, and so abstains if the evidence is weak
 
     def fit(
-        self, cases: Cases, classes: NDArray[np.int64], labels: Sequence[str], settings: VerdictSettings
+        self,
+        cases: Cases,
+        classes: NDArray[np.int64],
+        labels: Sequence[str],
+        settings: VerdictSettings,
     ) -> VerdictModel:
-        """Return a model trained on cases; ``classes`` are positions in ``labels``, and every label occurs."""
+        """Return a model trained on cases; ``classes`` are positions in ``labels``, and every label
+        occurs.
+        """
 
     def restore(self, state: State) -> VerdictModel:
         """Return the model of a saved state."""

@@ -1,6 +1,7 @@
 """The hypothesis-only baseline: it reads the claim and no evidence.
 
-It can be right only because of the wording of a claim. Another model's gain over it comes from the evidence.
+It can be right only because of the wording of a claim. Another model's gain over it comes from the
+evidence.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ class HypothesisModel:
         return State({"terms": terms}, {"idf": self._vocabulary.weights, **self._logistic.tensors})
 
 
-def fit(cases: Cases, classes: NDArray[np.int64], labels: Sequence[str], settings: VerdictSettings) -> HypothesisModel:
+def fit(
+    cases: Cases, classes: NDArray[np.int64], labels: Sequence[str], settings: VerdictSettings
+) -> HypothesisModel:
     vocabulary = learn_ngrams(cases.texts, _words, sublinear=True)
     logistic = fit_logistic(vocabulary.vectors(cases.texts), classes, _STRENGTH, standardised=False)
     return HypothesisModel(vocabulary, logistic)
@@ -48,7 +51,9 @@ def fit(cases: Cases, classes: NDArray[np.int64], labels: Sequence[str], setting
 
 def restore(state: State) -> HypothesisModel:
     vocabulary = restore_vocabulary(state, state.settings["terms"], "idf", _words, sublinear=True)
-    return HypothesisModel(vocabulary, restore_logistic(state, len(vocabulary.terms), standardised=False))
+    return HypothesisModel(
+        vocabulary, restore_logistic(state, len(vocabulary.terms), standardised=False)
+    )
 
 
 def _words(text: str) -> list[str]:

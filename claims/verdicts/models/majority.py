@@ -28,7 +28,9 @@ class MajorityModel:
         return State({}, {"shares": self._shares})
 
 
-def fit(cases: Cases, classes: NDArray[np.int64], labels: Sequence[str], settings: VerdictSettings) -> MajorityModel:
+def fit(
+    cases: Cases, classes: NDArray[np.int64], labels: Sequence[str], settings: VerdictSettings
+) -> MajorityModel:
     return MajorityModel(np.bincount(classes, minlength=len(labels)) / len(classes))
 
 

@@ -29,12 +29,17 @@ def tune(*arguments: object) -> int:
         (
             "characters",
             "new",
-            "claims.multilingual.encoder: the encoder 'characters' cannot be trained without its heads; "
+            "claims.multilingual.encoder: the encoder 'characters' cannot be trained without its "
+            "heads; "
             "give a sentence encoder",
         ),
         ("some/model", "there", "there: already exists; give a new folder"),
         ("some/model", "no/new", "no/new: there is no folder no; create it first"),
-        ("some/model", "new", "encoder 'some/model' is not on this machine; fetch it with: hf download some/model"),
+        (
+            "some/model",
+            "new",
+            "encoder 'some/model' is not on this machine; fetch it with: hf download some/model",
+        ),
     ],
 )
 def test_refusals(settings, output, message, tmp_path: Path, monkeypatch, capsys) -> None:  # noqa: PLR0917
@@ -47,9 +52,13 @@ def test_refusals(settings, output, message, tmp_path: Path, monkeypatch, capsys
 
 
 @pytest.mark.deep
-def test_a_tuned_encoder_is_used_by_the_ranker(tmp_path: Path, train: list[Statement], dev: list[Statement]) -> None:
+def test_a_tuned_encoder_is_used_by_the_ranker(
+    tmp_path: Path, train: list[Statement], dev: list[Statement]
+) -> None:
     settings = tmp_path / "config.yaml"
-    settings.write_text("claims: {multilingual: {encoder: all-MiniLM-L6-v2, max_tokens: 16, tuning: {epochs: 1}}}\n")
+    settings.write_text(
+        "claims: {multilingual: {encoder: all-MiniLM-L6-v2, max_tokens: 16, tuning: {epochs: 1}}}\n"
+    )
     assert tune("--output", tmp_path / "tuned", "--config", settings) == 0
     network = MultilingualSettings(encoder=str(tmp_path / "tuned"), max_tokens=16, epochs=1)
     config = Config(
@@ -62,6 +71,8 @@ def test_a_tuned_encoder_is_used_by_the_ranker(tmp_path: Path, train: list[State
     assert len(set(scores.tolist())) == len(dev)
     assert (kind("multilingual").restore(ranker.state(), config).score(dev) == scores).all()
     with pytest.raises(
-        MachineError, match=r"; if you trained the encoder yourself, set claims\.multilingual\.encoder to its folder$"
+        MachineError,
+        match=r"; if you trained the encoder yourself, set claims\.multilingual\.encoder to its "
+        r"folder$",
     ):
         kind("multilingual").restore(ranker.state(), Config())

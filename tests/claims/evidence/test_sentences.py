@@ -10,7 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factseek.claims.evidence.features import NAMES, ContrastExtractor, matrix
-from factseek.claims.evidence.sentences import ClaimEvidence, EvidenceSentence, Finder, raised_by_page, states_finding
+from factseek.claims.evidence.sentences import (
+    ClaimEvidence,
+    EvidenceSentence,
+    Finder,
+    raised_by_page,
+    states_finding,
+)
 from factseek.claims.settings import VerdictSettings
 from factseek.claims.text.polarity import lexicon
 from factseek.core.domain import Hit
@@ -49,7 +55,9 @@ def test_a_claim_finds_the_same_in_any_company(english: Index) -> None:
 def test_what_is_given_takes_the_place_of_what_was_found(english: Index) -> None:
     finder = Finder(english, VerdictSettings())
     found = finder.find([CLAIM, CLAIM])
-    first, second = finder.with_annotated([CLAIM, CLAIM], [[("en-vaccines-measles", 12)], []], found)
+    first, second = finder.with_annotated(
+        [CLAIM, CLAIM], [[("en-vaccines-measles", 12)], []], found
+    )
     assert [(one.docid, one.number) for one in first.sentences] == [("en-vaccines-measles", 12)]
     assert first.bm25 == found[0].bm25
     assert second == found[1]
@@ -75,7 +83,9 @@ def test_a_sentence_that_asks_or_announces_states_no_finding(text: str, finding:
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 5)), unique=True), st.floats(0, 5))
-def test_lifting_loses_nothing_and_depends_on_no_order(places: list[tuple[str, int]], weight: float) -> None:
+def test_lifting_loses_nothing_and_depends_on_no_order(
+    places: list[tuple[str, int]], weight: float
+) -> None:
     hits = [Hit(docid, 1 / (1 + number), number) for docid, number in places]
     found = raised_by_page(hits, weight)
     assert sorted((hit.docid, hit.passage) for hit in found) == sorted(places)
@@ -83,7 +93,10 @@ def test_lifting_loses_nothing_and_depends_on_no_order(places: list[tuple[str, i
 
 
 WORDS = st.lists(
-    st.sampled_from("aspirin lowers raises risk not 20 30 % deaths in 2019 of never ؟ 12,000".split()), max_size=12
+    st.sampled_from(
+        "aspirin lowers raises risk not 20 30 % deaths in 2019 of never ؟ 12,000".split()
+    ),
+    max_size=12,
 ).map(" ".join)
 
 
@@ -93,7 +106,10 @@ def lower(word: str) -> tuple[str, ...]:
 
 def evidence(*texts: str) -> ClaimEvidence:
     return ClaimEvidence(
-        tuple(EvidenceSentence(f"d{i}", i, text, 0.5, 0.5, 0, 0, "", "", "", "") for i, text in enumerate(texts))
+        tuple(
+            EvidenceSentence(f"d{i}", i, text, 0.5, 0.5, 0, 0, "", "", "", "")
+            for i, text in enumerate(texts)
+        )
     )
 
 
@@ -133,7 +149,9 @@ def test_a_feature_says_what_it_is_called(claim: str, text: str, name: str, valu
 
 
 @given(WORDS, st.lists(WORDS, max_size=5), st.sampled_from(["en", "ar", "xx"]))
-def test_features_are_finite_and_highest_and_mean_know_no_order(claim: str, texts: list[str], language: str) -> None:
+def test_features_are_finite_and_highest_and_mean_know_no_order(
+    claim: str, texts: list[str], language: str
+) -> None:
     found = evidence(*texts)
     turned = found._replace(sentences=found.sentences[::-1])
     rows = matrix([claim, claim], [found, turned], lower, lexicon(language))
@@ -149,7 +167,8 @@ def test_the_multilingual_encoder_tells_a_claim_from_its_opposite() -> None:
     except MachineError as error:
         pytest.skip(error.line)
     coffee = evidence(
-        "A review of 50 studies concluded that coffee does not cause cancer.", "Coffee does not cause any cancer."
+        "A review of 50 studies concluded that coffee does not cause cancer.",
+        "Coffee does not cause any cancer.",
     )
     sales = evidence("Sales rose by a third in 2019.", "In 2019 the firm's sales grew.")
     claims = {

@@ -50,13 +50,25 @@ def saved(train: list[Statement], config: Config) -> dict[str, tuple[msgspec.Str
         learned = ranking.train("ct2021-1a", name, [(EXAMPLE, train)], config, silent)
         models_of[name] = learned.manifest, learned.ranker.state()
     days, signs = (KINDS[name].make([], config) for name in ("days", "signs"))
-    _add(models_of["best"][1], "days", days.fit(np.array([1.0, np.nan, 3.0]), np.array([0, 1, 1]), np.ones(3), 2.0, 0))
+    _add(
+        models_of["best"][1],
+        "days",
+        days.fit(np.array([1.0, np.nan, 3.0]), np.array([0, 1, 1]), np.ones(3), 2.0, 0),
+    )
     labels = np.array([statement.label for statement in train])
-    _add(models_of["best"][1], "signs", signs.fit(signs.features(train), labels, np.ones(len(train)), 1.0, 0))
+    _add(
+        models_of["best"][1],
+        "signs",
+        signs.fit(signs.features(train), labels, np.ones(len(train)), 1.0, 0),
+    )
     drawn = np.random.default_rng(0)
-    cases = Cases([statement.text for statement in train], drawn.normal(size=(len(train), len(NAMES))))
+    cases = Cases(
+        [statement.text for statement in train], drawn.normal(size=(len(train), len(NAMES)))
+    )
     for name in models.names():
-        fitted = models.kind(name).fit(cases, np.arange(len(train)) % 3, VERDICTS.labels, VerdictSettings())
+        fitted = models.kind(name).fit(
+            cases, np.arange(len(train)) % 3, VERDICTS.labels, VerdictSettings()
+        )
         models_of[name] = msgspec.structs.replace(VERDICTS, model=name), fitted.state()
     return models_of
 
@@ -65,7 +77,9 @@ def _add(best: State, name: str, model: Model) -> None:
     state = model.state()
     best.settings["readers"][f"en/{name}"] = {"member": {}, "model": state.settings}
     best.settings["stacks"]["en"]["weights"][name] = 0.1
-    best.tensors.update({f"en/{name}/model/{tensor}": array for tensor, array in state.tensors.items()})
+    best.tensors.update(
+        {f"en/{name}/model/{tensor}": array for tensor, array in state.tensors.items()}
+    )
 
 
 def use(path: Path, manifest: msgspec.Struct, config: Config) -> None:
@@ -76,19 +90,29 @@ def use(path: Path, manifest: msgspec.Struct, config: Config) -> None:
         assert probabilities.shape == (3, 3)
     else:
         ranker = ranking.load(path, "ct2021-1a", config).ranker
-        statements = [Statement(str(10**17 + at), text, language="en") for at, text in enumerate(texts)]
+        statements = [
+            Statement(str(10**17 + at), text, language="en") for at, text in enumerate(texts)
+        ]
         assert ranker.score(statements).shape == (3,)
 
 
 def places(value: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """Yield the way to every value inside of one, a few of each list."""
-    keys = list(value) if isinstance(value, dict) else range(min(3, len(value))) if isinstance(value, list) else ()
+    keys = (
+        list(value)
+        if isinstance(value, dict)
+        else range(min(3, len(value)))
+        if isinstance(value, list)
+        else ()
+    )
     for key in keys:
         yield (*above, key)
         yield from places(value[key], (*above, key))
 
 
-ODD = st.sampled_from([None, True, -1, 0, 10**9, 2**62, 1e308, -1e308, "", "x", [], [1], ["x", "x"], {}, {"x": None}])
+ODD = st.sampled_from(
+    [None, True, -1, 0, 10**9, 2**62, 1e308, -1e308, "", "x", [], [1], ["x", "x"], {}, {"x": None}]
+)
 
 
 def spoil_settings(data: st.DataObject, settings_of: dict[str, Any]) -> None:
@@ -105,20 +129,30 @@ def spoil_settings(data: st.DataObject, settings_of: dict[str, Any]) -> None:
 def _extremes(dtype: np.dtype[Any]) -> list[float]:
     if dtype.kind == "f":
         return [-1, 0, 1, 2, np.nan, np.inf, float(np.finfo(dtype).max)]
-    return [-1, 0, 1, 2, int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)] if dtype.kind == "i" else [0, 1]
+    return (
+        [-1, 0, 1, 2, int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)]
+        if dtype.kind == "i"
+        else [0, 1]
+    )
 
 
 def spoil_array(data: st.DataObject, tensors: dict[str, Any]) -> None:
     name = data.draw(st.sampled_from(sorted(tensors)))
     array = tensors[name].copy()
-    how = data.draw(st.sampled_from(["value", "all", "cut", "empty", "turn", "flat", "deep", "type", "gone", "double"]))
+    how = data.draw(
+        st.sampled_from(
+            ["value", "all", "cut", "empty", "turn", "flat", "deep", "type", "gone", "double"]
+        )
+    )
     extreme = data.draw(st.sampled_from(_extremes(array.dtype)))
     if how == "value" and array.size:
         array.reshape(-1)[data.draw(st.integers(0, array.size - 1))] = extreme
     elif how == "all":
         array[...] = extreme
     elif how == "type":
-        array = array.astype(data.draw(st.sampled_from(["<i8", "<i1", "<f4", "<f2", "?"])), copy=False)
+        array = array.astype(
+            data.draw(st.sampled_from(["<i8", "<i1", "<f4", "<f2", "?"])), copy=False
+        )
     tensors[name] = {
         "cut": array[: len(array) // 2],
         "empty": array[:0],
@@ -131,11 +165,18 @@ def spoil_array(data: st.DataObject, tensors: dict[str, Any]) -> None:
         del tensors[name]
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(
+    max_examples=25,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @pytest.mark.parametrize("name", [*rankers(), *models.names()])
 @given(data=st.data())
 def test_whatever_a_model_file_holds_it_is_used_or_refused(
-    saved: dict[str, tuple[msgspec.Struct, State]], config: Config, tmp_path: Path, name: str, data: st.DataObject
+    saved: dict[str, tuple[msgspec.Struct, State]],
+    config: Config,
+    tmp_path: Path,
+    name: str,
+    data: st.DataObject,
 ) -> None:
     manifest, state = saved[name]
     crafted = State(copy.deepcopy(state.settings), dict(state.tensors))
@@ -148,7 +189,8 @@ def test_whatever_a_model_file_holds_it_is_used_or_refused(
                 spoil_array(data, crafted.tensors)
     model_file.save(tmp_path / "m", manifest, crafted)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # huge weights may overflow, and then say so
+        # Huge weights may overflow, and then say so.
+        warnings.simplefilter("ignore", RuntimeWarning)
         try:
             use(tmp_path / "m", manifest, config)
         except FactseekError as refused:
@@ -158,7 +200,10 @@ def test_whatever_a_model_file_holds_it_is_used_or_refused(
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_whatever_a_header_holds_it_is_used_or_refused(
-    saved: dict[str, tuple[msgspec.Struct, State]], config: Config, tmp_path: Path, data: st.DataObject
+    saved: dict[str, tuple[msgspec.Struct, State]],
+    config: Config,
+    tmp_path: Path,
+    data: st.DataObject,
 ) -> None:
     from safetensors.numpy import save
 
@@ -169,7 +214,9 @@ def test_whatever_a_header_holds_it_is_used_or_refused(
     spoil_settings(data, header)
     if isinstance(header.get("manifest"), dict) and isinstance(header.get("state"), dict):
         header["checksum"] = model_file._checksum(header["manifest"], header["state"], tensors)
-    (tmp_path / "m").write_bytes(save(tensors, metadata={"factseek": msgspec.json.encode(header).decode()}))
+    (tmp_path / "m").write_bytes(
+        save(tensors, metadata={"factseek": msgspec.json.encode(header).decode()})
+    )
     try:
         use(tmp_path / "m", manifest, config)
     except FactseekError as refused:

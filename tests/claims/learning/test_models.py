@@ -12,7 +12,13 @@ from sklearn.svm import SVC
 
 from factseek.claims.learning.figures import figures
 from factseek.claims.learning.folds import folds
-from factseek.claims.learning.models import Forest, fit_kernel, fit_logistic, grow_forest, restore_kernel
+from factseek.claims.learning.models import (
+    Forest,
+    fit_kernel,
+    fit_logistic,
+    grow_forest,
+    restore_kernel,
+)
 from factseek.core.domain import Statement
 from factseek.core.records.model_file import restore_trees
 
@@ -40,7 +46,9 @@ def test_a_machine_with_a_kernel_says_what_scikit_learns_says() -> None:
     machine = SVC(C=2.0, gamma=1 / 12).fit(centred, labels, sample_weight=weights)
     assert model.score(rows) == pytest.approx(machine.decision_function(centred), abs=1e-9)
     assert (restore_kernel(model.state(), 6).score(rows) == model.score(rows)).all()
-    assert (np.concatenate([model.score(rows[:1]), model.score(rows[1:])]) == model.score(rows)).all()
+    assert (
+        np.concatenate([model.score(rows[:1]), model.score(rows[1:])]) == model.score(rows)
+    ).all()
 
 
 def test_log_odds_of_trees_are_those_of_scikit_learn() -> None:
@@ -49,7 +57,9 @@ def test_log_odds_of_trees_are_those_of_scikit_learn() -> None:
     labels = (rows[:, 0] + drawn.normal(0, 0.3, 300) > 1).astype(np.int64)
     weights = drawn.uniform(0.5, 2, 300)
     grown = grow_forest(rows, labels, weights, trees=20, leaf=3, seed=1)
-    theirs = ExtraTreesClassifier(20, min_samples_leaf=3, random_state=1).fit(rows, labels, sample_weight=weights)
+    theirs = ExtraTreesClassifier(20, min_samples_leaf=3, random_state=1).fit(
+        rows, labels, sample_weight=weights
+    )
     asked = np.vstack([rows, rows + 0.1, np.zeros((1, 6))])
     expected = np.clip(theirs.predict_proba(asked)[:, 1], 1e-4, 1 - 1e-4)
     assert grown.score(asked) == pytest.approx(np.log(expected / (1 - expected)), abs=1e-9)
@@ -61,7 +71,13 @@ def _statements(labels: list[int], speaker: str = "") -> list[Statement]:
     drawn = np.random.default_rng(3)
     words = ["".join(drawn.choice(list("abcdefghij"), 7)) for _ in range(400)]
     return [
-        Statement(str(n), " ".join(drawn.choice(words, 8)), topic=f"d{n % 7}", speaker=speaker, label=label)
+        Statement(
+            str(n),
+            " ".join(drawn.choice(words, 8)),
+            topic=f"d{n % 7}",
+            speaker=speaker,
+            label=label,
+        )
         for n, label in enumerate(labels)
     ]
 
@@ -69,7 +85,9 @@ def _statements(labels: list[int], speaker: str = "") -> list[Statement]:
 @pytest.mark.inner
 def test_folds_keep_groups_together_and_share_out_what_is_worth_checking() -> None:
     statements = _statements([int(n % 4 == 0) for n in range(200)])
-    statements += [one._replace(qid=f"again {one.qid}", text=f"{one.text} !") for one in statements[:20]]
+    statements += [
+        one._replace(qid=f"again {one.qid}", text=f"{one.text} !") for one in statements[:20]
+    ]
     found = folds(statements, 5, seed=0)
     assert (found == folds(statements, 5, seed=0)).all()
     assert (found[:20] == found[200:]).all()

@@ -26,12 +26,27 @@ Command = Callable[..., Ran]
 def models(examples: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pipeline")
     found = {name: folder / name for name in ("pages", "index", "ranker", "verdicts")}
-    for kind, source, name in (("fever", "fever-pages.jsonl", "pages"), ("snippets", "snippets-en.tsv", "index")):
-        build(BuildRequest(kind=kind, sources=(examples / source,), folder=found[name], dense=False), Config())
+    for kind, source, name in (
+        ("fever", "fever-pages.jsonl", "pages"),
+        ("snippets", "snippets-en.tsv", "index"),
+    ):
+        build(
+            BuildRequest(kind=kind, sources=(examples / source,), folder=found[name], dense=False),
+            Config(),
+        )
     tweets, claims = examples / "checkworthy-en-train.tsv", examples / "fever-train.jsonl"
     for arguments in (
         ["rank", "ct2021-1a", "--model", "ngram", "--train", tweets, "--save", found["ranker"]],
-        ["verdict", "fever", "--train", claims, "--index", found["pages"], "--save", found["verdicts"]],
+        [
+            "verdict",
+            "fever",
+            "--train",
+            claims,
+            "--index",
+            found["pages"],
+            "--save",
+            found["verdicts"],
+        ],
     ):
         assert commands.main([str(argument) for argument in arguments]) == 0
     return found
@@ -39,28 +54,47 @@ def models(examples: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str
 
 def given(models: dict[str, Path], tweets: Path, output: Path) -> list[object]:
     return [
-        "pipeline", "--input", tweets, "--ranker", models["ranker"], "--verdicts", models["verdicts"],
-        "--index", models["index"], "--output", output,
-    ]  # fmt: skip
+        "pipeline",
+        "--input",
+        tweets,
+        "--ranker",
+        models["ranker"],
+        "--verdicts",
+        models["verdicts"],
+        "--index",
+        models["index"],
+        "--output",
+        output,
+    ]
 
 
-def test_tweets_become_a_page(command: Command, models: dict[str, Path], examples: Path, tmp_path: Path) -> None:
+def test_tweets_become_a_page(
+    command: Command, models: dict[str, Path], examples: Path, tmp_path: Path
+) -> None:
     tweets, output = examples / "checkworthy-en-dev.tsv", tmp_path / "todo.jsonl"
     code, out, err = command(*given(models, tweets, output), "--top", 5, "--title", "Monday <i>")
     assert code == 0, err
-    assert out == f"{output}: the 5 of 18 statements most worth checking, with evidence\n{output}.html: the page\n"
+    assert (
+        out
+        == f"{output}: the 5 of 18 statements most worth checking, with evidence\n{output}.html: "
+        "the page\n"
+    )
 
     found = [json.loads(line) for line in output.read_text("utf-8").splitlines()]
     assert [one["rank"] for one in found] == [1, 2, 3, 4, 5]
     scores = [one["check_worthiness"]["score"] for one in found]
     assert scores == sorted(scores, reverse=True)
-    code, out, _ = command("rank", "ct2021-1a", "--load", models["ranker"], "--input", tweets, "--top", 5, "--json")
+    code, out, _ = command(
+        "rank", "ct2021-1a", "--load", models["ranker"], "--input", tweets, "--top", 5, "--json"
+    )
     assert [json.loads(line)["id"] for line in out.splitlines()] == [one["id"] for one in found]
     assert all(one["verdict"]["label"] in one["verdict"]["probabilities"] for one in found)
 
     page = lxml.html.fromstring(Path(f"{output}.html").read_text("utf-8"))
     assert page.xpath("string(//h1)") == "Monday <i>"
-    assert not page.xpath("//script | //img | //link | //iframe | //form | //style[contains(., 'url(')]")
+    assert not page.xpath(
+        "//script | //img | //link | //iframe | //form | //style[contains(., 'url(')]"
+    )
     for one, article in zip(found, page.xpath("//article"), strict=True):
         assert article.xpath("string(.//h2)") == one["text"]
         assert len(article.xpath(".//ol[@class='evidence']/li")) == len(one["verdict"]["evidence"])
@@ -78,7 +112,9 @@ def test_tweets_become_a_page(command: Command, models: dict[str, Path], example
     assert before == (output.read_bytes(), Path(f"{output}.html").read_bytes())
 
 
-def test_what_a_tweet_holds_is_text(command: Command, models: dict[str, Path], tmp_path: Path) -> None:
+def test_what_a_tweet_holds_is_text(
+    command: Command, models: dict[str, Path], tmp_path: Path
+) -> None:
     tweets, output = tmp_path / "tweets.jsonl", tmp_path / "out.jsonl"
     nasty = "</style><script>alert(1)</script> measles {{ 7 * 7 }} & \"x\" 'y'"
     tweets.write_text(
@@ -92,8 +128,15 @@ def test_what_a_tweet_holds_is_text(command: Command, models: dict[str, Path], t
     html = Path(f"{output}.html").read_text("utf-8")
     assert "<script" not in html and "49" not in lxml.html.fromstring(html).xpath("string(//h2)")
     assert nasty in [heading.text_content() for heading in lxml.html.fromstring(html).xpath("//h2")]
-    empty = next(one for one in map(json.loads, output.read_text("utf-8").splitlines()) if "t.co" in one["text"])
-    assert empty["verdict"]["abstained"] == "no evidence was found" and empty["verdict"]["evidence"] == []
+    empty = next(
+        one
+        for one in map(json.loads, output.read_text("utf-8").splitlines())
+        if "t.co" in one["text"]
+    )
+    assert (
+        empty["verdict"]["abstained"] == "no evidence was found"
+        and empty["verdict"]["evidence"] == []
+    )
     assert "note: the evidence allows no verdict on" in err
 
 
@@ -101,15 +144,29 @@ def test_what_a_tweet_holds_is_text(command: Command, models: dict[str, Path], t
     ("arguments", "reason"),
     [
         ("--top 0", "--top 0: give a number, 1 or more"),
-        ("--html {output}", "--html {output}: is also the file of the JSON lines; give another file"),
-        ("--html {ranker}", "{ranker}: is an input of this command and would be overwritten; give another file"),
+        (
+            "--html {output}",
+            "--html {output}: is also the file of the JSON lines; give another file",
+        ),
+        (
+            "--html {ranker}",
+            "{ranker}: is an input of this command and would be overwritten; give another file",
+        ),
         ("--output nowhere/x", "nowhere/x: there is no folder nowhere; create it first"),
         ("--verdicts {ranker}", "{ranker}: is a model for ct2021-1a, not for this task"),
-        ("--task ct2021-1b", "{ranker}: was trained for ct2021-1a, not for ct2021-1b; load another or train one"),
+        (
+            "--task ct2021-1b",
+            "{ranker}: was trained for ct2021-1a, not for ct2021-1b; load another or train one",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_makes_no_sense(
-    arguments: str, reason: str, command: Command, models: dict[str, Path], examples: Path, tmp_path: Path
+    arguments: str,
+    reason: str,
+    command: Command,
+    models: dict[str, Path],
+    examples: Path,
+    tmp_path: Path,
 ) -> None:
     tweets = examples / ("debate-health.tsv" if "1b" in arguments else "checkworthy-en-dev.tsv")
     places = {**models, "output": tmp_path / "out", "input": tweets}

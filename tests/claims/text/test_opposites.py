@@ -1,4 +1,6 @@
-"""Opposites of a claim: a word turned round, a negation more or less, two sides exchanged; eight at most."""
+"""Opposites of a claim: a word turned round, a negation more or less, two sides exchanged; eight at
+most.
+"""
 
 import pytest
 from hypothesis import example, given
@@ -15,7 +17,9 @@ WORDS = sorted(
 """The words of all lists: texts of them have more opposites than texts of any characters."""
 TEXTS = st.one_of(
     st.text(st.characters(), max_size=60),  # lone surrogates and control characters among them
-    st.lists(st.sampled_from([*WORDS, "Than", "NOT", "’", ".", "7", "🌍", "\u200f"]), max_size=14).map(" ".join),
+    st.lists(
+        st.sampled_from([*WORDS, "Than", "NOT", "’", ".", "7", "🌍", "\u200f"]), max_size=14
+    ).map(" ".join),
 )
 
 
@@ -57,7 +61,11 @@ CASES: dict[str, dict[str, list[str]]] = {
 
 @pytest.mark.parametrize(
     ("language", "text", "expected"),
-    [(language, text, expected) for language, cases in CASES.items() for text, expected in cases.items()],
+    [
+        (language, text, expected)
+        for language, cases in CASES.items()
+        for text, expected in cases.items()
+    ],
 )
 def test_the_opposites_of_a_text(language: str, text: str, expected: list[str]) -> None:
     assert opposites(text, language) == expected

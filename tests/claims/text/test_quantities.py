@@ -38,12 +38,16 @@ def _plain(text: str) -> list[str]:
 
 
 @given(TEXTS, TEXTS, st.booleans())
-def test_vectors_are_those_of_scikit_learn(learned: list[str], asked: list[str], sublinear: bool) -> None:
+def test_vectors_are_those_of_scikit_learn(
+    learned: list[str], asked: list[str], sublinear: bool
+) -> None:
     learned = [*learned, "word"]
     theirs = TfidfVectorizer(sublinear_tf=sublinear).fit(learned)
     ours = learn_ngrams(learned, _plain, sublinear=sublinear)
     assert list(ours.terms) == list(theirs.get_feature_names_out())
-    assert ours.vectors(asked).toarray() == pytest.approx(theirs.transform(asked).toarray(), abs=1e-12)
+    assert ours.vectors(asked).toarray() == pytest.approx(
+        theirs.transform(asked).toarray(), abs=1e-12
+    )
 
 
 def test_addresses_accounts_and_numbers_are_normalised() -> None:

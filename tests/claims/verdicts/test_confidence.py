@@ -14,15 +14,24 @@ from factseek.claims.verdicts.training import out_of_fold, split
 @st.composite
 def judged(draw: st.DrawFn) -> tuple[list[int], list[list[float]]]:
     number = draw(st.integers(1, 130))
-    surest = draw(st.lists(st.sampled_from([0.4, 0.5, 0.55, 0.61234, 0.7, 0.99]), min_size=number, max_size=number))
+    surest = draw(
+        st.lists(
+            st.sampled_from([0.4, 0.5, 0.55, 0.61234, 0.7, 0.99]), min_size=number, max_size=number
+        )
+    )
     labels = draw(st.lists(st.integers(0, 2), min_size=number, max_size=number))
     classes = draw(st.lists(st.integers(0, 2), min_size=number, max_size=number))
     pairs = zip(surest, labels, strict=True)
-    return classes, [[sure if column == label else (1 - sure) / 2 for column in range(3)] for sure, label in pairs]
+    return classes, [
+        [sure if column == label else (1 - sure) / 2 for column in range(3)]
+        for sure, label in pairs
+    ]
 
 
 @given(drawn=judged(), max_risk=st.sampled_from([0.0, 0.1, 0.15, 0.5, 1.0]))
-def test_a_point_counts_verdicts_that_are_as_sure(drawn: tuple[list[int], list[list[float]]], max_risk: float) -> None:
+def test_a_point_counts_verdicts_that_are_as_sure(
+    drawn: tuple[list[int], list[list[float]]], max_risk: float
+) -> None:
     classes, probabilities = np.array(drawn[0]), np.array(drawn[1])
     surest, wrong = probabilities.max(axis=1), probabilities.argmax(axis=1) != classes
     curve = risk_curve(classes, probabilities)
@@ -40,7 +49,12 @@ def test_a_point_counts_verdicts_that_are_as_sure(drawn: tuple[list[int], list[l
 
 
 def test_the_most_verdicts_are_given_that_the_risk_allows() -> None:
-    curve = [RiskPoint(0.9, 0.1, 0.2), RiskPoint(0.8, 0.3, 0.1), RiskPoint(0.7, 0.5, 0.15), RiskPoint(0.4, 1.0, 0.3)]
+    curve = [
+        RiskPoint(0.9, 0.1, 0.2),
+        RiskPoint(0.8, 0.3, 0.1),
+        RiskPoint(0.7, 0.5, 0.15),
+        RiskPoint(0.4, 1.0, 0.3),
+    ]
     assert needed_confidence(curve, 0.15) == 0.7
     assert needed_confidence(curve, 1.0) == 0.4
     assert needed_confidence(curve, 0.05) == 0.9, "where all are worse, the surest are given"
@@ -52,7 +66,9 @@ TWO = ("SUPPORTS", "REFUTES")
 
 
 def test_twins_teach_nothing_of_each_other() -> None:
-    """Claims come in pairs of the same words with chance labels: only one who saw a twin could know."""
+    """Claims come in pairs of the same words with chance labels: only one who saw a twin could
+    know.
+    """
     draw = np.random.default_rng(0)
     labels = draw.integers(0, 2, size=60)
     texts = [f"word{number} thing{number}" for number in range(60) for _ in range(2)]

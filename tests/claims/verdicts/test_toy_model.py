@@ -1,4 +1,6 @@
-"""A model of verdicts is one file: put beside the others it is listed, trained, saved, loaded and judges."""
+"""A model of verdicts is one file: put beside the others it is listed, trained, saved, loaded and
+judges.
+"""
 
 import json
 import sys
@@ -45,7 +47,9 @@ def restore(state):
 
 
 @pytest.fixture(autouse=True)
-def plugged(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def plugged(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
     folder = tmp_path_factory.mktemp("plugged")
     (folder / "toy_letters.py").write_text(TOY)
     monkeypatch.setattr(models, "__path__", [*models.__path__, str(folder)])
@@ -54,7 +58,9 @@ def plugged(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monkey
     vars(models).pop("toy_letters", None)
 
 
-def test_a_model_is_trained_saved_and_judges(command: Command, examples: Path, pages: Path, tmp_path: Path) -> None:
+def test_a_model_is_trained_saved_and_judges(
+    command: Command, examples: Path, pages: Path, tmp_path: Path
+) -> None:
     train, dev = examples / "fever-train.jsonl", examples / "fever-dev.jsonl"
     asked = ["verdict", "fever", "--input", dev, "--index", pages, "--output"]
     model = ["--model", "toy-letters", "--train", train, "--save", tmp_path / "model"]
@@ -63,7 +69,10 @@ def test_a_model_is_trained_saved_and_judges(command: Command, examples: Path, p
     code, _, err = command(*asked, tmp_path / "two.jsonl", "--load", tmp_path / "model")
     assert code == 0, err
     assert (tmp_path / "one.jsonl").read_bytes() == (tmp_path / "two.jsonl").read_bytes()
-    labels = [json.loads(line)["predicted_label"] for line in (tmp_path / "two.jsonl").read_text("utf-8").splitlines()]
+    labels = [
+        json.loads(line)["predicted_label"]
+        for line in (tmp_path / "two.jsonl").read_text("utf-8").splitlines()
+    ]
     odd = [len(json.loads(line)["claim"]) % 2 for line in dev.read_text("utf-8").splitlines()]
     assert len(set(zip(labels, odd, strict=True))) == len(set(odd)) == 2
     assert command("check", "fever", tmp_path / "two.jsonl", "--input", dev)[0] == 0

@@ -31,7 +31,9 @@ def finder(pages: Path) -> Iterator[Finder]:
 def lesson(examples: Path) -> Lesson:
     path = examples / "fever-train.jsonl"
     return Lesson(
-        "fever", VERDICTS.load("fever").LABELS, [(path, VERDICTS.load("fever").read_claims(path, labelled=True))]
+        "fever",
+        VERDICTS.load("fever").LABELS,
+        [(path, VERDICTS.load("fever").read_claims(path, labelled=True))],
     )
 
 
@@ -52,9 +54,14 @@ def test_evidence_decides_better_than_the_baselines(learned: training.TrainedVer
     assert figures["evidence"]["macro_f1"] > figures["majority"]["macro_f1"] + 0.3
 
 
-def test_nothing_supports_a_claim_without_stating_its_number(learned: training.TrainedVerdicts, finder: Finder) -> None:
+def test_nothing_supports_a_claim_without_stating_its_number(
+    learned: training.TrainedVerdicts, finder: Finder
+) -> None:
     claims = [
-        Claim(percent, f"Two doses of the MMR vaccine are about {percent} percent effective against measles.")
+        Claim(
+            percent,
+            f"Two doses of the MMR vaccine are about {percent} percent effective against measles.",
+        )
         for percent in ("97", "47")
     ]
     stated, other = learned.verifier(finder, SETTINGS).verify(claims)
@@ -66,7 +73,9 @@ def test_nothing_supports_a_claim_without_stating_its_number(learned: training.T
     assert (trusting.label, trusting.abstained) == ("SUPPORTS", "")
 
 
-def test_people_get_verdicts_few_are_wrong(learned: training.TrainedVerdicts, finder: Finder, dev: list[Claim]) -> None:
+def test_people_get_verdicts_few_are_wrong(
+    learned: training.TrainedVerdicts, finder: Finder, dev: list[Claim]
+) -> None:
     curve = risk_of(learned.manifest.figures)
     needed = needed_confidence(curve, SETTINGS.max_risk)
     assert 0.4 < needed < 0.9 and curve[-1].share == 1.0
@@ -79,16 +88,25 @@ def test_people_get_verdicts_few_are_wrong(learned: training.TrainedVerdicts, fi
         assert bool(shown.abstained) == bool(verdict.abstained or unsure)
         if unsure and not verdict.abstained:
             assert shown.abstained.endswith(f", but {needed:g} is needed")
-    assert any(verdict.abstained for verdict in for_people) and not all(verdict.abstained for verdict in for_people)
-    trusting = learned.verifier(finder, msgspec.structs.replace(SETTINGS, max_risk=1.0), for_people=True)
+    assert any(verdict.abstained for verdict in for_people) and not all(
+        verdict.abstained for verdict in for_people
+    )
+    trusting = learned.verifier(
+        finder, msgspec.structs.replace(SETTINGS, max_risk=1.0), for_people=True
+    )
     least = curve[-1].confidence
-    assert all(verdict.probabilities[verdict.label] >= least for verdict in trusting.verify(dev[:3]))
+    assert all(
+        verdict.probabilities[verdict.label] >= least for verdict in trusting.verify(dev[:3])
+    )
 
 
-def test_a_model_is_refused_where_it_did_not_learn(learned: training.TrainedVerdicts, arabic: Path) -> None:
+def test_a_model_is_refused_where_it_did_not_learn(
+    learned: training.TrainedVerdicts, arabic: Path
+) -> None:
     with Index(arabic) as index, pytest.raises(QueryError) as refused:
         learned.verifier(Finder(index, SETTINGS), SETTINGS)
     assert refused.value.line == (
-        f"the model was trained with language en, but {arabic} has ar; use an index like that of the training, or "
+        f"the model was trained with language en, but {arabic} has ar; use an index like that of "
+        "the training, or "
         "train another model"
     )

@@ -69,6 +69,11 @@ def test_iso_dates_stay_as_they_are(day: date) -> None:
         ("2020/3/5", "", "2020-03-05", "2020-03-05"),
     ],
 )
-def test_only_a_parted_date_leaves_its_order_open(written: str, order: str, day_first: str, month_first: str) -> None:
+def test_only_a_parted_date_leaves_its_order_open(
+    written: str, order: str, day_first: str, month_first: str
+) -> None:
     assert order_of(written) == order
-    assert (clean_date(written, "day-first"), clean_date(written, "month-first")) == (day_first, month_first)
+    assert (clean_date(written, "day-first"), clean_date(written, "month-first")) == (
+        day_first,
+        month_first,
+    )

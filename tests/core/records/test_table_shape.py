@@ -35,7 +35,11 @@ def pickled(protocol: int) -> bytes:
 @pytest.mark.parametrize(
     ("content", "sentence", "remedy"),
     [
-        (workbook(), "is an Excel workbook (.xlsx)", 'in Excel, save the sheet as "CSV UTF-8 (Comma delimited)"'),
+        (
+            workbook(),
+            "is an Excel workbook (.xlsx)",
+            'in Excel, save the sheet as "CSV UTF-8 (Comma delimited)"',
+        ),
         (
             entry(b"[Content_Types].xml", b"..word/document.xml"),
             "is a Word document (.docx)",

@@ -1,7 +1,8 @@
-"""The benchmark: its quality is the score of the same run, its reports hold together, its times are of real searches."""
+"""The benchmark: its quality is the score of the same run, its reports hold together, its times are
+of real searches.
+"""
 
 # A message that is told exactly stands on one line.
-# ruff: noqa: E501
 
 import json
 from pathlib import Path
@@ -21,13 +22,18 @@ from tests.small_models import small_cross_encoder
 @pytest.fixture(scope="module")
 def example(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("example") / "snippets-en"
-    build(BuildRequest(kind="snippets", sources=(root / "examples/snippets-en.tsv",), folder=folder), Config())
+    build(
+        BuildRequest(kind="snippets", sources=(root / "examples/snippets-en.tsv",), folder=folder),
+        Config(),
+    )
     return folder
 
 
 @pytest.fixture(scope="module")
 def files(root: Path) -> JudgedFiles:
-    return JudgedFiles(task="trec", queries=root / "examples/queries-en.tsv", qrels=root / "examples/qrels-en.txt")
+    return JudgedFiles(
+        task="trec", queries=root / "examples/queries-en.tsv", qrels=root / "examples/qrels-en.txt"
+    )
 
 
 @pytest.fixture
@@ -38,23 +44,46 @@ def usual(example, files):
 def test_the_command_writes_its_reports(usual, command, tmp_path) -> None:
     folder = tmp_path / "new" / "reports"
     given = [*usual, "--output", folder]
-    code, said, notes = command("bench", *given, "--timed", 2, "--retrievers", "dense,bm25", "--measures", "RR@10,AP")
+    code, said, notes = command(
+        "bench", *given, "--timed", 2, "--retrievers", "dense,bm25", "--measures", "RR@10,AP"
+    )
     assert code == 0
-    assert notes.splitlines()[-1] == f"{folder}: bench.json, bench.md, bench.png, bench.html"  # after any progress
+    # After any progress.
+    assert notes.splitlines()[-1] == f"{folder}: bench.json, bench.md, bench.png, bench.html"
     assert said == (folder / "bench.md").read_text("utf-8")
     report = json.loads((folder / "bench.json").read_text("utf-8"))
     assert list(report["retrievers"]) == ["bm25", "dense"]
     assert list(report["quality"]["means"]) == ["RR@10", "AP"]
     assert report["machine"]["cores"] >= 1
-    assert sorted(path.name for path in folder.iterdir()) == ["bench.html", "bench.json", "bench.md", "bench.png"]
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "bench.html",
+        "bench.json",
+        "bench.md",
+        "bench.png",
+    ]
 
 
 BAD = [
-    (["--retrievers", "colbert"], f"unknown retriever 'colbert'; the retrievers are {', '.join(retrievers.names())}"),
-    (["--retrievers", "bm25+rerank"], "rerank needs a model; set rerank.model to a CrossEncoder of sentence-transformers on this machine"),
-    (["--retrievers", "bm25+colbert"], f"unknown stage 'colbert'; the stages are {', '.join(stages.names())}"),
-    (["--output", "{folder}/file"], "{folder}/file: is not a folder; --output names the folder that gets the reports"),
-]  # fmt: skip
+    (
+        ["--retrievers", "colbert"],
+        f"unknown retriever 'colbert'; the retrievers are {', '.join(retrievers.names())}",
+    ),
+    (
+        ["--retrievers", "bm25+rerank"],
+        (
+            "rerank needs a model; set rerank.model to a CrossEncoder of sentence-transformers "
+            "on this machine"
+        ),
+    ),
+    (
+        ["--retrievers", "bm25+colbert"],
+        f"unknown stage 'colbert'; the stages are {', '.join(stages.names())}",
+    ),
+    (
+        ["--output", "{folder}/file"],
+        "{folder}/file: is not a folder; --output names the folder that gets the reports",
+    ),
+]
 
 
 @pytest.mark.parametrize(("arguments", "message"), BAD)
@@ -68,17 +97,40 @@ def test_bad_input(arguments, message, usual, command, tmp_path) -> None:
 
 @pytest.mark.deep
 @pytest.mark.real
-def test_the_quality_of_a_re_ranked_search_is_that_of_its_run(usual, files, command, tmp_path) -> None:
+def test_the_quality_of_a_re_ranked_search_is_that_of_its_run(
+    usual, files, command, tmp_path
+) -> None:
     model = small_cross_encoder()
     config = tmp_path / "config.yaml"
-    config.write_text(json.dumps({"rerank": {"model": str(model), "cache": str(tmp_path / "cache"), "depth": 8}}))
-    asked = ["--retrievers", "bm25,bm25+rerank", "--measures", "nDCG@10", "--timed", "12", "--config", config]
+    config.write_text(
+        json.dumps({"rerank": {"model": str(model), "cache": str(tmp_path / "cache"), "depth": 8}})
+    )
+    asked = [
+        "--retrievers",
+        "bm25,bm25+rerank",
+        "--measures",
+        "nDCG@10",
+        "--timed",
+        "12",
+        "--config",
+        config,
+    ]
     code, _, err = command("bench", *usual, *asked, "--output", tmp_path / "out")
     assert code == 0, err
     means = json.loads((tmp_path / "out/bench.json").read_text())["quality"]["means"]["nDCG@10"]
     for name, stages_ in [("bm25", []), ("bm25+rerank", ["--stage", "rerank"])]:
         run = tmp_path / f"{name}.txt"
-        arguments = ["--index", usual[1], "--queries", files.queries, "--output", run, "--config", config, *stages_]
+        arguments = [
+            "--index",
+            usual[1],
+            "--queries",
+            files.queries,
+            "--output",
+            run,
+            "--config",
+            config,
+            *stages_,
+        ]
         code, _, err = command("run", "trec", *arguments, "--retriever", "bm25")
         assert code == 0, err
         scores = score("trec", [files.qrels], [run], ScoreOptions())

@@ -37,18 +37,24 @@ def as_csv(header: list[str], delimiter: str) -> str:
 
 FORMS = {
     "tabs": "007\tmasks, and “measles”\nb-2\tمرحبا بكم\n",
-    "columns in another order": "Text\tlang\tQID\nmasks, and “measles”\ten\t007\nمرحبا بكم\tar\tb-2\n",
+    "columns in another order": (
+        "Text\tlang\tQID\nmasks, and “measles”\ten\t007\nمرحبا بكم\tar\tb-2\n"
+    ),
     "csv of Excel": as_csv(["qid", "query"], ",").encode("utf-8-sig"),
     "csv of Excel elsewhere": as_csv(["ID", "Claim"], ";").encode("utf-8-sig"),
     "unicode text of Excel": as_csv(["ID", "Claim"], "\t").encode("utf-16"),
     "json lines": "".join(json.dumps({"qid": qid, "query": text}) + "\n" for qid, text in EXPECTED),
     "json list": json.dumps([{"id": qid, "question": text} for qid, text in EXPECTED], indent=2),
     "old topics": "".join(
-        f"<top>\n<num> Number: {qid}\n<title> Topic: {text}\n\n<desc> Description:\nnone\n</top>\n\n"
+        f"<top>\n<num> Number: {qid}\n<title> Topic: {text}\n\n<desc> Description:\nnone\n</top>\n"
+        "\n"
         for qid, text in EXPECTED
     ),
     "xml topics": "<?xml version='1.0'?>\n<topics task='x'>\n"
-    + "".join(f'<topic number="{q}">\n<query>{t}</query>\n<question>x?</question>\n</topic>\n' for q, t in EXPECTED)
+    + "".join(
+        f'<topic number="{q}">\n<query>{t}</query>\n<question>x?</question>\n</topic>\n'
+        for q, t in EXPECTED
+    )
     + "</topics>\n",
 }
 
@@ -61,25 +67,49 @@ def test_the_same_queries_in_every_form(form: str, put) -> None:
 def test_a_query_is_no_header(put) -> None:
     assert [query.qid for query in read_topics(put("a\tmeasles\nb\tmasks\n"))] == ["a", "b"]
     assert [query.qid for query in read_topics(put("a\ttopic\nb\tmasks\n"))] == ["a", "b"]
-    assert [query.qid for query in read_topics(put("first\tmeasles\nq1\tmasks\n"))] == ["first", "q1"]
-    assert [query.qid for query in read_topics(put("a\tmeasles\nq1\tuseless masks\n"))] == ["a", "q1"]
+    assert [query.qid for query in read_topics(put("first\tmeasles\nq1\tmasks\n"))] == [
+        "first",
+        "q1",
+    ]
+    assert [query.qid for query in read_topics(put("a\tmeasles\nq1\tuseless masks\n"))] == [
+        "a",
+        "q1",
+    ]
     assert [query.qid for query in read_topics(put("q1\tmeasles\nq2\tmasks\n"))] == ["q1", "q2"]
 
 
 BAD_TOPICS = {
     "empty": ("", "file: contains no queries"),
     "one column": ("a\tone\nb two\n", "file:2: has one column, but a query has two (qid TAB text)"),
-    "spaces": ("a one\n", "file:1: has no tab between qid and text: the file is separated by blanks; give lines of qid TAB text, CSV with a header, JSON lines, or TREC's topics"),
-    "a run": ("q\tQ0\td\t1\t2.5\tt\n", "file:1: has 6 columns, but a query has two (qid TAB text); six columns are a run, not queries"),
-    "unknown header": ("nummer\tbehauptung\n1\tone two\n", "file:1: is a header with no column of ids, only 'nummer', 'behauptung': expected qid, query_id, queryid, _id, id …; name two columns qid and query"),
-    "no header": ("1,one\n2,two\n", "file:1: is comma-separated and its first row is '1,one': a table needs a header; name two columns qid and query"),
-    "no topics": ("<rss>\n</rss>\n", "file: is XML without topics (<top> or <topic>); give lines of qid TAB text, CSV with a header, JSON lines, or TREC's topics"),
-    "topic without a text": ("<top>\n<num> 7\n<narr> one\n</top>\n", "file:1: query '7' has no text: its fields are num, narr; expected query, title, text, question, content, desc, description"),
-    "a mistyped beginning": ("<top>\n<num> 1\n<title> one\n</top>\n<tpo>\n<num> 2\n<title> two\n</top>\n", "file:6: <num> is outside a <top>; the block's start tag may be mistyped"),
+    "spaces": ("a one\n", ("file:1: has no tab between qid and text: the file is separated by "
+        "blanks; give lines "
+        "of qid TAB text, CSV with a header, JSON lines, or TREC's topics")),
+    "a run": ("q\tQ0\td\t1\t2.5\tt\n", ("file:1: has 6 columns, but a query has two (qid TAB "
+        "text); six columns are a run, not "
+        "queries")),
+    "unknown header": ("nummer\tbehauptung\n1\tone two\n", ("file:1: is a header with no column of "
+        "ids, only 'nummer', 'behauptung': expected qid, "
+        "query_id, queryid, _id, id …; name two columns qid and query")),
+    "no header": ("1,one\n2,two\n", ("file:1: is comma-separated and its first row is '1,one': a "
+        "table needs a header; name "
+        "two columns qid and query")),
+    "no topics": ("<rss>\n</rss>\n", ("file: is XML without topics (<top> or <topic>); give lines "
+        "of qid TAB text, CSV with "
+        "a header, JSON lines, or TREC's topics")),
+    "topic without a text": ("<top>\n<num> 7\n<narr> one\n</top>\n", ("file:1: query '7' has no "
+        "text: its fields are num, narr; expected query, title, text, "
+        "question, content, desc, description")),
+    "a mistyped beginning": (
+        "<top>\n<num> 1\n<title> one\n</top>\n<tpo>\n<num> 2\n<title> two\n</top>\n",
+        "file:6: <num> is outside a <top>; the block's start tag may be mistyped",
+    ),
     "columns of a row": ("qid,query\n1,x\n2,y,z\n3,z\n", "file:3: has 3 columns, but the header has 2"),
     "no text": ("a\t \n", "file:1: query 'a' has no text"),
     "repeated": ("a\tone\nb\ttwo\na\tthree\n", "file:3: query 'a' is already on line 1"),
-    "json keys": ('{"a": "1", "text": "x"}\n', "file:1: has no id; its keys are a, text; expected qid, query_id, queryid, _id, id …"),
+    "json keys": (
+        '{"a": "1", "text": "x"}\n',
+        "file:1: has no id; its keys are a, text; expected qid, query_id, queryid, _id, id …",
+    ),
     "json surrogate text": (
         '{"_id": "1", "text": "\\ud800"}\n',
         "file:1: text '\\ud800' cannot be encoded as UTF-8",
@@ -96,20 +126,32 @@ def test_faults_of_topics_are_said_exactly(case, put):
     assert str(caught.value).endswith("/" + message)
 
 
-words = st.text(st.characters(codec="utf-8", exclude_characters="\r\n\t\0"), min_size=1).map(str.strip).filter(bool)
+words = (
+    st.text(st.characters(codec="utf-8", exclude_characters="\r\n\t\0"), min_size=1)
+    .map(str.strip)
+    .filter(bool)
+)
 queries = st.dictionaries(st.integers(0, 10**9).map(str), words, min_size=1, max_size=8)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(queries, st.sampled_from([",", ";", "json", "\t"]), st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]))
+@given(
+    queries,
+    st.sampled_from([",", ";", "json", "\t"]),
+    st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]),
+)
 def test_what_is_saved_is_read_back(put, saved: dict[str, str], form: str, encoding: str) -> None:
     if form == "json":
-        content = "".join(json.dumps({"qid": qid, "query": text}) + "\n" for qid, text in saved.items())
+        content = "".join(
+            json.dumps({"qid": qid, "query": text}) + "\n" for qid, text in saved.items()
+        )
     elif form == "\t":
         content = "qid\tquery\n" + "".join(f"{qid}\t{text}\n" for qid, text in saved.items())
     else:
         rows = io.StringIO()
-        csv.writer(rows, delimiter=form, lineterminator="\n").writerows([["qid", "query"], *saved.items()])
+        csv.writer(rows, delimiter=form, lineterminator="\n").writerows(
+            [["qid", "query"], *saved.items()]
+        )
         content = rows.getvalue()
     assert dict(read_topics(put(content.encode(encoding)))) == saved
 
@@ -118,19 +160,29 @@ MASKS = "<topic number='1'><query>masks</query></topic>\n"
 
 
 TAG = """: {!r} cannot be read as a tag; close it, and write each attribute as name="value\""""
-COMMENT = ": a comment does not end before the next comment or the end of the file; close it with -->"
+COMMENT = (
+    ": a comment does not end before the next comment or the end of the file; close it with -->"
+)
 
 
 @pytest.mark.parametrize(
     ("after", "line", "reason"),
     [
         ("<top " * 40_000, 2, TAG.format("<top <top <top <top <top <top <top <top…")),
-        ("<topic number='2' new>\n<query>hats</query></topic>", 2, TAG.format("<topic number='2' new>")),
+        (
+            "<topic number='2' new>\n<query>hats</query></topic>",
+            2,
+            TAG.format("<topic number='2' new>"),
+        ),
         ('\n<topic number="2>\n<query>hats</query></topic>', 3, TAG.format('<topic number="2>')),
         ("<topic number='2'><query>hats</query ></topic", 2, TAG.format("</topic")),
         ("<!-- " * 90_000, 2, COMMENT),
         ("<!-- hats -- >\n<topic number='2'><query>hats</query></topic>", 2, COMMENT),
-        ("<![CDATA[" * 40_000, 2, ": <![CDATA[ does not end before the end of the file; close it with ]]>"),
+        (
+            "<![CDATA[" * 40_000,
+            2,
+            ": <![CDATA[ does not end before the end of the file; close it with ]]>",
+        ),
         ("<topic>" * 40_000, 2, ": the <topic> has no id: its fields are none"),
     ],
 )
@@ -142,17 +194,28 @@ def test_a_topic_that_cannot_be_read_is_refused(put, after: str, line: int, reas
 
 
 def test_attributes_need_no_quotes_and_a_sign_without_a_name_is_text(put) -> None:
-    texts = "<topic number=2><query>p < .05 and a <b, <query> of <a 200</query></topic>\n<query><a<a<a"
-    assert read_topics(put(MASKS + texts, "topics.xml"))[1] == Query("2", "p < .05 and a <b, of <a 200")
+    texts = (
+        "<topic number=2><query>p < .05 and a <b, <query> of <a 200</query></topic>\n<query><a<a<a"
+    )
+    assert read_topics(put(MASKS + texts, "topics.xml"))[1] == Query(
+        "2", "p < .05 and a <b, of <a 200"
+    )
 
 
-OPEN = "<topics>\n<top>\n<num> 1 </num>\n<title> one\n{}<top>\n<num> 2\n<title> two\n</top>\n<top>\n<num> 3\n<title> three\n"
+OPEN = (
+    "<topics>\n<top>\n<num> 1 </num>\n<title> one\n{}<top>\n<num> 2\n<title> two\n</top>\n"
+    "<top>\n<num> 3\n<title> three\n"
+)
 
 
 @pytest.mark.parametrize("end", ["", "</to>\n", "</top>\n", "</TOP>\n", "<!-- <top> -->\n</top>\n"])
 def test_a_topic_ends_where_the_next_begins_and_with_the_file(put, end: str) -> None:
     queries = read_topics(put(OPEN.format(end), "topics.xml"))
-    assert [(query.qid, query.text) for query in queries] == [("1", "one"), ("2", "two"), ("3", "three")]
+    assert [(query.qid, query.text) for query in queries] == [
+        ("1", "one"),
+        ("2", "two"),
+        ("3", "three"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -171,7 +234,10 @@ def test_a_topic_ends_where_the_next_begins_and_with_the_file(put, end: str) -> 
     ],
 )
 def test_the_text_of_a_topic_is_whole(put, field: str, text: str) -> None:
-    for block in ("<top>\n<num> Number: 7\n{}\n</top>\n", "<topics><topic number='7'>{}</topic></topics>"):
+    for block in (
+        "<top>\n<num> Number: 7\n{}\n</top>\n",
+        "<topics><topic number='7'>{}</topic></topics>",
+    ):
         assert read_topics(put(block.format(field), "topics.xml")) == [Query("7", text)]
 
 
@@ -179,12 +245,24 @@ def test_the_text_of_a_topic_is_whole(put, field: str, text: str) -> None:
     ("content", "qid"),
     [
         ("<queries>\n<query><qid>0007</qid><content>pears</content></query>\n</queries>", "0007"),
-        ('<topic lang="en"><identifier>10.1/7-X</identifier><title lang="en">pears</title></topic>', "10.1/7-X"),
+        (
+            (
+                '<topic lang="en"><identifier>10.1/7-X</identifier><title '
+                'lang="en">pears</title></topic>'
+            ),
+            "10.1/7-X",
+        ),
         ("<queries><query id='7'>pears</query></queries>", "7"),
         ("<topics><title>Task of 2020</title><topic id='7'>pears</topic></topics>", "7"),
         ("<topics><topic id='7' query='pears'/></topics>", "7"),
-        ("<?xml version='1.0'?>\n<!DOCTYPE topics [<!ELEMENT topic ANY>]>\n<topics><topic id='7'>pears</topic></topics>", "7"),
+        (
+            (
+                "<?xml version='1.0'?>\n<!DOCTYPE topics [<!ELEMENT topic ANY>]>\n"
+                "<topics><topic id='7'>pears</topic></topics>"
+            ),
+            "7",
+        ),
     ],
-)  # fmt: skip
+)
 def test_topics_of_other_forms(put, content: str, qid: str) -> None:
     assert read_topics(put(content, "topics.xml")) == [Query(qid, "pears")]

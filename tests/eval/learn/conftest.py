@@ -15,5 +15,18 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def asked(example: Path, base: Path, examples: Path, tmp_path: Path) -> list[object]:
     judged = ["--queries", examples / "queries-en.tsv", "--qrels", examples / "qrels-en.txt"]
-    small = ["--base", base, "--epochs", "1", "--batch", "8", "--max-tokens", "32", "--depth", "8", "--negatives", "2"]
+    small = [
+        "--base",
+        base,
+        "--epochs",
+        "1",
+        "--batch",
+        "8",
+        "--max-tokens",
+        "32",
+        "--depth",
+        "8",
+        "--negatives",
+        "2",
+    ]
     return ["train", "encoder", "--index", example, *judged, "--output", tmp_path / "model", *small]

@@ -1,7 +1,6 @@
 """Training a combination of rankings."""
 
 # A message that is told exactly stands on one line.
-# ruff: noqa: E501
 
 import json
 from collections.abc import Callable
@@ -25,7 +24,17 @@ Command = Callable[..., tuple[int, str, str]]
 @pytest.fixture
 def asked(example: Path, examples: Path, tmp_path: Path) -> list[object]:
     judged = ["--queries", examples / "queries-en.tsv", "--qrels", examples / "qrels-en.txt"]
-    return ["train", "combiner", "--index", example, *judged, "--output", tmp_path / "model", "--folds", "3"]
+    return [
+        "train",
+        "combiner",
+        "--index",
+        example,
+        *judged,
+        "--output",
+        tmp_path / "model",
+        "--folds",
+        "3",
+    ]
 
 
 def test_what_was_trained_can_be_searched_with(
@@ -40,12 +49,22 @@ def test_what_was_trained_can_be_searched_with(
         sha256(examples / "qrels-en.txt"),
     ]
     rows = printed.splitlines()
-    assert [row.split("  ")[0] for row in rows[1:5]] == ["before", "linear alone", "trees alone", "trained (both)"]
+    assert [row.split("  ")[0] for row in rows[1:5]] == [
+        "before",
+        "linear alone",
+        "trees alone",
+        "trained (both)",
+    ]
     assert rows[-1].startswith(
-        ("better than before: cross-validated nDCG@10 +", "no better than before: cross-validated nDCG@10 ")
+        (
+            "better than before: cross-validated nDCG@10 +",
+            "no better than before: cross-validated nDCG@10 ",
+        )
     )
     assert "relevant documents are not in the index: " in said
-    (tmp_path / "config.yaml").write_text("combine: {model: model}\nsearch: {stages: [combine]}\n", "utf-8")
+    (tmp_path / "config.yaml").write_text(
+        "combine: {model: model}\nsearch: {stages: [combine]}\n", "utf-8"
+    )
     code, printed, _ = command(
         "search",
         "the Nile is longer than the Amazon",
@@ -74,7 +93,9 @@ def test_what_is_remembered_of_a_query_does_not_teach_that_query() -> None:
         )
         for at, qid in enumerate(qrels)
     ]
-    learned = training.learn(pools, qrels, training.CombinerRequest(files=(), remembers=True))["linear"]
+    learned = training.learn(pools, qrels, training.CombinerRequest(files=(), remembers=True))[
+        "linear"
+    ]
     assert learned.model.trees is None
     assert learned.model.weights.weights[:3].any()
     assert not learned.model.weights.weights[3:].any()
@@ -101,14 +122,31 @@ def test_queries_that_share_a_relevant_document_stay_together() -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        ("1000000000000000101 0 EX-EN-01-0001-001 1\n", [], "--folds 3: give a number from 2 to 1, the number of judged queries"),
-        ("1000000000000000101 0 gone-1 1\n1000000000000000102 0 EX-EN-01-0001-001 0\n1000000000000000103 0 gone-2 1\n", [], "no query has a relevant and a non-relevant document among its first 100 hits: there is nothing to learn from"),
+        (
+            "1000000000000000101 0 EX-EN-01-0001-001 1\n",
+            [],
+            "--folds 3: give a number from 2 to 1, the number of judged queries",
+        ),
+        (
+            (
+                "1000000000000000101 0 gone-1 1\n1000000000000000102 0 EX-EN-01-0001-001 0\n"
+                "1000000000000000103 0 gone-2 1\n"
+            ),
+            [],
+            (
+                "no query has a relevant and a non-relevant document among its first 100 hits: "
+                "there is nothing to learn from"
+            ),
+        ),
         (None, ["--sample", "1"], "--sample 1: give a number of queries, 2 or more"),
         (None, ["--measure", "AP,P@5"], "--measure AP,P@5: give one measure"),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_learned_is_told_in_one_line(
-    asked: list[object], tmp_path: Path, command: Command, wrong: tuple[str | None, list[object], str]
+    asked: list[object],
+    tmp_path: Path,
+    command: Command,
+    wrong: tuple[str | None, list[object], str],
 ) -> None:
     qrels, extra, message = wrong
     if qrels is not None:
@@ -121,14 +159,23 @@ def test_what_cannot_be_learned_is_told_in_one_line(
 
 
 def pools_of(queries: int, seed: int = 0) -> list[Pool]:
-    """Pools whose relevant documents have a high first feature and, less surely, a high second one."""
+    """Pools whose relevant documents have a high first feature and, less surely, a high second
+    one.
+    """
     drawn = np.random.default_rng(seed)
     made = []
     for at in range(queries):
         features = drawn.normal(size=(40, 4))
         worth = 2 * features[:, 0] + features[:, 1] + drawn.normal(0, 0.5, 40)
         relevance = (worth > np.sort(worth)[-4]).astype(np.int64) + (worth > np.sort(worth)[-2])
-        made.append(Pool(qid=str(at), docids=tuple(map(str, range(40))), features=features, relevance=relevance))
+        made.append(
+            Pool(
+                qid=str(at),
+                docids=tuple(map(str, range(40))),
+                features=features,
+                relevance=relevance,
+            )
+        )
     return made
 
 

@@ -1,7 +1,8 @@
-"""Training an encoder and a re-ranker: for real on the bundled example, gone on with, and what cannot be learned."""
+"""Training an encoder and a re-ranker: for real on the bundled example, gone on with, and what
+cannot be learned.
+"""
 
 # A message that is told exactly stands on one line.
-# ruff: noqa: E501
 
 import json
 from collections.abc import Callable, Mapping
@@ -26,7 +27,12 @@ Command = Callable[..., tuple[int, str, str]]
 @pytest.fixture(scope="module")
 def papers(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("train-papers") / "index"
-    build(BuildRequest(kind="cord19", sources=(root / "examples/cord19",), folder=folder, dense=False), Config())
+    build(
+        BuildRequest(
+            kind="cord19", sources=(root / "examples/cord19",), folder=folder, dense=False
+        ),
+        Config(),
+    )
     return folder
 
 
@@ -49,12 +55,22 @@ def test_a_trained_encoder_has_a_card_and_makes_an_index(
     readme = (model / "README.md").read_text("utf-8")
     assert printed.strip() in readme
     assert "Set `encoder.model` to this folder" in readme
-    assert _tokens_read(model) == _tokens_read(base) == 256, "it learned from 32 tokens of a text, and reads all"
+    assert _tokens_read(model) == _tokens_read(base) == 256, (
+        "it learned from 32 tokens of a text, and reads all"
+    )
     code, _, said = command(
-        "index", "snippets", examples / "snippets-en.tsv", "--index", tmp_path / "new", "--encoder", model
+        "index",
+        "snippets",
+        examples / "snippets-en.tsv",
+        "--index",
+        tmp_path / "new",
+        "--encoder",
+        model,
     )
     assert code == 0, said
-    code, printed, _ = command("search", "the Nile is longer than the Amazon", "--index", tmp_path / "new", "--json")
+    code, printed, _ = command(
+        "search", "the Nile is longer than the Amazon", "--index", tmp_path / "new", "--json"
+    )
     assert code == 0
     assert json.loads(printed)["hits"]
 
@@ -66,7 +82,9 @@ def test_a_trained_reranker_teaches_an_encoder_and_reorders_a_search(
     teacher = tmp_path / "teacher"
     base = small_cross_encoder()
     asked[1] = "reranker"
-    code, printed, said = command(*asked[:2], *overriding(asked[2:], ["--output", teacher, "--base", base]))
+    code, printed, said = command(
+        *asked[:2], *overriding(asked[2:], ["--output", teacher, "--base", base])
+    )
     assert code == 0, said
     assert "hits; before: the order of the search" in printed
     beside = json.loads((teacher / "training.json").read_text("utf-8"))["beside"]
@@ -74,7 +92,9 @@ def test_a_trained_reranker_teaches_an_encoder_and_reorders_a_search(
     settings = f"rerank.model to it, and rerank.weight to {beside['rerank.weight']:g}"
     assert said.splitlines()[-1] == f"{teacher}: the model; set {settings}"
     (tmp_path / "config.yaml").write_text(
-        f"rerank: {{model: teacher, weight: {beside['rerank.weight']}}}\nsearch: {{stages: [rerank]}}\n", "utf-8"
+        f"rerank: {{model: teacher, weight: {beside['rerank.weight']}}}\nsearch: {{stages: "
+        f"[rerank]}}\n",
+        "utf-8",
     )
     code, printed, said = command(
         "search",
@@ -90,12 +110,16 @@ def test_a_trained_reranker_teaches_an_encoder_and_reorders_a_search(
     asked[1] = "encoder"
     code, _, said = command(*asked, "--teacher", teacher)
     assert code == 0, said
-    assert json.loads((tmp_path / "model/training.json").read_text("utf-8"))["settings"]["teacher"] == str(teacher)
+    assert json.loads((tmp_path / "model/training.json").read_text("utf-8"))["settings"][
+        "teacher"
+    ] == str(teacher)
 
 
 @pytest.mark.deep
 @pytest.mark.parametrize("what", ["encoder", "reranker"])
-def test_documents_alone_teach(asked: list[object], papers: Path, tmp_path: Path, command: Command, what: str) -> None:
+def test_documents_alone_teach(
+    asked: list[object], papers: Path, tmp_path: Path, command: Command, what: str
+) -> None:
     asked[1], asked[3] = what, papers
     without_judgements = [*asked[:4], *asked[8:], "--from-documents", "--json"]
     code, printed, said = command(*without_judgements)
@@ -108,7 +132,9 @@ def test_documents_alone_teach(asked: list[object], papers: Path, tmp_path: Path
 
 
 @pytest.mark.deep
-def test_an_interrupted_training_ends_at_the_same_model(asked: list[object], tmp_path: Path, command: Command) -> None:
+def test_an_interrupted_training_ends_at_the_same_model(
+    asked: list[object], tmp_path: Path, command: Command
+) -> None:
     asked, look, looks = [*asked[:2], *overriding(asked[2:], ["--epochs", "2"])], trainer.look, []
 
     def interrupted(values: Callable[[], Any]) -> Any:
@@ -143,9 +169,15 @@ def test_everything_is_trained_in_steps_that_are_not_taken_twice(
     asked: list[object], base: Path, examples: Path, tmp_path: Path, command: Command
 ) -> None:
     done, index = tmp_path / "all", tmp_path / "index"
-    code, _, said = command("index", "snippets", examples / "snippets-en.tsv", "--index", index, "--encoder", base)
+    code, _, said = command(
+        "index", "snippets", examples / "snippets-en.tsv", "--index", index, "--encoder", base
+    )
     assert code == 0, said
-    asked = ["train", "all", *overriding(asked[2:], ["--index", index, "--output", done, "--folds", "2"])]
+    asked = [
+        "train",
+        "all",
+        *overriding(asked[2:], ["--index", index, "--output", done, "--folds", "2"]),
+    ]
     code, printed, said = command(*asked)
     assert code == 0, said
     assert [row.split("  ")[0] for row in printed.splitlines()[1:4]] == [
@@ -159,29 +191,47 @@ def test_everything_is_trained_in_steps_that_are_not_taken_twice(
     assert code == 0, said
     assert all("combine" in hit["stages"] for hit in json.loads(found)["hits"])
     (done / "combiner.model").unlink()
-    files = {path: path.stat().st_mtime_ns for name in ("encoder", "index") for path in (done / name).rglob("*")}
+    files = {
+        path: path.stat().st_mtime_ns
+        for name in ("encoder", "index")
+        for path in (done / name).rglob("*")
+    }
     code, again, said = command(*asked)
     assert (code, again) == (0, printed)
     assert [line for line in said.splitlines() if "already" in line] == [
-        f"note: {done / name} already exists, made from the same inputs" for name in ("encoder", "index")
+        f"note: {done / name} already exists, made from the same inputs"
+        for name in ("encoder", "index")
     ]
     assert {path: path.stat().st_mtime_ns for path in files} == files
     code, _, said = command(*asked, "--seed", "1")
     assert (code, said.splitlines()[-1]) == (
         2,
-        f"factseek: {done / 'encoder'}: was made from other inputs; give another folder with --output",
+        (
+            f"factseek: {done / 'encoder'}: was made from other inputs; give another folder "
+            "with --output"
+        ),
     )
 
 
 def test_neither_relevant_passages_nor_their_near_copies_are_negatives() -> None:
-    text = "Vaccination against measles prevented about twenty million deaths in ten years all over the world"
-    candidates = _candidates({"a": text, "b": f"{text}.", "c": "The Nile is the longest river of Africa."}, {"a": text})
+    text = (
+        "Vaccination against measles prevented about twenty million deaths in ten years all "
+        "over the world"
+    )
+    candidates = _candidates(
+        {"a": text, "b": f"{text}.", "c": "The Nile is the longest river of Africa."}, {"a": text}
+    )
     assert candidates.negatives() == ["The Nile is the longest river of Africa."]
 
 
 def test_the_relevant_passages_of_a_query_take_turns() -> None:
     relevant = {"a": "Rivers flow.", "b": "Lakes do not."}
-    rows = triples([_candidates({**relevant, "c": "Deserts are dry."}, relevant)], negatives=1, seed=0, epochs=4)
+    rows = triples(
+        [_candidates({**relevant, "c": "Deserts are dry."}, relevant)],
+        negatives=1,
+        seed=0,
+        epochs=4,
+    )
     assert sorted(positive for _, positive, _ in rows) == sorted([*relevant.values()] * 2)
 
 
@@ -192,9 +242,15 @@ def test_the_relevant_passages_of_a_query_take_turns() -> None:
         (["--max-tokens", "4"], "--max-tokens 4: give 8 or more"),
         (["--sample", "9"], "--sample 9: give 10 or more"),
         (["--rate", "0"], "--rate 0.0: give a number between 0 and 1"),
-        (["--base", "no-such-model"], "model 'no-such-model' is not on this machine; fetch it with: hf download sentence-transformers/no-such-model; if it is a folder, give its path"),
+        (
+            ["--base", "no-such-model"],
+            (
+                "model 'no-such-model' is not on this machine; fetch it with: hf download "
+                "sentence-transformers/no-such-model; if it is a folder, give its path"
+            ),
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_trained_is_told_in_one_line(
     asked: list[object], tmp_path: Path, command: Command, extra: list[object], message: str
 ) -> None:

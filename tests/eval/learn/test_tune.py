@@ -1,7 +1,8 @@
-"""Tuning: honest cross-validation, the product's own fusion, a configuration that loads, the same every time."""
+"""Tuning: honest cross-validation, the product's own fusion, a configuration that loads, the same
+every time.
+"""
 
 # A message that is told exactly stands on one line.
-# ruff: noqa: E501
 
 from pathlib import Path
 
@@ -23,21 +24,33 @@ from tests.conftest import ROOT, overriding
 
 DEFAULT = Setting("hybrid", BM25Settings(), FusionSettings(weights={"bm25": 0.5, "dense": 0.5}))
 OTHER = Setting(
-    "hybrid", BM25Settings(k1=1.6, b=0.75), FusionSettings(kind="minmax", weights={"bm25": 0.4, "dense": 0.6})
+    "hybrid",
+    BM25Settings(k1=1.6, b=0.75),
+    FusionSettings(kind="minmax", weights={"bm25": 0.4, "dense": 0.6}),
 )
 
 
 @pytest.fixture(scope="module")
 def example(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("example") / "index"
-    for verb, kind, source in (("", "snippets", "snippets-en.tsv"), ("append", "webpages", "pages-en")):
-        build(BuildRequest(kind=kind, sources=(root / "examples" / source,), folder=folder, verb=verb), Config())
+    for verb, kind, source in (
+        ("", "snippets", "snippets-en.tsv"),
+        ("append", "webpages", "pages-en"),
+    ):
+        build(
+            BuildRequest(
+                kind=kind, sources=(root / "examples" / source,), folder=folder, verb=verb
+            ),
+            Config(),
+        )
     return folder
 
 
 @pytest.fixture(scope="module")
 def files(root: Path) -> JudgedFiles:
-    return JudgedFiles(task="trec", queries=root / "examples/queries-en.tsv", qrels=root / "examples/qrels-en.txt")
+    return JudgedFiles(
+        task="trec", queries=root / "examples/queries-en.tsv", qrels=root / "examples/qrels-en.txt"
+    )
 
 
 @pytest.fixture
@@ -67,7 +80,10 @@ def test_a_setting_is_worth_what_a_search_with_it_finds(setting, example, files)
     config = convert({"bm25": msgspec.to_builtins(setting.bm25), "search": search}, "test")
     with Index(example, config) as index:
         found = index.search([asked.text for asked in judged.queries], Search(k=10))
-    run = {asked.qid: {hit.docid: hit.score for hit in hits} for asked, hits in zip(judged.queries, found, strict=True)}
+    run = {
+        asked.qid: {hit.docid: hit.score for hit in hits}
+        for asked, hits in zip(judged.queries, found, strict=True)
+    }
     assert values.tolist() == evaluate(judged.qrels, run, ["nDCG@10"]).values[:, 0].tolist()
 
 
@@ -87,11 +103,15 @@ class Planted(SettingEvaluator):
 
 
 def planted(monkeypatch, example, files, where) -> Tuning:
-    good = DEFAULT._replace(fusion=FusionSettings(kind="minmax", weights={"bm25": 0.4, "dense": 0.6}))
+    good = DEFAULT._replace(
+        fusion=FusionSettings(kind="minmax", weights={"bm25": 0.4, "dense": 0.6})
+    )
     with Index(example) as index:
         judged = read_judged(files, index)
         queries = len(judged.queries)
-        monkeypatch.setattr("factseek.eval.learn.tune.SettingEvaluator", lambda *_: Planted(good, where, queries))
+        monkeypatch.setattr(
+            "factseek.eval.learn.tune.SettingEvaluator", lambda *_: Planted(good, where, queries)
+        )
         return tune(index, judged, "nDCG@10", folds=5)
 
 
@@ -102,18 +122,28 @@ def test_what_is_better_on_one_query_is_not(monkeypatch, example, files) -> None
     assert tuning.cross_validated.mean == tuning.default_mean.mean == 0.25
     assert not tuning.test.sure
     assert tuning.chosen == DEFAULT
-    assert verdict(tuning).startswith("the default is kept, because the tuned settings are not significantly better: ")
+    assert verdict(tuning).startswith(
+        "the default is kept, because the tuned settings are not significantly better: "
+    )
 
 
-def test_the_command_writes_the_same_file_twice_and_search_takes_it(example, usual, command, tmp_path) -> None:
+def test_the_command_writes_the_same_file_twice_and_search_takes_it(
+    example, usual, command, tmp_path
+) -> None:
     outputs = [tmp_path / "one.yaml", tmp_path / "two.yaml"]
     for output in outputs:
         code, said, notes = command("tune", *usual, "--output", output)
         assert code == 0
         missing, *_, written = notes.splitlines()
-        assert missing.startswith("note: ") and " relevant documents are not in the index: " in missing
+        assert (
+            missing.startswith("note: ") and " relevant documents are not in the index: " in missing
+        )
         assert written == f"{output}: the configuration; use it with --config"
-        assert said.rstrip().splitlines()[-1].startswith(("the default is kept, ", "tuned settings are chosen: "))
+        assert (
+            said.rstrip()
+            .splitlines()[-1]
+            .startswith(("the default is kept, ", "tuned settings are chosen: "))
+        )
     text = outputs[0].read_text("utf-8")
     assert text == outputs[1].read_text("utf-8")
     assert text.startswith("# Written by factseek tune: index index (")
@@ -124,12 +154,36 @@ def test_the_command_writes_the_same_file_twice_and_search_takes_it(example, usu
 
 BAD = [
     (["--folds", "1"], "--folds 1: give a number from 2 to 22, the number of judged queries"),
-    (["--output", "{root}/examples/qrels-en.txt"], "{root}/examples/qrels-en.txt: is an input of this command and would be overwritten; give another file"),
-    (["--task", "{folder}/mine.yaml", "--output", "{folder}/mine.yaml"], "{folder}/mine.yaml: is an input of this command and would be overwritten; give another file"),
-    (["--measure", "beauty"], "unknown measure 'beauty'; for example AP, AP@5, P@1, P@3, P@5, P@10, nDCG@10, R@100"),
-    (["--output", "{folder}/mine.yaml"], "{folder}/mine.yaml: was not written by tune and is left as it is; give another file"),
-    (["--queries", "{folder}/other.tsv"], "{folder}/other.tsv: no query in common with {root}/examples/qrels-en.txt: the file has 'q1', the judgements '1000000000000000101'"),
-]  # fmt: skip
+    (
+        ["--output", "{root}/examples/qrels-en.txt"],
+        (
+            "{root}/examples/qrels-en.txt: is an input of this command and would be "
+            "overwritten; give another file"
+        ),
+    ),
+    (
+        ["--task", "{folder}/mine.yaml", "--output", "{folder}/mine.yaml"],
+        (
+            "{folder}/mine.yaml: is an input of this command and would be overwritten; give "
+            "another file"
+        ),
+    ),
+    (
+        ["--measure", "beauty"],
+        "unknown measure 'beauty'; for example AP, AP@5, P@1, P@3, P@5, P@10, nDCG@10, R@100",
+    ),
+    (
+        ["--output", "{folder}/mine.yaml"],
+        "{folder}/mine.yaml: was not written by tune and is left as it is; give another file",
+    ),
+    (
+        ["--queries", "{folder}/other.tsv"],
+        (
+            "{folder}/other.tsv: no query in common with {root}/examples/qrels-en.txt: the "
+            "file has 'q1', the judgements '1000000000000000101'"
+        ),
+    ),
+]
 
 
 @pytest.mark.parametrize(("arguments", "message"), BAD)

@@ -1,4 +1,6 @@
-"""A person with other habits gets from her file to a run, or is told in a line what to do, without reading source."""
+"""A person with other habits gets from her file to a run, or is told in a line what to do, without
+reading source.
+"""
 
 import csv
 import io
@@ -53,18 +55,24 @@ REFUSED = {
     ),
     "an answer of an API": (
         json.dumps({"count": 1, "data": [{"id": "1", "claim": "measles"}]}).encode(),
-        ":1: has no id; its 'data' is a list of objects: write these one per line, as jq -c '.data[]' does",
+        (
+            ":1: has no id; its 'data' is a list of objects: write these one per line, as jq "
+            "-c '.data[]' does"
+        ),
     ),
     "own names": (
         sheet(["nummer", "behauptung"], ",").encode(),
-        ":1: is a header with no column of ids, only 'nummer', 'behauptung': expected qid, query_id, queryid, _id, "
+        ":1: is a header with no column of ids, only 'nummer', 'behauptung': expected qid, "
+        "query_id, queryid, _id, "
         "id …; name two columns qid and query",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("habit", REFUSED)
-def test_what_is_not_read_is_refused_with_what_to_do(habit, example, factseek, tmp_path: Path) -> None:
+def test_what_is_not_read_is_refused_with_what_to_do(
+    habit, example, factseek, tmp_path: Path
+) -> None:
     content, message = REFUSED[habit]
     hers, output = tmp_path / "hers", tmp_path / "run"
     hers.write_bytes(content)
@@ -83,8 +91,16 @@ def test_a_file_of_another_task_is_named(factseek, tmp_path: Path) -> None:
     assert said.endswith("; run looks like a submission of fever\n")
 
 
-def test_tweets_in_an_answer_of_an_api_are_refused_with_what_to_do(factseek, tmp_path: Path) -> None:
+def test_tweets_in_an_answer_of_an_api_are_refused_with_what_to_do(
+    factseek, tmp_path: Path
+) -> None:
     hers = tmp_path / "hers"
     hers.write_text(json.dumps({"data": [{"id": "1", "text": "measles"}]}))
-    advice = "has no tweet_id; its 'data' is a list of objects: write these one per line, as jq -c '.data[]' does"
-    assert factseek("score", "ct2021-1a", "--gold", hers, "--run", hers) == (2, f"factseek: {hers}:1: {advice}\n")
+    advice = (
+        "has no tweet_id; its 'data' is a list of objects: write these one per line, as jq -c "
+        "'.data[]' does"
+    )
+    assert factseek("score", "ct2021-1a", "--gold", hers, "--run", hers) == (
+        2,
+        f"factseek: {hers}:1: {advice}\n",
+    )

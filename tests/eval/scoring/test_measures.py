@@ -10,11 +10,32 @@ from factseek.core.records.runs import rank_docs, read_run
 from factseek.eval.scoring.measures import evaluate, parse_measures
 
 SIMPLE = {
-    "map": "AP", "recip_rank": "RR", "Rprec": "Rprec", "bpref": "Bpref", "infAP": "infAP", "ndcg": "nDCG",
-    "set_P": "SetP", "set_recall": "SetR", "set_F": "SetF", "set_map": "SetAP",
-}  # fmt: skip
+    "map": "AP",
+    "recip_rank": "RR",
+    "Rprec": "Rprec",
+    "bpref": "Bpref",
+    "infAP": "infAP",
+    "ndcg": "nDCG",
+    "set_P": "SetP",
+    "set_recall": "SetR",
+    "set_F": "SetF",
+    "set_map": "SetAP",
+}
 CUT = {"P": "P", "recall": "R", "map_cut": "AP", "ndcg_cut": "nDCG", "success": "Success"}
-GRADED = ("AP", "RR", "Rprec", "SetP", "SetR", "SetF", "SetAP", "P", "Success", "R", "Bpref", "infAP")
+GRADED = (
+    "AP",
+    "RR",
+    "Rprec",
+    "SetP",
+    "SetR",
+    "SetF",
+    "SetAP",
+    "P",
+    "Success",
+    "R",
+    "Bpref",
+    "infAP",
+)
 
 
 def our_name(theirs: str, level: int) -> str | None:
@@ -58,7 +79,10 @@ def test_trec_evals_own_outputs_are_reproduced(name, data_dir):
     qrels_name, run_name, level, depth = OUTPUTS[name]
     table = expected(folder / name, level)
     qrels = read_qrels(folder / qrels_name)
-    run = {qid: {hit.docid: hit.score for hit in hits[:depth]} for qid, hits in read_run(folder / run_name).items()}
+    run = {
+        qid: {hit.docid: hit.score for hit in hits[:depth]}
+        for qid, hits in read_run(folder / run_name).items()
+    }
     names = list(table["all"])
     assert len(names) >= 11
     figures = evaluate(qrels, run, names)
@@ -83,7 +107,9 @@ def test_trec_evals_own_outputs_are_reproduced(name, data_dir):
 def test_a_name_that_is_none_is_a_users_error(name):
     with pytest.raises(QueryError) as caught:
         parse_measures(f"AP,{name}")
-    assert caught.value.line == (f"unknown measure '{name}'; for example AP, AP@5, P@1, P@3, P@5, P@10, nDCG@10, R@100")
+    assert caught.value.line == (
+        f"unknown measure '{name}'; for example AP, AP@5, P@1, P@3, P@5, P@10, nDCG@10, R@100"
+    )
 
 
 @pytest.mark.parametrize(
@@ -109,7 +135,8 @@ def test_reciprocal_rank_is_cut_at_every_rank():
 
 
 @pytest.mark.parametrize(
-    "docs", [{"a": 1.0 + 1e-12, "b": 1.0, "ب": 1.0}, {"a": 9e4 + 1e-9, "c": 0.5, "ب": 0.1, "b": 0.1}]
+    "docs",
+    [{"a": 1.0 + 1e-12, "b": 1.0, "ب": 1.0}, {"a": 9e4 + 1e-9, "c": 0.5, "ب": 0.1, "b": 0.1}],
 )
 def test_scores_are_compared_as_doubles_and_ties_go_by_docid_descending(docs):
     order = [hit.docid for hit in rank_docs(docs)]

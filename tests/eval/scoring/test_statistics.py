@@ -24,7 +24,9 @@ def drawn(queries: int, seed: int = 0):
 def test_interval_agrees_with_scipys_bootstrap():
     first, _ = drawn(300)
     found = intervals(first[:, None], 0)[0]
-    theirs = stats.bootstrap((first,), np.mean, method="percentile", n_resamples=9_999, rng=1).confidence_interval
+    theirs = stats.bootstrap(
+        (first,), np.mean, method="percentile", n_resamples=9_999, rng=1
+    ).confidence_interval
     assert found.mean == pytest.approx(first.mean())
     assert found.low == pytest.approx(theirs.low, abs=0.003)
     assert found.high == pytest.approx(theirs.high, abs=0.003)
@@ -33,7 +35,11 @@ def test_interval_agrees_with_scipys_bootstrap():
 def test_randomisation_agrees_with_scipys_permutation_test():
     first, second = drawn(60)
     theirs = stats.permutation_test(
-        (first, second), lambda a, b: np.mean(b - a), permutation_type="samples", n_resamples=50_000, rng=1
+        (first, second),
+        lambda a, b: np.mean(b - a),
+        permutation_type="samples",
+        n_resamples=50_000,
+        rng=1,
     )
     assert compare_pairs(first, second, 0).p_randomisation == pytest.approx(theirs.pvalue, abs=0.01)
 
@@ -67,13 +73,32 @@ def test_holms_correction():
 documents = st.lists(st.tuples(st.integers(0, 3), st.integers(-1, 2)), min_size=1, max_size=12)
 
 
-MEASURES = ["AP", "AP@2", "P@3", "nDCG", "nDCG@5", "RR", "RR@2", "R@2", "Rprec", "Success@2", "AP(rel=2)", "P(rel=2)@2"]
+MEASURES = [
+    "AP",
+    "AP@2",
+    "P@3",
+    "nDCG",
+    "nDCG@5",
+    "RR",
+    "RR@2",
+    "R@2",
+    "Rprec",
+    "Success@2",
+    "AP(rel=2)",
+    "P(rel=2)@2",
+]
 
 
 @given(st.lists(documents, min_size=1, max_size=3), st.lists(documents, max_size=3))
 def test_no_order_leaves_the_bounds(drawn, unranked):
-    qrels = {str(q): {f"d{n}": grade for n, (_, grade) in enumerate(docs)} for q, docs in enumerate(drawn)}
-    run = {str(q): {f"d{n}": float(score) for n, (score, _) in enumerate(docs)} for q, docs in enumerate(drawn)}
+    qrels = {
+        str(q): {f"d{n}": grade for n, (_, grade) in enumerate(docs)}
+        for q, docs in enumerate(drawn)
+    }
+    run = {
+        str(q): {f"d{n}": float(score) for n, (score, _) in enumerate(docs)}
+        for q, docs in enumerate(drawn)
+    }
     for judged, others in zip(qrels.values(), unranked, strict=False):
         judged.update({f"u{n}": grade for n, (_, grade) in enumerate(others)})
     figures = evaluate(qrels, run, MEASURES)
@@ -92,8 +117,14 @@ def test_no_order_leaves_the_bounds(drawn, unranked):
 
 @given(st.lists(documents, min_size=1, max_size=3))
 def test_the_bounds_are_reached(drawn):
-    qrels = {str(q): {f"d{n}": grade for n, (_, grade) in enumerate(docs)} for q, docs in enumerate(drawn)}
-    run = {str(q): {f"d{n}": float(score) for n, (score, _) in enumerate(docs)} for q, docs in enumerate(drawn)}
+    qrels = {
+        str(q): {f"d{n}": grade for n, (_, grade) in enumerate(docs)}
+        for q, docs in enumerate(drawn)
+    }
+    run = {
+        str(q): {f"d{n}": float(score) for n, (score, _) in enumerate(docs)}
+        for q, docs in enumerate(drawn)
+    }
     figures = evaluate(qrels, run, MEASURES)
     found = bounds(qrels, run, figures)
     for sign, side in ((1, "low"), (-1, "high")):

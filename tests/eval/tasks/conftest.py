@@ -47,17 +47,27 @@ SAMPLES = {
         "T-1\t1\tTRUE\nT-1\t2\tFALSE\nT-2\t1\tFALSE\n",
         [
             (Claim(f"{topic}/{tweet}", "", topic=topic), label, [])
-            for topic, tweet, label in (("T-1", "1", "TRUE"), ("T-1", "2", "TRUE"), ("T-2", "1", "FALSE"))
+            for topic, tweet, label in (
+                ("T-1", "1", "TRUE"),
+                ("T-1", "2", "TRUE"),
+                ("T-2", "1", "FALSE"),
+            )
         ],
         2 / 3,
     ),
     "ct2021-1a": Sample(
         "ct2021-1a",
         "topic_id\ttweet_id\ttweet_url\ttweet_text\tclaim\tcheck_worthiness\n"
-        + "".join(f'covid-19\t{tweet}\tu\ta "text\t1\t{n % 2}\n' for n, tweet in enumerate(_TWEETS)),
+        + "".join(
+            f'covid-19\t{tweet}\tu\ta "text\t1\t{n % 2}\n' for n, tweet in enumerate(_TWEETS)
+        ),
         "topic_id\ttweet_id\ttweet_url\ttweet_text\tclaim-worthiness\n"
         + "".join(f"covid-19\t{tweet}\tu\ta text\t{n % 2}\n" for n, tweet in enumerate(_TWEETS)),
-        [("covid-19", _TWEETS[0], 1e-30), ("covid-19", _TWEETS[1], -3.5), ("covid-19", _TWEETS[2], -1e20)],
+        [
+            ("covid-19", _TWEETS[0], 1e-30),
+            ("covid-19", _TWEETS[1], -3.5),
+            ("covid-19", _TWEETS[2], -1e20),
+        ],
         0.5,
     ),
     "ct2021-1b": Sample(

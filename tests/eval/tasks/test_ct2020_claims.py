@@ -22,7 +22,9 @@ OFFICIAL = re.compile(r"[^\t]+\tQ0\t[^\t]+\t1\t-?\d+(?:\.\d+)?\t[^\t]+")
 
 
 def test_tweets_are_read_with_quoting_and_without_a_name_for_their_ids(put) -> None:
-    path = put("tweets", '\ttweet_content\n0\tplain "words"\n11\t"DEFUND. ""CBC"", now\nand here"\n')
+    path = put(
+        "tweets", '\ttweet_content\n0\tplain "words"\n11\t"DEFUND. ""CBC"", now\nand here"\n'
+    )
     assert TASK.read_queries(path) == [
         TaskQuery("0", 'plain "words"'),
         TaskQuery("11", 'DEFUND. "CBC", now\nand here'),
@@ -35,13 +37,17 @@ def test_a_repeated_judgement_is_noted_and_a_contradiction_refused(put) -> None:
     scores = score("ct2020-claims", [twice], [run], ScoreOptions())
     assert scores.values["AP@5"] == 1
     assert f"{twice}:2: repeats a judgement; it counts once (1 such line)" in scores.notes
-    with pytest.raises(SourceError, match=r":2: docid '394' of query '1' was judged differently on line 1$"):
+    with pytest.raises(
+        SourceError, match=r":2: docid '394' of query '1' was judged differently on line 1$"
+    ):
         TASK.read_gold([put("other", "1 0 394 1\n1 0 394 0\n")])
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.floats(-(2.0**100), 2.0**100, width=32), min_size=1, max_size=20))
-def test_what_is_written_passes_the_official_checker_and_keeps_its_order(tmp_path: Path, drawn: list[float]) -> None:
+def test_what_is_written_passes_the_official_checker_and_keeps_its_order(
+    tmp_path: Path, drawn: list[float]
+) -> None:
     hits = sort_hits(Hit(str(docid), value) for docid, value in enumerate(drawn))
     write_submission(TASK, {"7": hits}, tmp_path / "run")
     lines = (tmp_path / "run").read_text().splitlines()
@@ -61,7 +67,10 @@ FAULTS = {
         "1\tQ0\t3\t1\t1e-5\tt\n",
         "1: error: score '1e-5' is refused by the official checker: write it without an exponent",
     ),
-    "again": ("1\tQ0\t3\t1\t1.0\tt\n1\tQ0\t3\t1\t0.5\tt\n", "2: error: claim '3' of tweet '1' is already on line 1"),
+    "again": (
+        "1\tQ0\t3\t1\t1.0\tt\n1\tQ0\t3\t1\t0.5\tt\n",
+        "2: error: claim '3' of tweet '1' is already on line 1",
+    ),
     "too many": (
         "".join(f"1\tQ0\t{n}\t1\t1.0\tt\n" for n in range(1_001)),
         "1001: error: is result 1,001 of its tweet; at most 1,000 are allowed",
@@ -95,9 +104,14 @@ def test_figures_on_dev_are_those_of_ir_measures(data_dir: Path, tmp_path: Path)
     }
     write_submission(TASK, run, tmp_path / "run")
     assert not TASK.check(tmp_path / "run", dev / "tweets.queries.tsv").errors
-    scores = score("ct2020-claims", [dev / "tweet-vclaim-pairs.qrels"], [tmp_path / "run"], ScoreOptions())
-    # What ir_measures takes from pytrec_eval: all but reciprocal ranks with a cut, which have an oracle of their own.
-    measures = [ir_measures.parse_measure(name) for name in scores.values if not name.startswith("RR@")]
+    scores = score(
+        "ct2020-claims", [dev / "tweet-vclaim-pairs.qrels"], [tmp_path / "run"], ScoreOptions()
+    )
+    # What ir_measures takes from pytrec_eval: all but reciprocal ranks with a cut, which have an
+    # oracle of their own.
+    measures = [
+        ir_measures.parse_measure(name) for name in scores.values if not name.startswith("RR@")
+    ]
     expected = ir_measures.pytrec_eval.calc_aggregate(
         measures, qrels, {qid: {hit.docid: hit.score for hit in hits} for qid, hits in run.items()}
     )

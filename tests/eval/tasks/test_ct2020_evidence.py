@@ -1,7 +1,6 @@
 """Evidence retrieval: trec_eval's rules on topic and tweet, means over topics, and bad input."""
 
 # A message that is told exactly stands on one line.
-# ruff: noqa: E501
 
 import pytest
 
@@ -15,7 +14,10 @@ TASK = task("ct2020-evidence")
 S1, S2, S3 = (f"T-05-0003-00{n}" for n in (1, 2, 3))
 INPUT = "topic_id\ttweet_id\ttweet_text\nT-05\t11\tone\nT-06\t12\ttwo\n"
 OK = f"T-05\t11\t1\t{S1}\t0.77\tr\n"
-JSONL = '{"topic_id": "T-05", "tweet_id": "11", "tweet_text": "one"}\n{"topic_id": "T-06", "tweet_id": 12, "tweet_text": "two", "date": "2020-03-01"}\n'
+JSONL = (
+    '{"topic_id": "T-05", "tweet_id": "11", "tweet_text": "one"}\n{"topic_id": "T-06", '
+    '"tweet_id": 12, "tweet_text": "two", "date": "2020-03-01"}\n'
+)
 
 
 def test_claims_are_read_from_tsv_and_json_lines(put):
@@ -43,7 +45,9 @@ def test_gold_is_read_in_both_forms(gold, put):
 
 
 def test_means_over_claims_and_over_topics(put):
-    gold = "".join(f"{topic}\t{tweet}\ts\t1\n" for topic, tweet in (("A", 1), ("A", 2), ("A", 3), ("B", 1)))
+    gold = "".join(
+        f"{topic}\t{tweet}\ts\t1\n" for topic, tweet in (("A", 1), ("A", 2), ("A", 3), ("B", 1))
+    )
     run = "A\t1\t1\ts\t1\tr\nB\t1\t1\tx\t2\tr\nB\t1\t2\ts\t1\tr\n"
     scores = TASK.score([put("gold", gold)], [put("run", run)], ScoreOptions())
     assert scores.values["RR"] == pytest.approx((1 + 0 + 0 + 0.5) / 4)
@@ -54,14 +58,38 @@ def test_means_over_claims_and_over_topics(put):
 
 
 BAD = {
-    "header": ("topicID\ttweetID\trank\tsnippetID\tscore\trunID\n", "{run}:1: error: rank 'rank' is not a whole number; a run has no header"),
-    "spaces": (f"T-05 11 1 {S1} 0.77 r\n", "{run}:1: error: has 1 columns between tabs, but 6 are expected (topicID tweetID rank snippetID score runID); this line separates them by white space"),
-    "gap": (OK + f"T-05\t11\t3\t{S2}\t0.7\tr\n", "{run}:2: error: rank 3, expected 2: ranks of a claim run 1, 2, 3 … without a gap"),
-    "twice": (OK + f"T-05\t11\t2\t{S1}\t0.7\tr\n", "{run}:2: error: snippet 'T-05-0003-001' of claim 'T-05/11' is already on line 1"),
-    "two runs": (OK + f"T-05\t11\t2\t{S2}\t0.7\ts\n", "{run}:2: error: run id 's' differs from 'r' above: a file contains one run"),
-    "nan": (f"T-05\t11\t1\t{S1}\tnan\tr\n", "{run}:1: error: score 'nan' is not a finite float32 number"),
-    "arabic rank": (f"T-05\t11\t\u0661\t{S1}\t3\tr\n", "{run}:1: error: rank '\u0661' is not a whole number"),
-}  # fmt: skip
+    "header": (
+        "topicID\ttweetID\trank\tsnippetID\tscore\trunID\n",
+        "{run}:1: error: rank 'rank' is not a whole number; a run has no header",
+    ),
+    "spaces": (
+        f"T-05 11 1 {S1} 0.77 r\n",
+        (
+            "{run}:1: error: has 1 columns between tabs, but 6 are expected (topicID tweetID "
+            "rank snippetID score runID); this line separates them by white space"
+        ),
+    ),
+    "gap": (
+        OK + f"T-05\t11\t3\t{S2}\t0.7\tr\n",
+        "{run}:2: error: rank 3, expected 2: ranks of a claim run 1, 2, 3 … without a gap",
+    ),
+    "twice": (
+        OK + f"T-05\t11\t2\t{S1}\t0.7\tr\n",
+        "{run}:2: error: snippet 'T-05-0003-001' of claim 'T-05/11' is already on line 1",
+    ),
+    "two runs": (
+        OK + f"T-05\t11\t2\t{S2}\t0.7\ts\n",
+        "{run}:2: error: run id 's' differs from 'r' above: a file contains one run",
+    ),
+    "nan": (
+        f"T-05\t11\t1\t{S1}\tnan\tr\n",
+        "{run}:1: error: score 'nan' is not a finite float32 number",
+    ),
+    "arabic rank": (
+        f"T-05\t11\t\u0661\t{S1}\t3\tr\n",
+        "{run}:1: error: rank '\u0661' is not a whole number",
+    ),
+}
 
 
 @pytest.mark.parametrize("case", BAD)
@@ -73,9 +101,15 @@ def test_bad_line_is_said_exactly(case, put):
 
 def test_equal_scores_that_are_scored_in_another_order_are_told_once(put):
     rows = ((S1, "0.7"), (S3, "0.70"), (S2, "0.70000000001"))
-    path = put("run", "".join(f"T-05\t11\t{n}\t{one}\t{value}\tr\n" for n, (one, value) in enumerate(rows, 1)))
+    path = put(
+        "run",
+        "".join(f"T-05\t11\t{n}\t{one}\t{value}\tr\n" for n, (one, value) in enumerate(rows, 1)),
+    )
     assert TASK.check(path).messages == [
-        f"{path}:2: warning: equal scores with ascending snippet ids: 1; scoring sorts them in descending order",
+        (
+            f"{path}:2: warning: equal scores with ascending snippet ids: 1; scoring sorts "
+            "them in descending order"
+        ),
         f"{path}:3: error: score 0.70000000001 rises above the score of the rank before",
     ]
 
@@ -91,13 +125,19 @@ def test_more_than_a_hundred(put):
 def test_coverage_of_the_input(put):
     run, given = put("run", OK + f"T-05\t011\t1\t{S2}\t0.7\tr\n"), put("input", INPUT)
     assert TASK.check(run, given).messages == [
-        f"{run}:2: error: claim 'T-05/011' is not in {given}; 'T-05/11' and 'T-05/011' differ by a leading zero alone: ids are compared letter by letter",
+        (
+            f"{run}:2: error: claim 'T-05/011' is not in {given}; 'T-05/11' and 'T-05/011' "
+            "differ by a leading zero alone: ids are compared letter by letter"
+        ),
         f"{run}: error: claim 'T-06/12' of {given} is missing",
-    ]  # fmt: skip
+    ]
 
 
 BAD_INPUT = {
-    "no topic": ("topic_id\ttweet_id\ttweet_text\n\t11\tone\n", "input:2: tweet '11' has no topic_id"),
+    "no topic": (
+        "topic_id\ttweet_id\ttweet_text\n\t11\tone\n",
+        "input:2: tweet '11' has no topic_id",
+    ),
     "twice": (INPUT + "T-05\t11\tone\n", "input:4: claim 'T-05/11' is already on line 2"),
     "surrogate in JSON": (
         '{"id_str": "\\udc00", "full_text": "x"}\n',
@@ -115,17 +155,29 @@ def test_bad_input_is_said_exactly(case, put):
 
 
 BAD_GOLD = {
-    "label": (f"T-05\t11\t{S1}\t-1\n", "gold:1: label '-1' is neither 0 nor a positive whole number"),
+    "label": (
+        f"T-05\t11\t{S1}\t-1\n",
+        "gold:1: label '-1' is neither 0 nor a positive whole number",
+    ),
     "a letter for a digit": (
         f"T-05\t11\t{S1}\tl\n",
-        "gold:1: label 'l' is neither 0 nor a positive whole number; a header has the names topicID tweetID snippetID label",
+        (
+            "gold:1: label 'l' is neither 0 nor a positive whole number; a header has the "
+            "names topicID tweetID snippetID label"
+        ),
     ),
     "large label": (
         f"T-05\t11\t{S1}\t1001\n",
         "gold:1: label '1001' is not between -1,000 and 1,000; scale the labels down",
     ),
-    "padded": (f"A\t1\t{S1} \t1\n", "gold:1: topic, tweet or snippet is empty or contains white space"),
-    "twice": (f"A\t1\t{S1}\t1\nA\t1\t{S1}\t0\n", f"gold:2: snippet '{S1}' of claim 'A/1' is already judged"),
+    "padded": (
+        f"A\t1\t{S1} \t1\n",
+        "gold:1: topic, tweet or snippet is empty or contains white space",
+    ),
+    "twice": (
+        f"A\t1\t{S1}\t1\nA\t1\t{S1}\t0\n",
+        f"gold:2: snippet '{S1}' of claim 'A/1' is already judged",
+    ),
 }
 
 

@@ -1,7 +1,8 @@
-"""Task 1A against an oracle written from the description of the official scorer, and its bad input."""
+"""Task 1A against an oracle written from the description of the official scorer, and its bad
+input.
+"""
 
 # A message that is told exactly stands on one line.
-# ruff: noqa: E501
 
 import json
 
@@ -43,7 +44,9 @@ def oracle(gold: list[tuple[str, int]], run: list[tuple[str, float]]) -> dict[st
     return values
 
 
-rows = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 1), st.integers(-3, 3)), min_size=1, max_size=60)
+rows = st.lists(
+    st.tuples(st.integers(0, 40), st.integers(0, 1), st.integers(-3, 3)), min_size=1, max_size=60
+)
 
 
 @given(rows)
@@ -51,7 +54,9 @@ def test_figures_are_the_oracles_also_with_ties_and_repeated_ids(drawn):
     gold = [(IDS[at], label) for at, label, _ in drawn]
     run = [(IDS[at], score / 2) for at, _, score in drawn]
     labels = dict(gold)
-    found = figures([LabelledScore(name, score, labels[name]) for name, score in run], sum(labels.values()))
+    found = figures(
+        [LabelledScore(name, score, labels[name]) for name, score in run], sum(labels.values())
+    )
     assert found == pytest.approx(oracle(gold, run))
 
 
@@ -70,7 +75,10 @@ def test_an_input_that_repeats_an_id_is_scored_as_officially(put):
     scores = TASK.score([gold], [run], ScoreOptions())
     assert scores.values["AP"] == 2.0
     assert scores.notes == (
-        "the gold repeats ids (1 on 2 rows): as in the official scorer, the last label of an id wins and every row counts",
+        (
+            "the gold repeats ids (1 on 2 rows): as in the official scorer, the last label of "
+            "an id wins and every row counts"
+        ),
     )
 
 
@@ -80,20 +88,45 @@ def test_ties_are_told_with_what_they_change(put):
     scores = TASK.score([gold], [run], ScoreOptions())
     assert scores.values["AP"] == 1.0
     assert scores.notes == (
-        "ties decide: AP is 1.0000 with equal scores in the order of the file, as in the official scorer, "
+        "ties decide: AP is 1.0000 with equal scores in the order of the file, as in the official "
+        "scorer, "
         "0.0167 in trec_eval's order, between 0.0167 and 1.0000 in any order",
     )
 
 
 BAD = {
-    "header": ("topic_id\ttweet_id\tscore\trun_id\n", "{run}:1: error: score 'score' is not a finite number; a submission has no header"),
+    "header": (
+        "topic_id\ttweet_id\tscore\trun_id\n",
+        "{run}:1: error: score 'score' is not a finite number; a submission has no header",
+    ),
     "infinity": (run_of([(IDS[0], "-inf")]), "{run}:1: error: score '-inf' is not a finite number"),
-    "exponent": (run_of([(IDS[0], "1e-05")]), "{run}:1: error: score '1e-05' is refused by the official checker: write 0.00001"),
-    "columns": (f"{IDS[0]}\t1\n", "{run}:1: error: has 2 columns between tabs, but 4 are expected (topic_id tweet_id score run_id)"),
-    "spaces": (f"t {IDS[0]} 1 r\n", "{run}:1: error: has 1 columns between tabs, but 4 are expected (topic_id tweet_id score run_id); this line separates them by white space"),
-    "padded": (run_of([(IDS[0], " 1")]), "{run}:1: error: column score has white space around it: ' 1'"),
-    "cut": (run_of([(IDS[0], 1)])[:-1], "{run}:1: warning: the last line has no line end: is the file complete?"),
-}  # fmt: skip
+    "exponent": (
+        run_of([(IDS[0], "1e-05")]),
+        "{run}:1: error: score '1e-05' is refused by the official checker: write 0.00001",
+    ),
+    "columns": (
+        f"{IDS[0]}\t1\n",
+        (
+            "{run}:1: error: has 2 columns between tabs, but 4 are expected (topic_id tweet_id "
+            "score run_id)"
+        ),
+    ),
+    "spaces": (
+        f"t {IDS[0]} 1 r\n",
+        (
+            "{run}:1: error: has 1 columns between tabs, but 4 are expected (topic_id tweet_id "
+            "score run_id); this line separates them by white space"
+        ),
+    ),
+    "padded": (
+        run_of([(IDS[0], " 1")]),
+        "{run}:1: error: column score has white space around it: ' 1'",
+    ),
+    "cut": (
+        run_of([(IDS[0], 1)])[:-1],
+        "{run}:1: warning: the last line has no line end: is the file complete?",
+    ),
+}
 
 
 @pytest.mark.parametrize("case", BAD)
@@ -105,17 +138,33 @@ def test_bad_line_is_said_exactly(case, put):
 
 AGAINST_INPUT = {
     "missing": ([(IDS[0], 1)], [f"{{run}}: error: tweet '{IDS[1]}' of {{input}} is missing"]),
-    "unknown": ([(IDS[0], 1), (IDS[1], 1), (IDS[2], 1)], [f"{{run}}:3: error: tweet '{IDS[2]}' is not in {{input}}"]),
-    "too often": ([(IDS[0], 1), (IDS[1], 1), (IDS[0], 1)], [f"{{run}}:3: error: tweet {IDS[0]} is already on line 1, but {{input}} has it once"]),
-    "others": ([(IDS[5], 1)], [f"{{run}}: error: no tweet in common with {{input}}: the file may be for other data; {{input}} has '{IDS[0]}', the file '{IDS[5]}'"]),
-}  # fmt: skip
+    "unknown": (
+        [(IDS[0], 1), (IDS[1], 1), (IDS[2], 1)],
+        [f"{{run}}:3: error: tweet '{IDS[2]}' is not in {{input}}"],
+    ),
+    "too often": (
+        [(IDS[0], 1), (IDS[1], 1), (IDS[0], 1)],
+        [f"{{run}}:3: error: tweet {IDS[0]} is already on line 1, but {{input}} has it once"],
+    ),
+    "others": (
+        [(IDS[5], 1)],
+        [
+            (
+                f"{{run}}: error: no tweet in common with {{input}}: the file may be for other "
+                f"data; {{input}} has '{IDS[0]}', the file '{IDS[5]}'"
+            )
+        ],
+    ),
+}
 
 
 @pytest.mark.parametrize("case", AGAINST_INPUT)
 def test_fault_against_the_input_is_said_exactly(case, put):
     scores, messages = AGAINST_INPUT[case]
     run, given_ = put("run", run_of(scores)), put("input", gold_of([(IDS[0], 0), (IDS[1], 1)]))
-    assert TASK.check(run, given_).messages == [message.format(run=run, input=given_) for message in messages]
+    assert TASK.check(run, given_).messages == [
+        message.format(run=run, input=given_) for message in messages
+    ]
 
 
 def test_faults_are_kept_up_to_twenty_then_counted(put):
@@ -130,11 +179,15 @@ def test_a_missing_tweet_is_never_scored(put):
     gold = put("gold", gold_of([(IDS[0], 0), (IDS[1], 1)]))
     with pytest.raises(CheckFailed) as caught:
         TASK.score([gold], [put("run", run_of([(IDS[0], 1)]))], ScoreOptions())
-    assert caught.value.line.endswith(f"run: tweet '{IDS[1]}' of the gold is missing; the file is not scored")
+    assert caught.value.line.endswith(
+        f"run: tweet '{IDS[1]}' of the gold is missing; the file is not scored"
+    )
 
 
 def test_labels_may_be_written_as_fractions(put):
-    table = gold_of([(IDS[0], 1), (IDS[1], 0)]).replace("\t1\n", "\t1.0\n").replace("\t0\n", "\t0.0\n")
+    table = (
+        gold_of([(IDS[0], 1), (IDS[1], 0)]).replace("\t1\n", "\t1.0\n").replace("\t0\n", "\t0.0\n")
+    )
     assert TASK.read_gold([put("gold", table)])[1] == {IDS[0]: 1, IDS[1]: 0}
     objects = "".join(
         json.dumps({"tweet_id": tweet, "tweet_text": "x", "check_worthiness": label}) + "\n"
@@ -145,11 +198,19 @@ def test_labels_may_be_written_as_fractions(put):
 
 BAD_GOLD = {
     "label": (gold_of([(IDS[0], 2)]), "gold:2: label '2' is neither 0 nor 1"),
-    "no header": (f"t\t{IDS[0]}\tu\ttext\t0\t1\n", "gold:1: the header has no tweet_id: it begins with 't\\t" + IDS[0] + "\\tu\\ttext\\t0\\t1'"),
-    "separator": ("sep=;\nfoo;bar\n1;2\n", "gold:2: the header has no tweet_id: it begins with 'foo;bar'"),
+    "no header": (
+        f"t\t{IDS[0]}\tu\ttext\t0\t1\n",
+        "gold:1: the header has no tweet_id: it begins with 't\\t"
+        + IDS[0]
+        + "\\tu\\ttext\\t0\\t1'",
+    ),
+    "separator": (
+        "sep=;\nfoo;bar\n1;2\n",
+        "gold:2: the header has no tweet_id: it begins with 'foo;bar'",
+    ),
     "columns": (gold_of([(IDS[0], 1)]) + "t\t1\n", "gold:3: has 2 columns, but the header has 6"),
     "no text": (HEADER + f"t\t{IDS[0]}\tu\t\t0\t1\n", f"gold:2: tweet '{IDS[0]}' has no text"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", BAD_GOLD)

@@ -1,7 +1,8 @@
-"""Task 1B against an oracle written from the description of the official scorer, and its bad input."""
+"""Task 1B against an oracle written from the description of the official scorer, and its bad
+input.
+"""
 
 # A message that is told exactly stands on one line.
-# ruff: noqa: E501
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -53,13 +54,41 @@ def test_figures_are_the_oracles(put, drawn):
 
 
 BAD = {
-    "header": ("line_number\tscore\n1\t0.5\n", ["{run}:1: error: score 'score' is not a finite number; a submission has no header", "{run}:1: error: line number 'line_number', expected 1: lines run 1, 2, 3 … in order; a submission has no header", "{run}:2: error: line number '1', expected 2: lines run 1, 2, 3 … in order"]),
-    "gap": ("1\t0.5\n3\t0.5\n4\t0.1\n", ["{run}:2: error: line number '3', expected 2: lines run 1, 2, 3 … in order"]),
-    "by score": ("2\t0.9\n1\t0.5\n", ["{run}:1: error: line number '2', expected 1: lines run 1, 2, 3 … in order", "{run}:2: error: line number '1', expected 3: lines run 1, 2, 3 … in order"]),
-    "padded": ("01\t0.9\n", ["{run}:1: error: line number '01', expected 1: lines run 1, 2, 3 … in order"]),
-    "minus": ("1\t-2\n", ["{run}:1: error: score '-2' is refused by the official checker: write -2.0"]),
-    "columns": ("1\tx\t0.5\n", ["{run}:1: error: has 3 columns between tabs, but 2 are expected (line_number score)"]),
-}  # fmt: skip
+    "header": (
+        "line_number\tscore\n1\t0.5\n",
+        [
+            "{run}:1: error: score 'score' is not a finite number; a submission has no header",
+            (
+                "{run}:1: error: line number 'line_number', expected 1: lines run 1, 2, 3 … in "
+                "order; a submission has no header"
+            ),
+            "{run}:2: error: line number '1', expected 2: lines run 1, 2, 3 … in order",
+        ],
+    ),
+    "gap": (
+        "1\t0.5\n3\t0.5\n4\t0.1\n",
+        ["{run}:2: error: line number '3', expected 2: lines run 1, 2, 3 … in order"],
+    ),
+    "by score": (
+        "2\t0.9\n1\t0.5\n",
+        [
+            "{run}:1: error: line number '2', expected 1: lines run 1, 2, 3 … in order",
+            "{run}:2: error: line number '1', expected 3: lines run 1, 2, 3 … in order",
+        ],
+    ),
+    "padded": (
+        "01\t0.9\n",
+        ["{run}:1: error: line number '01', expected 1: lines run 1, 2, 3 … in order"],
+    ),
+    "minus": (
+        "1\t-2\n",
+        ["{run}:1: error: score '-2' is refused by the official checker: write -2.0"],
+    ),
+    "columns": (
+        "1\tx\t0.5\n",
+        ["{run}:1: error: has 3 columns between tabs, but 2 are expected (line_number score)"],
+    ),
+}
 
 
 @pytest.mark.parametrize("case", BAD)
@@ -81,7 +110,8 @@ def test_a_line_of_the_input_without_a_score(put):
     message = f"{run}: error: has 1 line, but {given_} has 2: every line needs a score"
     assert TASK.check(run, given_).messages == [message]
     with pytest.raises(
-        CheckFailed, match=r"has 1 line, .*gold has 2: every line needs a score; the file is not scored$"
+        CheckFailed,
+        match=r"has 1 line, .*gold has 2: every line needs a score; the file is not scored$",
     ):
         TASK.score([put("gold", debate([0, 1]))], [run], ScoreOptions())
 
@@ -90,7 +120,8 @@ def test_pairs_by_position(put):
     gold, run = put("gold", debate([0, 1])), put("run", "1\t0.5\n2\t0.1\n")
     with pytest.raises(
         QueryError,
-        match=r"^--gold has 2 files, --run 1: give the same number to both, because files are paired by position$",
+        match=r"^--gold has 2 files, --run 1: give the same number to both, because files are "
+        r"paired by position$",
     ):
         TASK.score([gold, gold], [run], ScoreOptions())
     with pytest.raises(SourceError, match=r"; --gold and --run seem to be swapped$"):
@@ -119,7 +150,10 @@ def folders(tmp_path):
 def test_two_folders_are_paired_by_name(tmp_path):
     gold, runs = folders(tmp_path)
     scores = TASK.score([gold], [runs], ScoreOptions())
-    assert {name: figures["AP"] for name, figures in scores.per_query.items()} == {"a": 1.0, "b": 0.5}
+    assert {name: figures["AP"] for name, figures in scores.per_query.items()} == {
+        "a": 1.0,
+        "b": 0.5,
+    }
     files = TASK.score([gold / "a.tsv", gold / "b.tsv"], [runs], ScoreOptions())
     assert files.values == scores.values
     (runs / "b.txt").write_text("1\t0.5\n2\t0.4")
@@ -132,9 +166,15 @@ def test_folders_that_do_not_pair_are_refused(tmp_path):
     (runs / "c.txt").write_text("1\t1\n")
     with pytest.raises(QueryError) as refused:
         TASK.score([gold], [runs], ScoreOptions())
-    assert str(refused.value) == f"{gold}: has no file for {runs / 'c.txt'}; add a file of the same name"
+    assert (
+        str(refused.value)
+        == f"{gold}: has no file for {runs / 'c.txt'}; add a file of the same name"
+    )
     (runs / "c.txt").rename(runs / "a.tsv")
-    with pytest.raises(QueryError, match=r"has a.tsv and a.txt: files are paired by name without ending; rename one"):
+    with pytest.raises(
+        QueryError,
+        match=r"has a.tsv and a.txt: files are paired by name without ending; rename one",
+    ):
         TASK.score([gold], [runs], ScoreOptions())
     (tmp_path / "none").mkdir()
     with pytest.raises(QueryError, match=r"none: is a folder without files$"):
@@ -143,7 +183,10 @@ def test_folders_that_do_not_pair_are_refused(tmp_path):
 
 BAD_GOLD = {
     "gap": ("1\tA\tx\t0\n3\tA\tx\t0\n", "gold:2: line number '3', expected 2"),
-    "columns": ("1\tA\n", "gold:1: has 2 columns between tabs, but 4 are expected (line_number speaker text label)"),
+    "columns": (
+        "1\tA\n",
+        "gold:1: has 2 columns between tabs, but 4 are expected (line_number speaker text label)",
+    ),
     "label": ("1\tA\tx\t2\n", "gold:1: label '2' is neither 0 nor 1"),
 }
 

@@ -1,7 +1,6 @@
 """Task 4b: others' files, the public figures, and bad input."""
 
 # A message that is told exactly stands on one line.
-# ruff: noqa: E501
 
 import json
 from pathlib import Path
@@ -55,7 +54,11 @@ def test_what_counts_and_what_does_not(of_task, put):
 
 
 def test_a_paper_named_twice_keeps_both_slots_in_the_run_that_is_compared(of_task, put):
-    run = put("run", f"post_id\tpreds\n1\t['{B}', '{B}', '{A}']\n02\t['{C}', '{C}', '{C}', '{C}', '{C}', '{B}']\n")
+    run = put(
+        "run",
+        f"post_id\tpreds\n1\t['{B}', '{B}', '{A}']\n02\t['{C}', '{C}', '{C}', '{C}', '{C}', "
+        f"'{B}']\n",
+    )
     gold = put("gold", GOLD)
     compared = evaluate(of_task.read_gold([gold]), of_task.read_scores(run).table, ["RR@5"])
     assert compared.per_query() == {"1": {"RR@5": pytest.approx(1 / 3)}, "02": {"RR@5": 0.0}}
@@ -63,16 +66,43 @@ def test_a_paper_named_twice_keeps_both_slots_in_the_run_that_is_compared(of_tas
 
 
 BAD = {
-    "header": (f"1\t['{A}']\n", "{run}:1: error: the header has no post_id and no preds: \"1 ['aaaaaaa1']\""),
-    "comma": (f"post_id,preds\n1,['{A}']\n", "{run}:1: error: the header has no post_id and no preds: 'post_id,preds'; this file separates them by commas, use tabs"),
-    "array": (f"post_id\tpreds\n1\t['{A}' '{B}']\n", "{run}:2: error: preds \"['aaaaaaa1' 'bbbbbbb2']\" is not a list like ['a', 'b']"),
-    "code": ("post_id\tpreds\n1\t[__import__('os')]\n", "{run}:2: error: preds \"[__import__('os')]\" is not a list like ['a', 'b']"),
-    "twice": (f"post_id\tpreds\n1\t['{A}']\n1\t['{B}']\n", "{run}:3: error: tweet '1' is already on line 2"),
+    "header": (
+        f"1\t['{A}']\n",
+        "{run}:1: error: the header has no post_id and no preds: \"1 ['aaaaaaa1']\"",
+    ),
+    "comma": (
+        f"post_id,preds\n1,['{A}']\n",
+        (
+            "{run}:1: error: the header has no post_id and no preds: 'post_id,preds'; this "
+            "file separates them by commas, use tabs"
+        ),
+    ),
+    "array": (
+        f"post_id\tpreds\n1\t['{A}' '{B}']\n",
+        "{run}:2: error: preds \"['aaaaaaa1' 'bbbbbbb2']\" is not a list like ['a', 'b']",
+    ),
+    "code": (
+        "post_id\tpreds\n1\t[__import__('os')]\n",
+        "{run}:2: error: preds \"[__import__('os')]\" is not a list like ['a', 'b']",
+    ),
+    "twice": (
+        f"post_id\tpreds\n1\t['{A}']\n1\t['{B}']\n",
+        "{run}:3: error: tweet '1' is already on line 2",
+    ),
     "none": (f"post_id\tpreds\n1\t[]\n2\t['{A}']\n", "{run}:2: warning: has no prediction"),
-    "duplicate": (f"post_id\tpreds\n1\t['{A}', '{A}']\n", "{run}:2: warning: contains 'aaaaaaa1' twice, and both places count"),
-    "carriage returns": (f"post_id\tpreds\r1\t['{A}']\r", "{run}: warning: has old Macintosh line ends: a carriage return ends each line"),
-    "open quote": (f"post_id\tpreds\n1\t['{A}']\n2\t\"['{A}']\n", "{run}:3: error: is not a row of a table (unexpected end of data)"),
-}  # fmt: skip
+    "duplicate": (
+        f"post_id\tpreds\n1\t['{A}', '{A}']\n",
+        "{run}:2: warning: contains 'aaaaaaa1' twice, and both places count",
+    ),
+    "carriage returns": (
+        f"post_id\tpreds\r1\t['{A}']\r",
+        "{run}: warning: has old Macintosh line ends: a carriage return ends each line",
+    ),
+    "open quote": (
+        f"post_id\tpreds\n1\t['{A}']\n2\t\"['{A}']\n",
+        "{run}:3: error: is not a row of a table (unexpected end of data)",
+    ),
+}
 
 
 @pytest.mark.parametrize("case", BAD)
@@ -85,9 +115,12 @@ def test_bad_line_is_said_exactly(of_task, case, put):
 def test_coverage_of_the_input(of_task, put):
     run, given = put("run", f"post_id\tpreds\n1\t['{A}']\n2\t['{A}']\n"), put("input", GOLD)
     assert of_task.check(run, given).messages == [
-        f"{run}:3: error: tweet '2' is not in {given}; '02' and '2' differ by a leading zero alone: ids are compared letter by letter",
+        (
+            f"{run}:3: error: tweet '2' is not in {given}; '02' and '2' differ by a leading "
+            "zero alone: ids are compared letter by letter"
+        ),
         f"{run}: warning: tweet '02' of {given} is missing",
-    ]  # fmt: skip
+    ]
 
 
 def test_other_measures_are_those_of_the_slots(of_task, put):
@@ -101,7 +134,10 @@ def test_other_measures_are_those_of_the_slots(of_task, put):
 
 
 BAD_GOLD = {
-    "no paper": ("post_id\ttweet_text\n1\tx\n", "gold:1: the header has no cord_uid: 'post_id tweet_text'"),
+    "no paper": (
+        "post_id\ttweet_text\n1\tx\n",
+        "gold:1: the header has no cord_uid: 'post_id tweet_text'",
+    ),
     "empty paper": ("post_id\ttweet_text\tcord_uid\n1\tx\t\n", "gold:2: column cord_uid is empty"),
     "twice": (GOLD + f"1\tx\t{C}\n", "gold:4: tweet '1' is already on line 2"),
 }
@@ -125,9 +161,13 @@ def test_writes_five_in_the_total_order(of_task, tmp_path):
         write_submission(of_task, {"1": [Hit("a\nb", 1.0)]}, tmp_path / "run")
 
 
-def test_quotes_and_escapes_in_docids_are_read_as_json_and_python_write_them(of_task, tmp_path, put):
+def test_quotes_and_escapes_in_docids_are_read_as_json_and_python_write_them(
+    of_task, tmp_path, put
+):
     docids = ["l'avion", 'a "b"', "a\\b", "caf\u00e9"]
-    write_submission(of_task, {"1": [Hit(docid, -rank) for rank, docid in enumerate(docids)]}, tmp_path / "run")
+    write_submission(
+        of_task, {"1": [Hit(docid, -rank) for rank, docid in enumerate(docids)]}, tmp_path / "run"
+    )
     json_run = put("json", f"post_id\tpreds\n1\t{json.dumps(docids)}\n")
     for path in (tmp_path / "run", json_run):
         assert of_task.read_submission(path, Strict(path))["1"].docids == docids

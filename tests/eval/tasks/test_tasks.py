@@ -26,7 +26,9 @@ def test_what_it_writes_passes_its_check_reads_back_and_scores(sample, put, tmp_
     assert sorted(path.name for path in tmp_path.iterdir()) == ["again", "run"]
     assert of_task.check(tmp_path / "run", put("input", sample.input)).messages == []
     assert of_task.check(tmp_path / "run").messages == []
-    assert len(of_task.read_submission(tmp_path / "run", Strict(tmp_path / "run"))) == len(sample.records)
+    assert len(of_task.read_submission(tmp_path / "run", Strict(tmp_path / "run"))) == len(
+        sample.records
+    )
     if sample.task in RANKING.names():
         table = of_task.read_scores(tmp_path / "run").table
         assert {qid: sorted(docs, key=docs.get, reverse=True) for qid, docs in table.items()} == {
@@ -41,7 +43,9 @@ def test_what_it_writes_passes_its_check_reads_back_and_scores(sample, put, tmp_
 
 def test_failed_write_leaves_what_was_there(sample, put, tmp_path):
     path = put("run", "old")
-    bad = {"no slash ": []} if sample.task not in ("ct2025-4b", "source-retrieval") else {"a\tb": []}
+    bad = (
+        {"no slash ": []} if sample.task not in ("ct2025-4b", "source-retrieval") else {"a\tb": []}
+    )
     records = bad if sample.task in RANKING.names() else [("a b", "c d", "neither")]
     records = [(Claim("a b", "c d"), "neither", [])] if sample.task in VERDICTS.names() else records
     with pytest.raises(QueryError):
@@ -103,7 +107,10 @@ def test_nonsense_is_refused_in_words_and_never_scored(sample, put, content):
     with pytest.raises((CheckFailed, SourceError)) as caught:
         of_task.score([put("gold", sample.gold)], [path], ScoreOptions())
     assert caught.value.line.startswith(str(path))
-    for read in (lambda path: of_task.read_gold([path]), lambda path: of_task.read_submission(path, Strict(path))):
+    for read in (
+        lambda path: of_task.read_gold([path]),
+        lambda path: of_task.read_submission(path, Strict(path)),
+    ):
         with pytest.raises(SourceError, match="run"):
             read(path)
 
@@ -111,10 +118,27 @@ def test_nonsense_is_refused_in_words_and_never_scored(sample, put, content):
 PIECES = [
     *(b"\t", b"\n", b"\r", b" ", b'"', b"'", b",", b"[", b"]", b"{", b"}", b"\\", b"/", b"#"),
     *(b"\x00", b"\xff", b"\x0b", b"\x1c"),
-    *(b"nan", b"-inf", b"1e999", b"-1", b"0", b"1.5", b"9" * 30, b"null", b"true", b"Q0", b"\\ud800", b""),
+    *(
+        b"nan",
+        b"-inf",
+        b"1e999",
+        b"-1",
+        b"0",
+        b"1.5",
+        b"9" * 30,
+        b"null",
+        b"true",
+        b"Q0",
+        b"\\ud800",
+        b"",
+    ),
     *(text.encode() for text in ("\u2028", "\u00a0", "\u0085", "\u0663", "\ufeff")),
-]  # fmt: skip
-edits = st.lists(st.tuples(st.integers(0, 500), st.integers(0, 8), st.sampled_from(PIECES)), min_size=1, max_size=3)
+]
+edits = st.lists(
+    st.tuples(st.integers(0, 500), st.integers(0, 8), st.sampled_from(PIECES)),
+    min_size=1,
+    max_size=3,
+)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
@@ -122,7 +146,11 @@ edits = st.lists(st.tuples(st.integers(0, 500), st.integers(0, 8), st.sampled_fr
 def test_a_damaged_file_is_scored_or_refused_in_words(sample, put, tmp_path, damaged, made):
     of_task = task(sample.task)
     write_submission(of_task, sample.records, tmp_path / "run")
-    contents = {"run": (tmp_path / "run").read_bytes(), "gold": sample.gold.encode(), "input": sample.input.encode()}
+    contents = {
+        "run": (tmp_path / "run").read_bytes(),
+        "gold": sample.gold.encode(),
+        "input": sample.input.encode(),
+    }
     for at, length, piece in made:
         content = contents[damaged]
         start = at % (len(content) + 1)
@@ -153,7 +181,9 @@ def test_tweets_with_their_labels(tmp_path: Path) -> None:
     found = STATEMENTS.load("ct2021-1a").read_statements(path, labelled=True)
     assert found[0] == Statement("007", 'a "stray quote', topic="t1", label=1, place=f"{path}:2")
     assert [(one.qid, one.label) for one in found] == [("007", 1), ("7", 0)]
-    assert [one.label for one in STATEMENTS.load("ct2021-1a").read_statements(path, labelled=False)] == [None, None]
+    assert [
+        one.label for one in STATEMENTS.load("ct2021-1a").read_statements(path, labelled=False)
+    ] == [None, None]
 
 
 def test_a_stream_gives_what_the_file_gives(tmp_path: Path) -> None:
@@ -172,7 +202,11 @@ def test_fever_claims_come_with_label_and_groups(root: Path) -> None:
     first, second, *_ = VERDICTS.load("fever").read_claims(path, labelled=True)
     groups = ((("EX-EN-01-0001-002", 0),), (("en-vaccines-measles", 12),))
     assert first == Claim(
-        "537", "More than 100,000 people died of measles in 2023.", label="SUPPORTS", groups=groups, place=f"{path}:1"
+        "537",
+        "More than 100,000 people died of measles in 2023.",
+        label="SUPPORTS",
+        groups=groups,
+        place=f"{path}:1",
     )
     assert (second.label, second.groups) == ("NOT ENOUGH INFO", ())
     bare = VERDICTS.load("fever").read_claims(path, labelled=False)

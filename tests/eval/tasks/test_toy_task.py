@@ -1,4 +1,6 @@
-"""A task is one file: beside the others it is run, checked, scored, compared and listed; nothing else changes."""
+"""A task is one file: beside the others it is run, checked, scored, compared and listed; nothing
+else changes.
+"""
 
 import sys
 from collections.abc import Iterator
@@ -36,7 +38,8 @@ read_submission, read_scores, lines = trec.read_submission, trec.read_scores, tr
 
 
 def read_queries(path):
-    return [TaskQuery(str(number), text) for number, text in enumerate(path.read_text().splitlines(), 1)]
+    lines = path.read_text().splitlines()
+    return [TaskQuery(str(number), text) for number, text in enumerate(lines, 1)]
 
 
 def read_gold(paths, note=None):
@@ -49,7 +52,9 @@ def check(path, input_path=None):
 
 def score(gold, runs, options):
     measures = options.measures or ["RR"]
-    return ranking.score_files(gold, runs, read_gold, read_scores, measures, unit="line", official=OFFICIAL)
+    return ranking.score_files(
+        gold, runs, read_gold, read_scores, measures, unit="line", official=OFFICIAL
+    )
 '''
 
 
@@ -60,7 +65,9 @@ class Answer(NamedTuple):
 
 
 @pytest.fixture
-def factseek(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator:
+def factseek(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Iterator:
     plugged = tmp_path / "plugged"
     plugged.mkdir()
     (plugged / "toy_2026.py").write_text(TOY)
@@ -96,18 +103,30 @@ def test_the_task_is_listed(help_of) -> None:
 
 def test_the_task_is_run_checked_scored_and_compared(factseek, tmp_path: Path) -> None:
     source = ROOT / "examples" / "snippets-en.tsv"
-    build(BuildRequest(kind="snippets", sources=(source,), folder=tmp_path / "index", dense=False), Config())
+    build(
+        BuildRequest(kind="snippets", sources=(source,), folder=tmp_path / "index", dense=False),
+        Config(),
+    )
     (tmp_path / "lines").write_text("measles vaccine\nmeasles deaths of children\n")
     ran = factseek("run", "toy-2026", "--queries", "lines", "--index", "index", "--output", "run")
     assert (ran.code, ran.err) == (0, "")
     rows = [line.split() for line in (tmp_path / "run").read_text().splitlines()]
-    assert [(row[0], row[3]) for row in rows] == [(qid, str(rank)) for qid in ("1", "2") for rank in (1, 2, 3)]
+    assert [(row[0], row[3]) for row in rows] == [
+        (qid, str(rank)) for qid in ("1", "2") for rank in (1, 2, 3)
+    ]
     assert factseek("check", "toy-2026", "run", "--input", "lines").code == 0
     (tmp_path / "gold").write_text(f"1 0 {rows[1][2]} 1\n2 0 {rows[3][2]} 1\n")
     scored = factseek("score", "toy-2026", "--gold", "gold", "--run", "run")
     assert "RR (official) 0.7500" in " ".join(scored.out.split())
-    assert "P@1" in factseek("score", "toy-2026", "--gold", "gold", "--run", "run", "--measures", "P@1,RR").out
+    assert (
+        "P@1"
+        in factseek(
+            "score", "toy-2026", "--gold", "gold", "--run", "run", "--measures", "P@1,RR"
+        ).out
+    )
     (tmp_path / "other").write_text((tmp_path / "run").read_text())
     assert factseek("compare", "run", "other", "--qrels", "gold", "--task", "toy-2026").code == 0
-    too_many = factseek("run", "toy-2026", "--queries", "lines", "--index", "index", "--output", "x", "-k", 4)
+    too_many = factseek(
+        "run", "toy-2026", "--queries", "lines", "--index", "index", "--output", "x", "-k", 4
+    )
     assert too_many.err == "factseek: -k 4: toy-2026 accepts at most 3 hits a query\n"

@@ -1,7 +1,6 @@
 """TREC runs: ids that do not fit the judgements, the input's queries, and real collections."""
 
 # A message that is told exactly stands on one line.
-# ruff: noqa: E501
 
 import pytest
 
@@ -38,8 +37,14 @@ def test_what_does_not_fit_the_judgements_is_noted(put):
     scores = scored(put, "q1 Q0 D1 1 2 t\n2 Q0 d3 1 2 t\n")
     assert scores.values["AP"] == 0.0
     assert scores.notes == (
-        "left out because not judged: 1 of the run's 2, such as query '2'; '02' and '2' differ by a leading zero alone: ids are compared letter by letter",
-        "no docid of the run is in the judgements: the judgements have 'd1', the run 'D1'; 'd1' and 'D1' differ by case alone: ids are compared letter by letter",
+        (
+            "left out because not judged: 1 of the run's 2, such as query '2'; '02' and '2' "
+            "differ by a leading zero alone: ids are compared letter by letter"
+        ),
+        (
+            "no docid of the run is in the judgements: the judgements have 'd1', the run 'D1'; "
+            "'d1' and 'D1' differ by case alone: ids are compared letter by letter"
+        ),
         "1 of 2 judged queries has no results and counts 0",
     )
 
@@ -59,14 +64,21 @@ def test_judgements_of_several_files_are_put_together(put):
     ],
 )
 def test_a_near_miss_names_what_differs(one, other, difference):
-    said = f"; {one!r} and {other!r} differ by {difference} alone: ids are compared letter by letter"
+    said = (
+        f"; {one!r} and {other!r} differ by {difference} alone: ids are compared letter by letter"
+    )
     assert near_miss([other], [one]) == said
 
 
 def test_files_that_judge_a_docid_differently_are_refused(put):
-    paths = [put("one", "q1 0 d1 1\n"), put("same", "q1 0 d1 1\n"), put("two", "q2 0 d1 0\nq1 0 d1 0\n")]
+    paths = [
+        put("one", "q1 0 d1 1\n"),
+        put("same", "q1 0 d1 1\n"),
+        put("two", "q2 0 d1 0\nq1 0 d1 0\n"),
+    ]
     with pytest.raises(SourceError) as caught:
         TASK.read_gold(paths)
     assert caught.value.line == (
-        f"{paths[2]}: docid 'd1' of query 'q1' has relevance 0 here and 1 in a file before it; keep one judgement"
+        f"{paths[2]}: docid 'd1' of query 'q1' has relevance 0 here and 1 in a file before it; "
+        "keep one judgement"
     )

@@ -27,7 +27,11 @@ def documents(
 @pytest.mark.parametrize(
     ("header", "text", "encoding"),
     [
-        ("Nr;Überschrift;Inhalt", "Masken helfen gegen Tröpfchen, größere zumal, für Ärzte wäre es günstig", "cp1252"),
+        (
+            "Nr;Überschrift;Inhalt",
+            "Masken helfen gegen Tröpfchen, größere zumal, für Ärzte wäre es günstig",
+            "cp1252",
+        ),
         ("numéro\tTitre\tTexte", FRENCH, "cp1252"),
         ("Kimlik,Başlık,Metin", TURKISH.replace(",", ""), "cp1254"),
         ("Номер|Заглавие|Твърдение", BULGARIAN, "cp1251"),
@@ -36,7 +40,9 @@ def documents(
         ("number,headline,finding", "Masks help.", "utf-16"),
     ],
 )
-def test_columns_and_encodings_are_guessed(tmp_path: Path, kind: str, header: str, text: str, encoding: str) -> None:
+def test_columns_and_encodings_are_guessed(
+    tmp_path: Path, kind: str, header: str, text: str, encoding: str
+) -> None:
     mark = next(mark for mark in ";\t,|" if mark in header)
     content = f"{header}\r\n7{mark}T{mark}{text}\r\n8{mark}U{mark}{text}\r\n".encode(encoding)
     found, notes = documents(tmp_path / "a.csv", content, kind)
@@ -45,7 +51,9 @@ def test_columns_and_encodings_are_guessed(tmp_path: Path, kind: str, header: st
         ("8", "U", text),
     ]
     assert any("is used as" in note for note in notes)
-    assert any(f"is read as {encoding}, which is a guess" in note for note in notes) == encoding.startswith("cp")
+    assert any(
+        f"is read as {encoding}, which is a guess" in note for note in notes
+    ) == encoding.startswith("cp")
 
 
 def test_a_column_can_be_named(tmp_path: Path) -> None:
@@ -55,7 +63,10 @@ def test_a_column_can_be_named(tmp_path: Path) -> None:
         (document,), _ = documents(tmp_path / "a.csv", content, kind, columns)
         assert (document.docid, document.text, document.title) == ("k1", "Masks help.", "M")
     for columns, message in (
-        ({"text": "Finding"}, "there is no column 'Finding'; the columns are 'Key', 'Our finding', 'Heading', 'text'"),
+        (
+            {"text": "Finding"},
+            "there is no column 'Finding'; the columns are 'Key', 'Our finding', 'Heading', 'text'",
+        ),
         ({"colour": "Key"}, "--column: there is no field 'colour'; the fields are "),
     ):
         for kind in ("snippets", "claims", "claimreview"):
@@ -66,8 +77,12 @@ def test_a_column_can_be_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["snippets", "claims"])
 def test_rows_without_an_id_have_one_of_their_content(tmp_path: Path, kind: str) -> None:
-    one, notes = documents(tmp_path / "a.csv", b"text,title\nMasks help.,M\nZinc does not.,Z\n", kind)
-    other, _ = documents(tmp_path / "b.tsv", b"title\ttext\nZ\tZinc does not.\nM\tMasks help.\n", kind)
+    one, notes = documents(
+        tmp_path / "a.csv", b"text,title\nMasks help.,M\nZinc does not.,Z\n", kind
+    )
+    other, _ = documents(
+        tmp_path / "b.tsv", b"title\ttext\nZ\tZinc does not.\nM\tMasks help.\n", kind
+    )
     assert {document.docid for document in one} == {document.docid for document in other}
     assert len({document.docid for document in one}) == 2
     assert any("each row gets an id made from its content" in note for note in notes)
@@ -76,7 +91,9 @@ def test_rows_without_an_id_have_one_of_their_content(tmp_path: Path, kind: str)
 @pytest.mark.parametrize("encoding", ["utf-8", "cp1252", "utf-16"])
 @pytest.mark.parametrize("quote", ["", '"'])
 @pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
-def test_a_message_lists_the_columns_of_every_table(tmp_path: Path, mark: str, quote: str, encoding: str) -> None:
+def test_a_message_lists_the_columns_of_every_table(
+    tmp_path: Path, mark: str, quote: str, encoding: str
+) -> None:
     rows = [
         ["Fall", "Köpfe", "Befund"],
         ["1", "Größe", "Für Ärzte wäre es günstig"],
@@ -92,7 +109,10 @@ def test_a_message_lists_the_columns_of_every_table(tmp_path: Path, mark: str, q
 def test_texts_in_quotes_beside_numbers_without_are_read(tmp_path: Path) -> None:
     content = b'"id"\t"year"\t"text"\n1\t2020\t"Masks help."\n2\tNA\t"Zinc does not."\n'
     found, _ = documents(tmp_path / "a.tsv", content, "snippets")
-    assert [(document.docid, document.text) for document in found] == [("1", "Masks help."), ("2", "Zinc does not.")]
+    assert [(document.docid, document.text) for document in found] == [
+        ("1", "Masks help."),
+        ("2", "Zinc does not."),
+    ]
 
 
 @pytest.mark.parametrize("kind", ["snippets", "claims", "claimreview"])
@@ -105,25 +125,39 @@ def test_texts_in_quotes_beside_numbers_without_are_read(tmp_path: Path) -> None
         ("الحكم", "زائف", "false"),
     ],
 )
-def test_a_desks_own_verdict_is_the_rating(tmp_path: Path, kind: str, column: str, words: str, verdict: str) -> None:
+def test_a_desks_own_verdict_is_the_rating(
+    tmp_path: Path, kind: str, column: str, words: str, verdict: str
+) -> None:
     content = f"Claim;{column}\nThe bridge is closed.;{words}\n".encode()
     ((document,), _) = documents(tmp_path / "a.csv", content, kind)
-    assert {name: document.metadata[name] for name in ("rating", "verdict")} == {"rating": words, "verdict": verdict}
+    assert {name: document.metadata[name] for name in ("rating", "verdict")} == {
+        "rating": words,
+        "verdict": verdict,
+    }
 
 
 def test_a_few_letters_are_those_of_western_europe(tmp_path: Path) -> None:
-    (document,), notes = documents(tmp_path / "a.csv", "id;text\n1;Die Brücke\n".encode("cp1252"), "claims")
+    (document,), notes = documents(
+        tmp_path / "a.csv", "id;text\n1;Die Brücke\n".encode("cp1252"), "claims"
+    )
     assert document.text == "Die Brücke"
     assert "is read as cp1252, which is a guess" in notes[0]
     with pytest.raises(SourceError, match="is not UTF-8"):
-        documents(tmp_path / "b.csv", "id;text\n1;Die Brücke\n".encode() + b"2;Br\xfccke\n", "claims")
+        documents(
+            tmp_path / "b.csv", "id;text\n1;Die Brücke\n".encode() + b"2;Br\xfccke\n", "claims"
+        )
 
 
 def test_columns_without_a_meaning_are_named(tmp_path: Path) -> None:
     content = b"Claim;When;Who\nThe bridge is closed.;3 Oct 2021;Ada\n"
-    for kind, begin in (("claims", "these columns are not used:"), ("snippets", "these columns become metadata:")):
+    for kind, begin in (
+        ("claims", "these columns are not used:"),
+        ("snippets", "these columns become metadata:"),
+    ):
         _, notes = documents(tmp_path / "a.csv", content, kind)
-        assert notes[-1].endswith(f"{begin} 'When', 'Who'; give one a meaning with --column, as in --column date=NAME")
+        assert notes[-1].endswith(
+            f"{begin} 'When', 'Who'; give one a meaning with --column, as in --column date=NAME"
+        )
 
 
 @pytest.mark.parametrize(("kind", "name"), [("snippets", "a.jsonl"), ("claims", "a.json")])
@@ -135,12 +169,14 @@ def test_keys_of_objects_are_named_as_columns_are(tmp_path: Path, kind: str, nam
 
 def test_a_header_without_known_names_is_not_a_snippet(tmp_path: Path) -> None:
     with pytest.raises(
-        SourceError, match="its columns are Foo, Bar; give the column of the texts, as in --column text=NAME"
+        SourceError,
+        match="its columns are Foo, Bar; give the column of the texts, as in --column text=NAME",
     ):
         documents(tmp_path / "a.tsv", b"Foo\tBar\nMasks help.\ta\n", "snippets")
     _, notes = documents(tmp_path / "b.tsv", b"Kurz\tBefund\nAlpha\tEins\n", "snippets")
     assert notes == [
-        f"{tmp_path / 'b.tsv'}:1: the first line has no known column names, so the columns are read as docid, text; "
+        f"{tmp_path / 'b.tsv'}:1: the first line has no known column names, so the columns are "
+        "read as docid, text; "
         "see --column"
     ]
 

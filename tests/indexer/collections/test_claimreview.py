@@ -1,4 +1,6 @@
-"""Reviews of claims: the shapes that schema.org's ClaimReview has on the web, and what is kept of each."""
+"""Reviews of claims: the shapes that schema.org's ClaimReview has on the web, and what is kept of
+each.
+"""
 
 import json
 from pathlib import Path
@@ -42,7 +44,10 @@ REVIEW: dict[str, Any] = {
         },
         "datePublished": "2024-07-19",
         "firstAppearance": {"@type": "CreativeWork", "url": "https://posts.example.com/1"},
-        "appearance": [{"@type": "CreativeWork", "url": "https://posts.example.com/2"}, "https://posts.example.com/1"],
+        "appearance": [
+            {"@type": "CreativeWork", "url": "https://posts.example.com/2"},
+            "https://posts.example.com/1",
+        ],
     },
 }
 
@@ -73,7 +78,9 @@ def with_(**changes: Any) -> dict[str, Any]:
 
 
 def test_everything_that_a_review_says_is_kept(tmp_path: Path) -> None:
-    document = first(tmp_path / "a.html", page({"@context": "https://schema.org", **REVIEW})).document
+    document = first(
+        tmp_path / "a.html", page({"@context": "https://schema.org", **REVIEW})
+    ).document
     assert document._asdict() == {
         "docid": "https://check.example.org/moon",
         "text": "Nobody walked on the moon.",
@@ -110,7 +117,10 @@ def test_everything_that_a_review_says_is_kept(tmp_path: Path) -> None:
         with_(**{"@type": "http://schema.org/ClaimReview"}),
         {"@type": "NewsArticle", "review": {"@type": "CreativeWork", "hasPart": [REVIEW]}},
         {"@type": "DataFeed", "dataFeedElement": [{"@type": "DataFeedItem", "item": [REVIEW]}]},
-        {f"schema:{name}" if not name.startswith("@") else name: value for name, value in REVIEW.items()},
+        {
+            f"schema:{name}" if not name.startswith("@") else name: value
+            for name, value in REVIEW.items()
+        },
     ],
 )
 def test_a_review_is_found_wherever_it_stands(tmp_path: Path, content: Any) -> None:
@@ -126,23 +136,37 @@ def test_a_review_is_found_wherever_it_stands(tmp_path: Path, content: Any) -> N
         ("Half True", "Half True", "mixed"),
         ({"name": "Pants on Fire!"}, "Pants on Fire!", "false"),
         ({"alternateName": "خطأ", "name": "ignored"}, "خطأ", "false"),
-        ({"ratingValue": 5, "bestRating": 5, "worstRating": 1, "alternateName": "Three geese"}, "Three geese", "true"),
+        (
+            {"ratingValue": 5, "bestRating": 5, "worstRating": 1, "alternateName": "Three geese"},
+            "Three geese",
+            "true",
+        ),
         ({"ratingValue": "2,5", "bestRating": "5", "worstRating": "1"}, "2,5", "mixed"),
         ({"ratingValue": 4, "alternateName": "Four chillies"}, "Four chillies", None),
         ({"ratingValue": 5, "worstRating": 1, "alternateName": "Five geese"}, "Five geese", "true"),
         ([{"alternateName": "No evidence"}], "No evidence", "unproven"),
     ],
 )
-def test_a_rating_is_kept_and_mapped_if_it_can_be(tmp_path: Path, rating: Any, words: str, verdict: str | None) -> None:
+def test_a_rating_is_kept_and_mapped_if_it_can_be(
+    tmp_path: Path, rating: Any, words: str, verdict: str | None
+) -> None:
     metadata = first(tmp_path / "a.json", json.dumps(with_(reviewRating=rating))).document.metadata
     assert (metadata["rating"], metadata.get("verdict")) == (words, verdict)
 
 
 @pytest.mark.parametrize(
     ("rating", "verdict"),
-    [("TRUE", "true"), (" mostly-true. ", "mixed"), ("Größtenteils falsch", "mixed"), ("falso", "false"), ("?", ""),
-     ("not true", "false"), ("غير مؤكد", "unproven"), ("truest", "")],
-)  # fmt: skip
+    [
+        ("TRUE", "true"),
+        (" mostly-true. ", "mixed"),
+        ("Größtenteils falsch", "mixed"),
+        ("falso", "false"),
+        ("?", ""),
+        ("not true", "false"),
+        ("غير مؤكد", "unproven"),
+        ("truest", ""),
+    ],
+)
 def test_words_of_ratings(rating: str, verdict: str) -> None:
     assert verdict_of(rating) == verdict
 
@@ -172,10 +196,17 @@ def test_an_author_beside_the_publisher_and_a_claim_in_an_older_form(tmp_path: P
     review = with_(
         author={"@type": "Person", "name": "Jo"},
         publisher={"@type": "Organization", "name": "The Post"},
-        itemReviewed={"@type": "CreativeWork", "author": [{"@type": "Person", "name": "A senator"}]},
+        itemReviewed={
+            "@type": "CreativeWork",
+            "author": [{"@type": "Person", "name": "A senator"}],
+        },
     )
     metadata = first(tmp_path / "a.json", json.dumps(review)).document.metadata
-    assert (metadata["author"], metadata["publisher"], metadata["claimant"]) == ("Jo", "The Post", "A senator")
+    assert (metadata["author"], metadata["publisher"], metadata["claimant"]) == (
+        "Jo",
+        "The Post",
+        "A senator",
+    )
 
 
 def test_a_review_without_an_address_is_known_by_what_it_says(tmp_path: Path) -> None:
@@ -192,21 +223,31 @@ def test_a_table(tmp_path: Path) -> None:
     )
     document = first(tmp_path / "a.csv", table).document
     assert (document.docid, document.date) == ("https://c.example.org/1", "2020-03-05")
-    assert document.metadata == {"claimant": "Smith, J.", "rating": "False", "verdict": "false", "publisher": "Check"}
+    assert document.metadata == {
+        "claimant": "Smith, J.",
+        "rating": "False",
+        "verdict": "false",
+        "publisher": "Check",
+    }
     short = "claim\trating\tclaimant\tpublisher\tdocid\nIt is so\tTrue\tMe\tCheck\t7\n"
     assert first(tmp_path / "a.tsv", short).document.docid == "7"
 
 
 def test_a_page_in_another_language_says_so(tmp_path: Path) -> None:
     review = {name: value for name, value in REVIEW.items() if name != "inLanguage"}
-    spanish = page({**review, "claimReviewed": "Nadie caminó nunca sobre la luna, dicen"}, html='<html lang="es-MX">')
+    spanish = page(
+        {**review, "claimReviewed": "Nadie caminó nunca sobre la luna, dicen"},
+        html='<html lang="es-MX">',
+    )
     assert first(tmp_path / "a.html", spanish).document.language == "es"
 
 
 def test_what_holds_no_review_is_left_out_by_name(tmp_path: Path) -> None:
     read, options = records(tmp_path / "a.html", page({"@type": "WebSite"}))
     assert (read, options.skipped) == ([], {"no claim review": 1})
-    read, options = records(tmp_path / "b.json", json.dumps([with_(claimReviewed=" ", itemReviewed=None)]))
+    read, options = records(
+        tmp_path / "b.json", json.dumps([with_(claimReviewed=" ", itemReviewed=None)])
+    )
     assert (read, options.skipped) == ([], {"reviews without a claim": 1})
 
 
@@ -216,7 +257,10 @@ def test_what_holds_no_review_is_left_out_by_name(tmp_path: Path) -> None:
         (
             "a.html",
             page('{"@type": "ClaimReview",'),
-            "its claim review is not JSON (line 1, column 25: Expecting property name enclosed in double quotes)",
+            (
+                "its claim review is not JSON (line 1, column 25: Expecting property name "
+                "enclosed in double quotes)"
+            ),
         ),
         ("a.html", "%PDF-1.4", "is a PDF document, not a web page"),
     ],
@@ -231,14 +275,20 @@ def test_deep_and_odd_values_do_no_harm(tmp_path: Path) -> None:
     deep: Any = REVIEW
     for _ in range(150):
         deep = [deep]
-    odd = with_(url=["", 7, {"@id": "https://o.example.org"}], author=[[], None, "Us"], itemReviewed={"@id": []})
+    odd = with_(
+        url=["", 7, {"@id": "https://o.example.org"}],
+        author=[[], None, "Us"],
+        itemReviewed={"@id": []},
+    )
     read, _ = records(tmp_path / "a.html", page(deep, odd), tolerated=1)
     assert [record.document.docid for record in read] == ["https://o.example.org"]
     assert read[0].document.metadata["publisher"] == "Us"
 
 
 def test_references_in_circles_come_to_an_end(tmp_path: Path) -> None:
-    """Each of sixty objects refers to all of them, four levels of which are thirteen million objects."""
+    """Each of sixty objects refers to all of them, four levels of which are thirteen million
+    objects.
+    """
     names = [f"#{number}" for number in range(60)]
     graph = [{"@id": name, **{f"p{other}": {"@id": other} for other in names}} for name in names]
     graph[0] = {**with_(author={"@id": "#1"}), **graph[0]}
@@ -249,15 +299,22 @@ def test_references_in_circles_come_to_an_end(tmp_path: Path) -> None:
     assert read[0].document.text == "Nobody walked on the moon."
 
 
-def test_items_that_refer_to_each_other_come_to_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_items_that_refer_to_each_other_come_to_an_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each of thirty items refers to all, and each of the fifteen items in it as well."""
     monkeypatch.setattr("factseek.indexer.collections._linked_data._MOST_STEPS", 50_000)
     names = " ".join(f"i{number}" for number in range(30))
     inner = f'<p itemprop="a" itemscope itemref="{names}"></p>' * 15
     kind = 'itemscope itemtype="https://schema.org/ClaimReview"'
-    items = "".join(f'<div id="i{number}" itemprop="b" itemref="{names}" {kind}>{inner}</div>' for number in range(30))
+    items = "".join(
+        f'<div id="i{number}" itemprop="b" itemref="{names}" {kind}>{inner}</div>'
+        for number in range(30)
+    )
     claim = f'<div {kind}><p itemprop="claimReviewed">Nobody walked on the moon.</p></div>'
-    read, _ = records(tmp_path / "a.html", f'<?xml version="1.0" encoding="utf-8"?>\n{page(body=claim + items)}')
+    read, _ = records(
+        tmp_path / "a.html", f'<?xml version="1.0" encoding="utf-8"?>\n{page(body=claim + items)}'
+    )
     assert [record.document.text for record in read] == ["Nobody walked on the moon."]
 
 
@@ -291,7 +348,9 @@ def test_loose_json_is_read(tmp_path: Path, script: str) -> None:
 
 @pytest.mark.parametrize("piece", ['"\\"', "/*", '"', "//", ",", "[1,", "<!--", '{"a":1},', "\\"])
 def test_hostile_json_takes_a_moment(tmp_path: Path, piece: str) -> None:
-    read, options = records(tmp_path / "a.html", page(f'{{"@type": "ClaimReview",{piece * 100_000}'), tolerated=1)
+    read, options = records(
+        tmp_path / "a.html", page(f'{{"@type": "ClaimReview",{piece * 100_000}'), tolerated=1
+    )
     assert (len(read), options.bad_lines.count) == (0, 1)
 
 
@@ -299,14 +358,20 @@ def test_hostile_json_takes_a_moment(tmp_path: Path, piece: str) -> None:
     ("head", "url", "address"),
     [
         ('<link href="https://c.org/x" rel="canonical">', None, "https://c.org/x"),
-        ("<meta content='https://c.org/y?a=1&amp;b=2' property='og:url'>", "", "https://c.org/y?a=1&b=2"),
+        (
+            "<meta content='https://c.org/y?a=1&amp;b=2' property='og:url'>",
+            "",
+            "https://c.org/y?a=1&b=2",
+        ),
         ('<link rel=canonical href="https://c.org/a/x">', "../checks/1", "https://c.org/checks/1"),
         ('<link rel="canonical" href="/x">', "/checks/1", ""),
         ("", {"@id": "https://c.org/z"}, "https://c.org/z"),
         ("", None, ""),
     ],
 )
-def test_the_address_of_a_review_may_be_that_of_its_page(tmp_path: Path, head: str, url: Any, address: str) -> None:
+def test_the_address_of_a_review_may_be_that_of_its_page(
+    tmp_path: Path, head: str, url: Any, address: str
+) -> None:
     review = {name: value for name, value in with_(url=url).items() if value is not None}
     read, options = records(tmp_path / "a.html", page(review, html=f"<html>{head}"))
     assert read[0].document.url == address
@@ -318,22 +383,40 @@ def test_the_address_of_a_review_may_be_that_of_its_page(tmp_path: Path, head: s
     [
         ({"claimReviewed": {"@type": "Claim", "text": "So it is."}}, "So it is.", "A hoaxer"),
         ({"claimReviewed": ["", "So it is."], "itemReviewed": "So"}, "So it is.", None),
-        ({"claimReviewed": None, "itemReviewed": {"text": "So it is.", "creator": "Ann"}}, "So it is.", "Ann"),
+        (
+            {"claimReviewed": None, "itemReviewed": {"text": "So it is.", "creator": "Ann"}},
+            "So it is.",
+            "Ann",
+        ),
         ({"claimReviewed": None, "itemReviewed": "So it is."}, "So it is.", None),
-        ({"itemReviewed": {"appearance": [{"author": [{"name": "Ann"}]}]}}, REVIEW["claimReviewed"], "Ann"),
+        (
+            {"itemReviewed": {"appearance": [{"author": [{"name": "Ann"}]}]}},
+            REVIEW["claimReviewed"],
+            "Ann",
+        ),
     ],
 )
-def test_the_claim_may_have_other_shapes(tmp_path: Path, changes: Any, text: str, claimant: str | None) -> None:
+def test_the_claim_may_have_other_shapes(
+    tmp_path: Path, changes: Any, text: str, claimant: str | None
+) -> None:
     document = first(tmp_path / "a.json", json.dumps(with_(**changes))).document
     assert (document.text, document.metadata.get("claimant")) == (text, claimant)
 
 
 @pytest.mark.parametrize(
     ("words", "value", "verdict"),
-    [("Completely wrong!", 5, None), ("Completely wrong!", 1, "false"), ("Very misleading", 5, None),
-     ("More than true", 5, "true"), ("Five lanterns", 5, "true"), ("Kesinlikle yanlış", 5, None)],
-)  # fmt: skip
-def test_a_scale_does_not_speak_against_the_words(tmp_path: Path, words: str, value: int, verdict: str | None) -> None:
+    [
+        ("Completely wrong!", 5, None),
+        ("Completely wrong!", 1, "false"),
+        ("Very misleading", 5, None),
+        ("More than true", 5, "true"),
+        ("Five lanterns", 5, "true"),
+        ("Kesinlikle yanlış", 5, None),
+    ],
+)
+def test_a_scale_does_not_speak_against_the_words(
+    tmp_path: Path, words: str, value: int, verdict: str | None
+) -> None:
     rating = {"alternateName": words, "ratingValue": value, "bestRating": 5, "worstRating": 1}
     metadata = first(tmp_path / "a.json", json.dumps(with_(reviewRating=rating))).document.metadata
     assert metadata.get("verdict") == verdict

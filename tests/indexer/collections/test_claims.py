@@ -19,7 +19,9 @@ def test_the_collection_of_2020_has_an_empty_first_header_cell(tmp_path: Path) -
     path = tmp_path / "verified_claims.docs.tsv"
     path.write_text('\tvclaim\ttitle\n0\t"A ""big"" claim"\tIs it big?\n007\tB\t\n', "utf-8")
     assert records(path, ReadOptions(language="en")) == [
-        Record(Document("0", 'A "big" claim', "Is it big?", language="en", metadata={}), f"{path}:2"),
+        Record(
+            Document("0", 'A "big" claim', "Is it big?", language="en", metadata={}), f"{path}:2"
+        ),
         Record(Document("007", "B", language="en", metadata={}), f"{path}:3"),
     ]
 
@@ -65,14 +67,19 @@ REMEDY = "; fix it, or skip bad lines with --skip-bad-lines N"
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.tsv", "id\ttitle\n1\tA\n", "{}:1: there is no column 'vclaim' or 'claim' or 'text'; the columns are 'id', "
-         "'title'"),
+        (
+            "a.tsv",
+            "id\ttitle\n1\tA\n",
+            "{}:1: there is no column 'vclaim' or 'claim' or 'text'; the columns are 'id', 'title'",
+        ),
         ("a.tsv", "id\tvclaim\n\tA\n", "{}:2: has no id" + REMEDY),
         ("a.jsonl", '{"vclaim": "A"}\n', "{}:1: has no id" + REMEDY),
         ("a.json", "[3]", "{}:1: is not a JSON object with a claim" + REMEDY),
     ],
-)  # fmt: skip
-def test_a_broken_file_is_an_error_in_one_line(tmp_path: Path, name: str, content: str, message: str) -> None:
+)
+def test_a_broken_file_is_an_error_in_one_line(
+    tmp_path: Path, name: str, content: str, message: str
+) -> None:
     path = tmp_path / name
     path.write_text(content, "utf-8")
     with pytest.raises(SourceError) as caught:

@@ -13,7 +13,10 @@ import pytest
 from factseek.core.errors import SourceError
 from factseek.indexer.collections import BadLines, ReadOptions, Record, kinds, reader
 
-SENTENCE = "The ministry said that the new bridge over the river will be opened to all traffic in the spring."
+SENTENCE = (
+    "The ministry said that the new bridge over the river will be opened to all traffic in the "
+    "spring."
+)
 
 
 def lines(rows: list[dict[str, object]]) -> str:
@@ -21,13 +24,18 @@ def lines(rows: list[dict[str, object]]) -> str:
 
 
 def page(number: int) -> str:
-    return f"<html><body><article><h1>Bridge {number}</h1><p>{SENTENCE} {number}</p></article></body></html>"
+    return (
+        f"<html><body><article><h1>Bridge {number}</h1><p>{SENTENCE} "
+        f"{number}</p></article></body></html>"
+    )
 
 
 class Source(NamedTuple):
-    """How a source of a kind looks: the names and texts of files with documents 1 and 2, one that is broken, and 4.
+    """How a source of a kind looks: the names and texts of files with documents 1 and 2, one that
+    is broken, and 4.
 
-    ``broken`` is the place below the folder that is reported; ``pipe`` is a name that the reader would open.
+    ``broken`` is the place below the folder that is reported; ``pipe`` is a name that the reader
+    would open.
     """
 
     files: dict[str, str]
@@ -37,30 +45,44 @@ class Source(NamedTuple):
 
 SOURCES = {
     "beir": Source(
-        {"corpus.jsonl": lines([{"_id": "1", "text": "a"}, {"_id": "2", "text": "b"}]) + "{\n"
-         + lines([{"_id": "4", "text": "d"}])},
+        {
+            "corpus.jsonl": lines([{"_id": "1", "text": "a"}, {"_id": "2", "text": "b"}])
+            + "{\n"
+            + lines([{"_id": "4", "text": "d"}])
+        },
         "corpus.jsonl:3",
         "",
     ),
     "claimreview": Source(
-        {"a.csv": "id,claimReviewed,url\n1,a,https://a\n2,b,https://b\n3,c\n4,d,https://d\n"}, "a.csv:4", "z.csv"
+        {"a.csv": "id,claimReviewed,url\n1,a,https://a\n2,b,https://b\n3,c\n4,d,https://d\n"},
+        "a.csv:4",
+        "z.csv",
     ),
-    "claims": Source({"a.tsv": 'id\tvclaim\ttitle\n1\ta\tA\n2\tb\tB\n3\tc\n4\td\tD\n'}, "a.tsv:4", "z.tsv"),
+    "claims": Source(
+        {"a.tsv": "id\tvclaim\ttitle\n1\ta\tA\n2\tb\tB\n3\tc\n4\td\tD\n"}, "a.tsv:4", "z.tsv"
+    ),
     "cord19": Source(
         {"metadata.csv": "cord_uid,title,abstract\n1,A,a\n2,B,b\n3,C\n4,D,d\n"},
         "metadata.csv:4",
         "",
     ),
     "fever": Source(
-        {"wiki-001.jsonl": "".join(
-            line if line == "{\n" else lines([{"id": line, "text": "x", "lines": f"0\tSentence {line}."}])
-            for line in ("1", "2", "{\n", "4"))},
+        {
+            "wiki-001.jsonl": "".join(
+                line
+                if line == "{\n"
+                else lines([{"id": line, "text": "x", "lines": f"0\tSentence {line}."}])
+                for line in ("1", "2", "{\n", "4")
+            )
+        },
         "wiki-001.jsonl:3",
         "wiki-002.jsonl",
     ),
     "jsonl": Source(
-        {"a.jsonl": lines([{"docid": "1", "text": "a"}, {"docid": "2", "text": "b"}]) + "{\n",
-         "b.jsonl": lines([{"docid": "4", "text": "d"}])},
+        {
+            "a.jsonl": lines([{"docid": "1", "text": "a"}, {"docid": "2", "text": "b"}]) + "{\n",
+            "b.jsonl": lines([{"docid": "4", "text": "d"}]),
+        },
         "a.jsonl:3",
         "z.jsonl",
     ),
@@ -70,14 +92,16 @@ SOURCES = {
         "3.html",
         "z.html",
     ),
-}  # fmt: skip
+}
 
 
 def source_of(kind: str) -> Source:
     """Return the source of a kind: of the table, else ``SOURCE`` of the kind's own test."""
     if kind in SOURCES:
         return SOURCES[kind]
-    return Source(*importlib.import_module(f"tests.indexer.collections.test_{kind.replace('-', '_')}").SOURCE)
+    return Source(
+        *importlib.import_module(f"tests.indexer.collections.test_{kind.replace('-', '_')}").SOURCE
+    )
 
 
 @pytest.fixture(params=kinds())
@@ -116,7 +140,10 @@ def test_a_bad_line_is_named_or_passed_over(kind: str, folder: Path) -> None:
     records, _ = begun(kind, folder)
     with pytest.raises(SourceError) as caught:
         list(records)
-    assert (caught.value.place, caught.value.remedy) == (place, "fix it, or skip bad lines with --skip-bad-lines N")
+    assert (caught.value.place, caught.value.remedy) == (
+        place,
+        "fix it, or skip bad lines with --skip-bad-lines N",
+    )
     records, options = begun(kind, folder, tolerated=1)
     assert docids(list(records)) == ["1", "2", "4"]
     assert [example.startswith(f"{place}: ") for example in options.bad_lines.examples] == [True]
@@ -137,7 +164,9 @@ def test_an_empty_source_is_refused(kind: str, what: str, tmp_path: Path) -> Non
         list(begun(kind, path, tolerated=9)[0])
 
 
-@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to(path), lambda path: path.symlink_to("none")])
+@pytest.mark.parametrize(
+    "make", [os.mkfifo, lambda path: path.symlink_to(path), lambda path: path.symlink_to("none")]
+)
 def test_only_regular_files_are_read(kind: str, folder: Path, make: Callable[[Path], None]) -> None:
     name = source_of(kind).pipe
     if not name:
@@ -145,7 +174,9 @@ def test_only_regular_files_are_read(kind: str, folder: Path, make: Callable[[Pa
     make(folder / name)
     records, options = begun(kind, folder, tolerated=1)
     assert docids(list(records)) == ["1", "2", "4"]
-    assert [tuple(what) for what in options.left_out] == [(str(folder / name), "not a regular file")]
+    assert [tuple(what) for what in options.left_out] == [
+        (str(folder / name), "not a regular file")
+    ]
     assert options.skipped == {"not a regular file": 1}
 
 

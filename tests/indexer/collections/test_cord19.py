@@ -18,10 +18,21 @@ OLD = (
     "cord_uid,sha,source_x,title,doi,pmcid,pubmed_id,license,abstract,publish_time,authors,journal,"
     "Microsoft Academic Paper ID,WHO #Covidence,has_pdf_parse,has_pmc_xml_parse,full_text_file,url"
 ).split(",")
-NEW = [*OLD[:12], "mag_id", "who_covidence_id", "arxiv_id", "pdf_json_files", "pmc_json_files", "url", "s2_id"]
+NEW = [
+    *OLD[:12],
+    "mag_id",
+    "who_covidence_id",
+    "arxiv_id",
+    "pdf_json_files",
+    "pmc_json_files",
+    "url",
+    "s2_id",
+]
 
 
-def metadata(folder: Path, *rows: dict[str, str], columns: list[str] = NEW, name: str = "metadata.csv") -> Path:
+def metadata(
+    folder: Path, *rows: dict[str, str], columns: list[str] = NEW, name: str = "metadata.csv"
+) -> Path:
     path = folder / name
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, columns, lineterminator="\n")
@@ -36,7 +47,9 @@ def parse(path: Path, *body: tuple[str, str], title: str = "", abstract: str = "
         "paper_id": path.stem,
         "metadata": {"title": title, "authors": []},
         "abstract": [{"text": abstract, "section": "Abstract"}],
-        "body_text": [{"text": text, "section": section, "cite_spans": []} for section, text in body],
+        "body_text": [
+            {"text": text, "section": section, "cite_spans": []} for section, text in body
+        ],
         "back_matter": [{"text": "Thanks.", "section": "Acknowledgements"}],
     }
     path.write_text(json.dumps(content), "utf-8")
@@ -77,7 +90,16 @@ def test_a_row_is_a_document_of_one_passage(tmp_path: Path) -> None:
         source="BMC Infect Dis",
         metadata={
             name: ROW[name]
-            for name in ("authors", "journal", "doi", "pmcid", "pubmed_id", "license", "source_x", "sha")
+            for name in (
+                "authors",
+                "journal",
+                "doi",
+                "pmcid",
+                "pubmed_id",
+                "license",
+                "source_x",
+                "sha",
+            )
         },
     )
     expected = [Record(document, f"{path}:2", (Span(0, 0, len(text)),))]
@@ -91,7 +113,10 @@ BODY_TEXT = "Intro\nOne.\n\nTwo.\n\nThree.\n\nMethods: Mice\nFour."
 
 def test_a_full_text_follows_the_abstract_and_is_left_to_be_split(tmp_path: Path) -> None:
     parse(tmp_path / "document_parses/pdf_json/d1aa.json", *BODY)
-    metadata(tmp_path, {"cord_uid": "a", "abstract": "A.", "pdf_json_files": "document_parses/pdf_json/d1aa.json"})
+    metadata(
+        tmp_path,
+        {"cord_uid": "a", "abstract": "A.", "pdf_json_files": "document_parses/pdf_json/d1aa.json"},
+    )
     (record,) = records(tmp_path)
     assert record.document.text == f"A.\n\n{BODY_TEXT}"
     assert record.spans is None
@@ -106,7 +131,9 @@ def test_a_full_text_follows_the_abstract_and_is_left_to_be_split(tmp_path: Path
         ({"pdf": "Same size 1", "pdf2": "Same size 2"}, "Same size 1"),
     ],
 )
-def test_pubmed_central_comes_first_then_the_longest_pdf(tmp_path: Path, files: dict[str, str], expected: str) -> None:
+def test_pubmed_central_comes_first_then_the_longest_pdf(
+    tmp_path: Path, files: dict[str, str], expected: str
+) -> None:
     for name, text in files.items():
         parse(tmp_path / f"x/{name}.json", ("", text))
     listed = {"pmc_json_files": "x/pmc.json", "pdf_json_files": "x/pdf.json; x/pdf2.json"}
@@ -131,7 +158,10 @@ def test_older_generations_name_parses_after_sha_and_pmcid(tmp_path: Path) -> No
 def test_a_listed_path_that_leads_out_of_the_folder_is_not_followed(tmp_path: Path) -> None:
     outside = parse(tmp_path / "secret.json", ("", "Secret."))
     (tmp_path / "cord").mkdir()
-    metadata(tmp_path / "cord", {"cord_uid": "a", "title": "T", "pdf_json_files": f"../secret.json; {outside}"})
+    metadata(
+        tmp_path / "cord",
+        {"cord_uid": "a", "title": "T", "pdf_json_files": f"../secret.json; {outside}"},
+    )
     assert records(tmp_path / "cord")[0].document.text == ""
 
 
@@ -141,9 +171,13 @@ def test_a_listed_path_that_leads_out_of_the_folder_is_not_followed(tmp_path: Pa
         ("[]", "", "is not a parse of a paper (it has no list 'body_text')"),
     ],
 )
-def test_a_damaged_parse_is_bad_and_the_paper_stays(tmp_path: Path, content: str, place: str, reason: str) -> None:
+def test_a_damaged_parse_is_bad_and_the_paper_stays(
+    tmp_path: Path, content: str, place: str, reason: str
+) -> None:
     (tmp_path / "p.json").write_text(content, "utf-8")
-    metadata(tmp_path, {"cord_uid": "a", "title": "T", "abstract": "A.", "pdf_json_files": "p.json"})
+    metadata(
+        tmp_path, {"cord_uid": "a", "title": "T", "abstract": "A.", "pdf_json_files": "p.json"}
+    )
     with pytest.raises(SourceError) as caught:
         records(tmp_path)
     message = f"{tmp_path}/p.json{place}: {reason}"
@@ -156,7 +190,13 @@ def test_a_damaged_parse_is_bad_and_the_paper_stays(tmp_path: Path, content: str
 def test_rows_of_one_paper_are_merged_where_the_last_stands(tmp_path: Path) -> None:
     path = metadata(
         tmp_path,
-        {"cord_uid": "a", "title": "First", "abstract": "Short.", "publish_time": "2020", "source_x": "WHO"},
+        {
+            "cord_uid": "a",
+            "title": "First",
+            "abstract": "Short.",
+            "publish_time": "2020",
+            "source_x": "WHO",
+        },
         {"cord_uid": "b", "title": "B"},
         {
             "cord_uid": "a",
@@ -173,7 +213,12 @@ def test_rows_of_one_paper_are_merged_where_the_last_stands(tmp_path: Path) -> N
     merged = found[1]
     assert merged.place == f"{path}:2"
     assert merged.document == Document(
-        "a", "Rather longer.", "First", date="2020-03-01", source="WHO", metadata={"doi": "10.1/x", "source_x": "WHO"}
+        "a",
+        "Rather longer.",
+        "First",
+        date="2020-03-01",
+        source="WHO",
+        metadata={"doi": "10.1/x", "source_x": "WHO"},
     )
     assert options.skipped == {"rows merged into another row of the same cord_uid": 1}
 
@@ -188,7 +233,8 @@ def test_nothing_that_a_row_says_is_lost(rows: list[tuple[str, str, str]]) -> No
 
     with tempfile.TemporaryDirectory() as folder:
         path = metadata(
-            Path(folder), *({"cord_uid": uid, "title": title, "abstract": text} for uid, title, text in rows)
+            Path(folder),
+            *({"cord_uid": uid, "title": title, "abstract": text} for uid, title, text in rows),
         )
         options = ReadOptions()
         found = {record.document.docid: record.document for record in read([path], options)}
@@ -206,17 +252,25 @@ def test_nothing_that_a_row_says_is_lost(rows: list[tuple[str, str, str]]) -> No
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        ("Cord_UID, TITLE,Abstract ,Publish Time\na,Masks,They help.,2020-03\n", ("Masks", "They help.", "2020-03")),
+        (
+            "Cord_UID, TITLE,Abstract ,Publish Time\na,Masks,They help.,2020-03\n",
+            ("Masks", "They help.", "2020-03"),
+        ),
         ("cord_uid|title|abstract\ra|Masks|They help.\r", ("Masks", "They help.", "")),
         (
             '"","cord_uid","title","abstract"\n"1","a",NA,"They help, NA, they do."\n',
             ("", "They help, NA, they do.", ""),
         ),
         ('cord_uid;title;abstract\na;"NA";NULL\n', ("NA", "", "")),
-        ('cord_uid,title,abstract\na,"two\nNA,NA\nlines",NaN\n', ("two\nNA,NA\nlines".replace("\n", " "), "", "")),
+        (
+            'cord_uid,title,abstract\na,"two\nNA,NA\nlines",NaN\n',
+            ("two\nNA,NA\nlines".replace("\n", " "), "", ""),
+        ),
     ],
 )
-def test_tables_are_read_as_programs_write_them(tmp_path: Path, content: str, expected: tuple[str, str, str]) -> None:
+def test_tables_are_read_as_programs_write_them(
+    tmp_path: Path, content: str, expected: tuple[str, str, str]
+) -> None:
     path = tmp_path / "metadata.csv"
     path.write_bytes(content.encode())
     (record,) = records(tmp_path)
@@ -229,15 +283,27 @@ def test_tables_are_read_as_programs_write_them(tmp_path: Path, content: str, ex
         (["4/3/2020", "13/3/2020"], "", ["2020-03-04", "2020-03-13"]),
         (["4/3/2020", "3/13/2020"], "day-first", ["2020-04-03", "2020-03-13"]),
         (["4/3/2020", "5/3/2020"], "", ["", ""]),
-        (["4/3/2020", "13/3/2020", "3/13/2020"], "day-first", ["2020-03-04", "2020-03-13", "2020-03-13"]),
+        (
+            ["4/3/2020", "13/3/2020", "3/13/2020"],
+            "day-first",
+            ["2020-03-04", "2020-03-13", "2020-03-13"],
+        ),
     ],
 )
-def test_dates_of_a_file_tell_their_order(tmp_path: Path, times: list[str], given: str, dates: list[str]) -> None:
-    rows = [{"cord_uid": f"p{at}", "title": "T", "publish_time": time} for at, time in enumerate(times)]
+def test_dates_of_a_file_tell_their_order(
+    tmp_path: Path, times: list[str], given: str, dates: list[str]
+) -> None:
+    rows = [
+        {"cord_uid": f"p{at}", "title": "T", "publish_time": time} for at, time in enumerate(times)
+    ]
     metadata(tmp_path, *rows)
-    metadata(tmp_path, {"cord_uid": "q", "title": "T", "publish_time": "3/30/2021"}, name="other.csv")
+    metadata(
+        tmp_path, {"cord_uid": "q", "title": "T", "publish_time": "3/30/2021"}, name="other.csv"
+    )
     options = ReadOptions(dates=given)
-    found = [record.document for record in records(tmp_path / "other.csv", tmp_path, options=options)]
+    found = [
+        record.document for record in records(tmp_path / "other.csv", tmp_path, options=options)
+    ]
     assert [document.date for document in found] == ["2021-03-30", *dates]
     unread = [document.metadata["date"] for document in found if not document.date]
     assert unread == [time for time, date in zip(times, dates, strict=True) if not date]

@@ -14,13 +14,18 @@ from factseek.indexer.collections.fever import read, sentences
 PAGE = {
     "id": "Styx_-LRB-river-RRB-",
     "text": "",
-    "lines": "0\tStyx -LRB- the river -RRB- divides .\tdivides\tBorder\n1\t\n2\tIt is deep .\tdeep\n3\t",
+    "lines": (
+        "0\tStyx -LRB- the river -RRB- divides .\tdivides\tBorder\n1\t\n2\tIt is deep .\tdeep\n3\t"
+    ),
 }
 
 
 def write(folder: Path, *pages: Any, name: str = "wiki-001.jsonl") -> Path:
     path = folder / name
-    path.write_text("".join(f"{page if isinstance(page, str) else json.dumps(page)}\n" for page in pages), "utf-8")
+    path.write_text(
+        "".join(f"{page if isinstance(page, str) else json.dumps(page)}\n" for page in pages),
+        "utf-8",
+    )
     return path
 
 
@@ -63,13 +68,19 @@ def test_a_page_is_a_document_with_a_passage_a_sentence(tmp_path: Path) -> None:
         ("before\n0\tA .", [(0, "A .")]),
     ],
 )
-def test_sentences_keep_the_numbers_of_their_lines(lines: str, expected: list[tuple[int, str]]) -> None:
+def test_sentences_keep_the_numbers_of_their_lines(
+    lines: str, expected: list[tuple[int, str]]
+) -> None:
     assert list(sentences(lines)) == expected
 
 
 def test_pages_without_an_id_or_a_sentence_are_counted(tmp_path: Path) -> None:
     options = ReadOptions()
-    pages = [{"id": "", "text": "", "lines": ""}, {"id": "X", "text": "", "lines": ""}, {"id": "Y", "lines": "0\t"}]
+    pages = [
+        {"id": "", "text": "", "lines": ""},
+        {"id": "X", "text": "", "lines": ""},
+        {"id": "Y", "lines": "0\t"},
+    ]
     assert records(write(tmp_path, *pages, ""), options) == []
     assert options.skipped == {"pages without an id": 1, "pages without a sentence": 2}
 
@@ -85,7 +96,10 @@ def test_a_broken_line_is_bad(tmp_path: Path, page: Any, reason: str) -> None:
     path = write(tmp_path, PAGE, page, {**PAGE, "id": "Z"})
     with pytest.raises(SourceError) as caught:
         records(path)
-    assert str(caught.value) == f"{path}:2: {reason}; fix it, or skip bad lines with --skip-bad-lines N"
+    assert (
+        str(caught.value)
+        == f"{path}:2: {reason}; fix it, or skip bad lines with --skip-bad-lines N"
+    )
     options = ReadOptions(bad_lines=BadLines(limit=1))
     assert [record.document.docid for record in records(path, options)] == [PAGE["id"], "Z"]
     assert options.bad_lines.count == 1

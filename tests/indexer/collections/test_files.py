@@ -54,7 +54,8 @@ def test_documents_of_other_kinds_in_a_folder_are_named(tmp_path: Path) -> None:
     with pytest.raises(SourceError) as caught:
         expand([tmp_path], (".jsonl",), ReadOptions())
     assert str(caught.value) == (
-        f"{tmp_path}: contains no .jsonl file, but .docx, .pdf and .zip files, which this kind of source does not use; "
+        f"{tmp_path}: contains no .jsonl file, but .docx, .pdf and .zip files, which this kind of "
+        "source does not use; "
         "for each of them, save its text as plain text, in UTF-8"
     )
     named = expand([tmp_path], (".jsonl", ".docx"), options)

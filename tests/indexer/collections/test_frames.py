@@ -1,4 +1,6 @@
-"""Columns of pickled DataFrames, against what pandas itself wrote: 1.0, 1.5, 2.0, 2.3 and the one installed."""
+"""Columns of pickled DataFrames, against what pandas itself wrote: 1.0, 1.5, 2.0, 2.3 and the one
+installed.
+"""
 
 import math
 import pickle
@@ -26,7 +28,11 @@ ROWS: dict[str, list[Any]] = {
     "pmcid": ["PMC1", None, None],
     "pubmed_id": ["101", "102", None],
     "license": ["cc-by", "no-cc", "unk"],
-    "abstract": ["We measured droplets.\nMasks helped.", "Zinc did nothing, 95% CI −0.2–0.3.", None],
+    "abstract": [
+        "We measured droplets.\nMasks helped.",
+        "Zinc did nothing, 95% CI −0.2–0.3.",
+        None,
+    ],
     "publish_time": ["2020-03-01", "2020", "2021-11-27"],
     "authors": ["Ada, A.; Bo, B.", None, "Cruz, C."],
     "journal": ["Journal of Air", None, None],
@@ -78,18 +84,27 @@ NUMBERS = st.one_of(st.none(), st.floats(allow_nan=False))
 
 @settings(max_examples=60)
 @given(
-    rows=st.lists(st.tuples(TEXTS, NUMBERS, st.integers(-(2**63), 2**63 - 1), TEXTS, st.booleans()), max_size=8),
-    how=st.sampled_from(["as it is", "object", "transposed", "sliced", "stacked", "python strings"]),
+    rows=st.lists(
+        st.tuples(TEXTS, NUMBERS, st.integers(-(2**63), 2**63 - 1), TEXTS, st.booleans()),
+        max_size=8,
+    ),
+    how=st.sampled_from(
+        ["as it is", "object", "transposed", "sliced", "stacked", "python strings"]
+    ),
     protocol=st.integers(2, pickle.HIGHEST_PROTOCOL),
 )
-def test_the_installed_pandas_is_the_oracle(rows: list[tuple[Any, ...]], how: str, protocol: int) -> None:
+def test_the_installed_pandas_is_the_oracle(
+    rows: list[tuple[Any, ...]], how: str, protocol: int
+) -> None:
     import pandas as pd
 
     frame = pd.DataFrame(rows, columns=list("abcde"))
     if how == "object":
         frame = frame.astype(object)
     elif how == "transposed":
-        frame = pd.DataFrame(frame.astype(object).T.to_numpy().T.copy(order="F"), columns=list("abcde"), dtype=object)
+        frame = pd.DataFrame(
+            frame.astype(object).T.to_numpy().T.copy(order="F"), columns=list("abcde"), dtype=object
+        )
     elif how == "sliced":
         frame = frame.iloc[1::2, ::-1]
     elif how == "stacked":
@@ -97,7 +112,10 @@ def test_the_installed_pandas_is_the_oracle(rows: list[tuple[Any, ...]], how: st
     elif how == "python strings":
         frame["a"] = frame["a"].astype(pd.StringDtype("python", na_value=math.nan))
     columns = known(read_columns(pickle.dumps(frame, protocol=protocol), set("abcde")))
-    expected = {name: [None if pd.isna(cell) else cell for cell in frame[name].tolist()] for name in frame.columns}
+    expected = {
+        name: [None if pd.isna(cell) else cell for cell in frame[name].tolist()]
+        for name in frame.columns
+    }
     assert columns == known(expected)
 
 
@@ -107,7 +125,9 @@ def test_what_is_no_frame_is_refused() -> None:
     for value in ([1, 2], {"_mgr": None}, "text", None):
         with pytest.raises(RefusedError, match=r"^contains no pandas DataFrame$"):
             read_columns(pickle.dumps(value), {"title"})
-    with pytest.raises(RefusedError, match=r"^refers to pandas.Series, which no table of papers needs"):
+    with pytest.raises(
+        RefusedError, match=r"^refers to pandas.Series, which no table of papers needs"
+    ):
         read_columns(pickle.dumps(pd.Series(["x"])), {"title"})
 
 
@@ -148,7 +168,11 @@ def asking_for(module: str, name: str) -> bytes:
 )
 def test_a_name_that_is_not_admitted_is_refused(module: str, name: str) -> None:
     message = f"refers to {module}.{name}, which no table of papers needs, so factseek refused it"
-    stacked = b"\x80\x04" + b"".join(b"\x8c" + bytes([len(part)]) + part.encode() for part in (module, name)) + b"\x93."
+    stacked = (
+        b"\x80\x04"
+        + b"".join(b"\x8c" + bytes([len(part)]) + part.encode() for part in (module, name))
+        + b"\x93."
+    )
     instance = f"(i{module}\n{name}\n.".encode()
     for content in (asking_for(module, name), stacked, instance):
         with pytest.raises(RefusedError) as caught:
@@ -176,7 +200,9 @@ def test_a_name_that_is_not_admitted_is_refused(module: str, name: str) -> None:
     ],
 )
 def test_a_damaged_or_forged_pickle_is_refused(content: bytes) -> None:
-    with pytest.raises(RefusedError, match=r"^(is damaged, or is not a pickle|contains no pandas DataFrame)$"):
+    with pytest.raises(
+        RefusedError, match=r"^(is damaged, or is not a pickle|contains no pandas DataFrame)$"
+    ):
         read_columns(content, {"title"})
 
 

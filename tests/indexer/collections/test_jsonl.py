@@ -58,7 +58,9 @@ def test_every_field_is_read_and_the_rest_is_metadata(tmp_path: Path) -> None:
 
 
 def test_a_document_without_text_and_title_is_counted(tmp_path: Path) -> None:
-    records, options = read(written(tmp_path, '{"id": "1", "text": " "}', '{"id": "2", "text": "", "title": "t"}'))
+    records, options = read(
+        written(tmp_path, '{"id": "1", "text": " "}', '{"id": "2", "text": "", "title": "t"}')
+    )
     assert [record.document.docid for record in records] == ["2"]
     assert options.skipped == {"no text": 1}
 
@@ -79,19 +81,33 @@ def test_a_bad_line_is_named(tmp_path: Path, line: str, reason: str) -> None:
     assert options.bad_lines.examples == [f"{path}:2: {reason}"]
     with pytest.raises(SourceError) as caught:
         read(path)
-    assert str(caught.value) == f"{path}:2: {reason}; fix it, or skip bad lines with --skip-bad-lines N"
+    assert (
+        str(caught.value)
+        == f"{path}:2: {reason}; fix it, or skip bad lines with --skip-bad-lines N"
+    )
 
 
-DOCID = st.text(st.characters(min_codepoint=33, exclude_categories=["C", "Z"]), min_size=1, max_size=40)
+DOCID = st.text(
+    st.characters(min_codepoint=33, exclude_categories=["C", "Z"]), min_size=1, max_size=40
+)
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(st.characters(exclude_categories=["Cs", "Cc"])),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.text(st.characters(exclude_categories=["Cs", "Cc"])),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("abc"), inner, max_size=3),
     max_leaves=5,
 )
 
 
-@given(DOCID, st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1), JSON)
-def test_json_is_read_back(tmp_path_factory: pytest.TempPathFactory, docid: str, text: str, extra: object) -> None:
+@given(
+    DOCID,
+    st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1),
+    JSON,
+)
+def test_json_is_read_back(
+    tmp_path_factory: pytest.TempPathFactory, docid: str, text: str, extra: object
+) -> None:
     line = json.dumps({"id": docid, "text": text, "title": "t", "extra": extra})
     records, _ = read(written(tmp_path_factory.mktemp("json"), line))
     document = records[0].document

@@ -53,7 +53,10 @@ def test_lines_end_where_the_file_says(tmp_path: Path, content: bytes, expected:
         (b"a\0b", "contains a NUL byte"),
         (
             "a\tbcd".encode("utf-16-le"),
-            "is UTF-16 without a byte-order mark; save it as UTF-8 (iconv -f UTF-16LE -t UTF-8, or -f UTF-16BE)",
+            (
+                "is UTF-16 without a byte-order mark; save it as UTF-8 (iconv -f UTF-16LE -t "
+                "UTF-8, or -f UTF-16BE)"
+            ),
         ),
         (b"caf\xe9", f"is not UTF-8 (column 4: byte 0xe9): {SAVE_AS_UTF8}"),
         (b"x" * 21, "is longer than 20 bytes (build.max_line_bytes)"),
@@ -80,17 +83,26 @@ TRUNCATED = "is a truncated gzip file: the end of its data is missing; fetch it 
     ("name", "content", "reason"),
     [
         ("a.gz", packed(NOISE)[:-20], TRUNCATED),
-        ("a.gz", packed(b"x\n") + b"junk", "is a damaged gzip file (Not a gzipped file (b'ju')); fetch it again"),
+        (
+            "a.gz",
+            packed(b"x\n") + b"junk",
+            "is a damaged gzip file (Not a gzipped file (b'ju')); fetch it again",
+        ),
         ("a.gz", b"plain text\n", "has the ending .gz, but is not gzip data; rename it"),
         (
             "a.z",
             b"\x1f\x9d\x90",
-            "is compressed with Unix compress (.Z), which factseek does not read; unpack it, or pack it with gzip",
+            (
+                "is compressed with Unix compress (.Z), which factseek does not read; unpack "
+                "it, or pack it with gzip"
+            ),
         ),
         ("a.zip", b"PK\x03\x04....", "is a ZIP archive, which factseek does not read; unpack it"),
     ],
 )
-def test_a_file_that_cannot_be_read_gives_one_line(tmp_path: Path, name: str, content: bytes, reason: str) -> None:
+def test_a_file_that_cannot_be_read_gives_one_line(
+    tmp_path: Path, name: str, content: bytes, reason: str
+) -> None:
     path = write(tmp_path, content, name)
     with pytest.raises(BadFileError) as caught:
         list(read_lines(path, options(0, max_line_bytes=10_000_000)))
@@ -165,7 +177,11 @@ def rows_of(path: Path, quoting: bool, given: ReadOptions | None = None) -> list
     ("content", "rows", "report"),
     [
         ('1\t"a"b\n2\tc\n', [["2", "c"]], "1: is not a row of a table ('\t' expected after '\"')"),
-        ('1\ta\n2\t"b\n3\tc\n', [["1", "a"]], "2: is not a row of a table (unexpected end of data)"),
+        (
+            '1\ta\n2\t"b\n3\tc\n',
+            [["1", "a"]],
+            "2: is not a row of a table (unexpected end of data)",
+        ),
         (
             '1\ta\n2\t"b\n' + "0123456789\n" * 6 + "3\tc\n",
             [["1", "a"], ["0123456789"], ["0123456789"], ["3", "c"]],
@@ -174,7 +190,9 @@ def rows_of(path: Path, quoting: bool, given: ReadOptions | None = None) -> list
         ('1\t"a\n\0\n2\tc\n3\td\n', [["3", "d"]], "2: contains a NUL byte"),
     ],
 )
-def test_a_bad_row_is_named_and_left_out(tmp_path: Path, content: str, rows: list[list[str]], report: str) -> None:
+def test_a_bad_row_is_named_and_left_out(
+    tmp_path: Path, content: str, rows: list[list[str]], report: str
+) -> None:
     path = write(tmp_path, content.encode())
     tolerant = options(max_line_bytes=40)
     assert rows_of(path, quoting=True, given=tolerant) == rows
@@ -182,9 +200,16 @@ def test_a_bad_row_is_named_and_left_out(tmp_path: Path, content: str, rows: lis
 
 
 @given(st.lists(st.binary(max_size=30).map(lambda line: line.replace(b"\n", b"")), max_size=6))
-def test_every_line_is_either_read_or_reported(tmp_path_factory: pytest.TempPathFactory, lines: list[bytes]) -> None:
-    path = write(tmp_path_factory.mktemp("lines"), b"x\n" + b"".join(line + b"\n" for line in lines))
+def test_every_line_is_either_read_or_reported(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[bytes]
+) -> None:
+    path = write(
+        tmp_path_factory.mktemp("lines"), b"x\n" + b"".join(line + b"\n" for line in lines)
+    )
     tolerant = options(max_line_bytes=20)
     read = [int(place.rpartition(":")[2]) for place, _ in read_lines(path, tolerant)]
-    bad = [int(example.removeprefix(f"{path}:").partition(":")[0]) for example in tolerant.bad_lines.examples]
+    bad = [
+        int(example.removeprefix(f"{path}:").partition(":")[0])
+        for example in tolerant.bad_lines.examples
+    ]
     assert sorted(read + bad) == list(range(1, len(lines) + 2))

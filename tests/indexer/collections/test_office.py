@@ -1,4 +1,6 @@
-"""Workbooks and PDFs: their rows are those of a table, their passages say on which page they begin."""
+"""Workbooks and PDFs: their rows are those of a table, their passages say on which page they
+begin.
+"""
 
 import io
 import zipfile
@@ -21,12 +23,16 @@ SPREADSHEET = "application/vnd.oasis.opendocument.spreadsheet"
 def xlsx(*sheets: Sequence[Sequence[str]], at: str = "") -> bytes:
     parts = {
         "[Content_Types].xml": "<Types xmlns='http://schemas.openxmlformats.org/package/2006/content-types'/>",
-        "_rels/.rels": "<Relationships xmlns='http://schemas.openxmlformats.org/package/2006/relationships'>"
+        "_rels/.rels": "<Relationships "
+        "xmlns='http://schemas.openxmlformats.org/package/2006/relationships'>"
         "<Relationship Id='r0' Target='xl/workbook.xml' "
         "Type='http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument'/></Relationships>",
-        "xl/workbook.xml": "<workbook xmlns='http://schemas.openxmlformats.org/spreadsheetml/2006/main' "
+        "xl/workbook.xml": "<workbook "
+        "xmlns='http://schemas.openxmlformats.org/spreadsheetml/2006/main' "
         "xmlns:r='http://schemas.openxmlformats.org/officeDocument/2006/relationships'><sheets>"
-        + "".join(f"<sheet name='S{n}' sheetId='{n}' r:id='r{n}'/>" for n in range(1, len(sheets) + 1))
+        + "".join(
+            f"<sheet name='S{n}' sheetId='{n}' r:id='r{n}'/>" for n in range(1, len(sheets) + 1)
+        )
         + "</sheets></workbook>",
         "xl/_rels/workbook.xml.rels": "<Relationships "
         "xmlns='http://schemas.openxmlformats.org/package/2006/relationships'>"
@@ -38,12 +44,20 @@ def xlsx(*sheets: Sequence[Sequence[str]], at: str = "") -> bytes:
         + "</Relationships>",
     }
     for number, rows in enumerate(sheets, 1):
-        far = f"<row><c r='{at}' t='inlineStr'><is><t>x</t></is></c></row>" if at and number == 1 else ""
+        far = (
+            f"<row><c r='{at}' t='inlineStr'><is><t>x</t></is></c></row>"
+            if at and number == 1
+            else ""
+        )
         written = "".join(
-            "<row>" + "".join(f"<c t='inlineStr'><is><t>{cell}</t></is></c>" for cell in row) + "</row>" for row in rows
+            "<row>"
+            + "".join(f"<c t='inlineStr'><is><t>{cell}</t></is></c>" for cell in row)
+            + "</row>"
+            for row in rows
         )
         parts[f"xl/worksheets/s{number}.xml"] = (
-            "<worksheet xmlns='http://schemas.openxmlformats.org/spreadsheetml/2006/main'><sheetData>"
+            "<worksheet "
+            "xmlns='http://schemas.openxmlformats.org/spreadsheetml/2006/main'><sheetData>"
             f"{written}{far}</sheetData></worksheet>"
         )
     return packed(parts)
@@ -52,15 +66,23 @@ def xlsx(*sheets: Sequence[Sequence[str]], at: str = "") -> bytes:
 def ods(rows: Sequence[Sequence[str]]) -> bytes:
     cells = "".join(
         "<table:table-row>"
-        + "".join(f"<table:table-cell office:value-type='string'><text:p>{c}</text:p></table:table-cell>" for c in row)
+        + "".join(
+            f"<table:table-cell office:value-type='string'><text:p>{c}</text:p></table:table-cell>"
+            for c in row
+        )
         + "</table:table-row>"
         for row in rows
     )
-    names = " ".join(f"xmlns:{n}='urn:oasis:names:tc:opendocument:xmlns:{n}:1.0'" for n in ("office", "table", "text"))
+    names = " ".join(
+        f"xmlns:{n}='urn:oasis:names:tc:opendocument:xmlns:{n}:1.0'"
+        for n in ("office", "table", "text")
+    )
     return packed(
         {
             "mimetype": SPREADSHEET,
-            "META-INF/manifest.xml": "<m:manifest xmlns:m='urn:oasis:names:tc:opendocument:xmlns:manifest:1.0'/>",
+            "META-INF/manifest.xml": (
+                "<m:manifest xmlns:m='urn:oasis:names:tc:opendocument:xmlns:manifest:1.0'/>"
+            ),
             "content.xml": f"<office:document-content {names}><office:body><office:spreadsheet>"
             f"<table:table table:name='S'>{cells}</table:table></office:spreadsheet></office:body>"
             "</office:document-content>",
@@ -77,7 +99,10 @@ def packed(parts: dict[str, str]) -> bytes:
 
 
 def pdf(path: Path, *pages: str, password: str = "") -> Path:
-    with mpl.rc_context({"pdf.fonttype": 42}), PdfPages(path, metadata={"Title": "A report"}) as written:
+    with (
+        mpl.rc_context({"pdf.fonttype": 42}),
+        PdfPages(path, metadata={"Title": "A report"}) as written,
+    ):
         for text in pages:
             figure = Figure()
             figure.text(0.1, 0.9, text, va="top")
@@ -99,12 +124,16 @@ ROWS = [["Nr", "Our finding"], ["7", 'Masks "help",\tthey say.'], ["8", "Zinc do
 
 @pytest.mark.parametrize("kind", ["snippets", "claims", "claimreview"])
 @pytest.mark.parametrize(("name", "content"), [("a.xlsx", xlsx([], ROWS)), ("a.ods", ods(ROWS))])
-def test_the_rows_of_a_workbook_are_those_of_a_table(tmp_path: Path, kind: str, name: str, content: bytes) -> None:
+def test_the_rows_of_a_workbook_are_those_of_a_table(
+    tmp_path: Path, kind: str, name: str, content: bytes
+) -> None:
     (tmp_path / name).write_bytes(content)
     records, notes = read(kind, tmp_path / name, text="Our finding")
     assert [record.document.docid for record in records] == ["7", "8"]
     assert records[0].document.text.split() == ["Masks", '"help",', "they", "say."]
-    assert any("only the sheet 'S2' is read, but there are 2 sheets" in note for note in notes) == (name == "a.xlsx")
+    assert any("only the sheet 'S2' is read, but there are 2 sheets" in note for note in notes) == (
+        name == "a.xlsx"
+    )
     with pytest.raises(SourceError, match="Our finding"):  # the columns are listed
         read(kind, tmp_path / name, title="None")
 
@@ -112,7 +141,10 @@ def test_the_rows_of_a_workbook_are_those_of_a_table(tmp_path: Path, kind: str, 
 BAD = {
     "damaged": (xlsx(ROWS)[:400], "is not a valid workbook ("),
     "empty": (xlsx([], []), "is a workbook whose sheets are empty"),
-    "far": (xlsx(ROWS, at="XFD1048576"), "is damaged, or a workbook that needs more than 120 s or 3 GB to read"),
+    "far": (
+        xlsx(ROWS, at="XFD1048576"),
+        "is damaged, or a workbook that needs more than 120 s or 3 GB to read",
+    ),
 }
 
 
@@ -127,7 +159,10 @@ def test_a_workbook_that_cannot_be_read_is_one_line(tmp_path: Path, name: str) -
 
 
 def test_a_passage_of_a_pdf_says_its_page(tmp_path: Path) -> None:
-    pages = ("The measles vaccine is safe, and it protects chil-\ndren from a serious disease.", "Zinc cures no cold.")
+    pages = (
+        "The measles vaccine is safe, and it protects chil-\ndren from a serious disease.",
+        "Zinc cures no cold.",
+    )
     pdf(tmp_path / "report.pdf", *pages)
     settings = factseek.Config(passages=factseek.PassageSettings(words=8, overlap_sentences=0))
     index = tmp_path / "index"
@@ -147,7 +182,9 @@ def test_a_pdf_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "broken.pdf").write_bytes(b"%PDF-1.7\nnothing")
     bad = {
         tmp_path / "broken.pdf": "is not a valid PDF (",
-        pdf(tmp_path / "secret.pdf", "Secret.", password="x"): "is protected by a password; save it without one",
+        pdf(
+            tmp_path / "secret.pdf", "Secret.", password="x"
+        ): "is protected by a password; save it without one",
         pdf(tmp_path / "scan.pdf", ""): "is a PDF without text",
     }
     for path, message in bad.items():
@@ -156,10 +193,15 @@ def test_a_pdf_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
         assert str(caught.value).startswith(f"{path}: {message}")
 
 
-def test_a_library_that_is_not_installed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_library_that_is_not_installed_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(_office, "find_spec", lambda _: None)
     (tmp_path / "a.xlsx").write_bytes(xlsx(ROWS))
-    for kind, path in (("snippets", tmp_path / "a.xlsx"), ("webpages", pdf(tmp_path / "a.pdf", "Text."))):
+    for kind, path in (
+        ("snippets", tmp_path / "a.xlsx"),
+        ("webpages", pdf(tmp_path / "a.pdf", "Text.")),
+    ):
         message = r"needs more packages; install them with: pip install 'factseek\[office\]'"
         with pytest.raises(SourceError, match=message):
             read(kind, path)

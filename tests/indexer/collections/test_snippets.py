@@ -25,7 +25,9 @@ def documents(path: Path) -> list[Document]:
 
 
 def snippet(docid: str, text: str, topic: str = "", page: str = "") -> Document:
-    return Document(docid, text, language="ar", topic=topic, metadata={"page": page} if page else {})
+    return Document(
+        docid, text, language="ar", topic=topic, metadata={"page": page} if page else {}
+    )
 
 
 @pytest.mark.parametrize(
@@ -33,13 +35,22 @@ def snippet(docid: str, text: str, topic: str = "", page: str = "") -> Document:
     [
         ("1\ta\n2\tb\n", [snippet("1", "a"), snippet("2", "b")]),
         ("1\tT1\ta b\n", [snippet("1", "a b", "T1")]),
-        ("CT20-AR-05-0003-001\tx\n", [snippet("CT20-AR-05-0003-001", "x", "CT20-AR-05", "CT20-AR-05-0003")]),
-        ("CT19-T2-001-09-01\tx\n", [snippet("CT19-T2-001-09-01", "x", "CT19-T2-001", "CT19-T2-001-09")]),
+        (
+            "CT20-AR-05-0003-001\tx\n",
+            [snippet("CT20-AR-05-0003-001", "x", "CT20-AR-05", "CT20-AR-05-0003")],
+        ),
+        (
+            "CT19-T2-001-09-01\tx\n",
+            [snippet("CT19-T2-001-09-01", "x", "CT19-T2-001", "CT19-T2-001-09")],
+        ),
         ("snippetID\tSnippet\tTopic ID\tpage_id\n1\ta\tT\tP\n", [snippet("1", "a", "T", "P")]),
         ('\ufeff1\t"a ""b"" c\r\n\r\n2\tb', [snippet("1", '"a ""b"" c'), snippet("2", "b")]),
         ('{"parID": "1", "snippet": "a", "pageID": "P"}\n', [snippet("1", "a", page="P")]),
         (
-            '{"pageID": "CT19-T2-001-09", "paragraphs": [{"parID": "CT19-T2-001-09-01", "text": "a"}]}\n',
+            (
+                '{"pageID": "CT19-T2-001-09", "paragraphs": [{"parID": "CT19-T2-001-09-01", '
+                '"text": "a"}]}\n'
+            ),
             [snippet("CT19-T2-001-09-01", "a", "CT19-T2-001", "CT19-T2-001-09")],
         ),
     ],
@@ -65,7 +76,9 @@ def test_a_bad_line_is_named(tmp_path: Path, content: str, reason: str) -> None:
     assert options.bad_lines.examples == [f"{path}:{reason}"]
     with pytest.raises(SourceError) as caught:
         read(path)
-    assert str(caught.value) == f"{path}:{reason}; fix it, or skip bad lines with --skip-bad-lines N"
+    assert (
+        str(caught.value) == f"{path}:{reason}; fix it, or skip bad lines with --skip-bad-lines N"
+    )
 
 
 @pytest.mark.parametrize(
@@ -73,19 +86,23 @@ def test_a_bad_line_is_named(tmp_path: Path, content: str, reason: str) -> None:
     [
         (
             "only text\n",
-            "has 1 column: text without an id; write an id and a tab before each snippet, or read it as one page with "
+            "has 1 column: text without an id; write an id and a tab before each snippet, or read "
+            "it as one page with "
             "factseek index webpages",
         ),
         (
             "DocNo\tAbstract\tPaper Title\tYear\n1\ta\tb\t2020\n",
-            'has 4 columns, and its first line does not name a column "id" or "text" (without a header they are id, '
-            "text or id, topic, text); its columns are DocNo, Abstract, Paper Title, Year; give the column "
+            'has 4 columns, and its first line does not name a column "id" or "text" (without a '
+            "header they are id, "
+            "text or id, topic, text); its columns are DocNo, Abstract, Paper Title, Year; give "
+            "the column "
             "of the texts, as in --column text=NAME",
         ),
         (
             "Fall;Kopf;Befund\n1;A;b, c\n2;D;e\n",
             'is separated by semicolons, but its first line does not name columns "id" and "text"; '
-            "its columns are Fall, Kopf, Befund; give the column of the texts, as in --column text=NAME",
+            "its columns are Fall, Kopf, Befund; give the column of the texts, as in --column "
+            "text=NAME",
         ),
         (
             "id\ttext\tdocid\n1\ta\t2\n",
@@ -94,7 +111,9 @@ def test_a_bad_line_is_named(tmp_path: Path, content: str, reason: str) -> None:
         ("id\ttext\ttext\n1\ta\t2\n", "the header has the column 'text' twice"),
     ],
 )
-def test_a_file_whose_form_cannot_be_told_is_refused(tmp_path: Path, content: str, reason: str) -> None:
+def test_a_file_whose_form_cannot_be_told_is_refused(
+    tmp_path: Path, content: str, reason: str
+) -> None:
     path = written(tmp_path, content)
     with pytest.raises(SourceError) as caught:
         read(path, tolerated=100)

@@ -1,4 +1,6 @@
-"""Tables as people save them: every separator, quotes, byte-order marks; and files that are something else."""
+"""Tables as people save them: every separator, quotes, byte-order marks; and files that are
+something else.
+"""
 
 import csv
 import gzip
@@ -16,7 +18,9 @@ from factseek.core.records import gzip_files
 from factseek.indexer.collections import BadLines, ReadOptions, jsonl, reader
 from factseek.indexer.collections._tables import is_quoted
 
-TEXT = st.text(st.sampled_from("ab é\"\t\n,;' "), min_size=1, max_size=12).map(lambda text: f"x{text}")
+TEXT = st.text(st.sampled_from("ab é\"\t\n,;' "), min_size=1, max_size=12).map(
+    lambda text: f"x{text}"
+)
 FORMS = [("a.tsv", "\t"), ("a.csv", ","), ("a.csv", ";"), ("a.tsv", ","), ("a.txt", ";")]
 
 
@@ -72,14 +76,21 @@ def test_a_cell_that_is_cut_by_the_look_ahead_is_whole_in_the_reading(tmp_path: 
 
 def test_lines_of_utf_16_are_lines(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
-    path.write_bytes(gzip.compress('{"docid": "1", "text": "é"}\r\n\n{"docid": "2"'.encode("utf-16")))
+    path.write_bytes(
+        gzip.compress('{"docid": "1", "text": "é"}\r\n\n{"docid": "2"'.encode("utf-16"))
+    )
     options = ReadOptions(bad_lines=BadLines(limit=1))
-    assert [(record.document.text, record.place) for record in jsonl.read([path], options)] == [("é", f"{path}:1")]
+    assert [(record.document.text, record.place) for record in jsonl.read([path], options)] == [
+        ("é", f"{path}:1")
+    ]
     assert options.bad_lines.examples[0].startswith(f"{path}:3: is not JSON (column 14: ")
     path.write_bytes(b"\xff\xfe{\0\0\xdc")
     with pytest.raises(SourceError) as caught:
         list(jsonl.read([path], ReadOptions()))
-    assert str(caught.value) == f"{path}: is not UTF-16, although its first bytes say so; save it as UTF-8"
+    assert (
+        str(caught.value)
+        == f"{path}: is not UTF-16, although its first bytes say so; save it as UTF-8"
+    )
 
 
 SNIPPETS = "id\ttext\n1\ta\n2\tb\n"
@@ -88,19 +99,51 @@ SNIPPETS = "id\ttext\n1\ta\n2\tb\n"
 @pytest.mark.parametrize(
     ("kind", "name", "content", "message"),
     [
-        ("jsonl", "a.jsonl", SNIPPETS, "is tab-separated, not JSON lines; read it with factseek index snippets"),
-        ("beir", "corpus.jsonl", "<html></html>", "is HTML, not JSON lines; read it with factseek index webpages"),
-        ("snippets", "a.tsv", b"\xd0\xcf\x11\xe0abc", "is an Excel workbook (.xls), not text; in Excel, save the "
-         "sheet as "
-         '"CSV UTF-8 (Comma delimited)"'),
-        ("claims", "a.csv", '{"vclaim": "a"}\n', "is JSON lines, not a table; rename it with the ending of its format"),
-        ("webpages", "a.txt", SNIPPETS, "is tab-separated, not a web page; read it with factseek index snippets; "
-         "fix it, or skip bad lines with --skip-bad-lines N"),
-        ("webpages", "a.html", '{"docid": "1", "text": "a"}\n', "is JSON lines, not a web page; read it with factseek "
-         "index jsonl; fix it, or skip bad lines with --skip-bad-lines N"),
+        (
+            "jsonl",
+            "a.jsonl",
+            SNIPPETS,
+            "is tab-separated, not JSON lines; read it with factseek index snippets",
+        ),
+        (
+            "beir",
+            "corpus.jsonl",
+            "<html></html>",
+            "is HTML, not JSON lines; read it with factseek index webpages",
+        ),
+        (
+            "snippets",
+            "a.tsv",
+            b"\xd0\xcf\x11\xe0abc",
+            "is an Excel workbook (.xls), not text; in Excel, save the "
+            "sheet as "
+            '"CSV UTF-8 (Comma delimited)"',
+        ),
+        (
+            "claims",
+            "a.csv",
+            '{"vclaim": "a"}\n',
+            "is JSON lines, not a table; rename it with the ending of its format",
+        ),
+        (
+            "webpages",
+            "a.txt",
+            SNIPPETS,
+            "is tab-separated, not a web page; read it with factseek index snippets; "
+            "fix it, or skip bad lines with --skip-bad-lines N",
+        ),
+        (
+            "webpages",
+            "a.html",
+            '{"docid": "1", "text": "a"}\n',
+            "is JSON lines, not a web page; read it with factseek "
+            "index jsonl; fix it, or skip bad lines with --skip-bad-lines N",
+        ),
     ],
-)  # fmt: skip
-def test_another_kind_of_file_is_told(tmp_path: Path, kind: str, name: str, content: str | bytes, message: str) -> None:
+)
+def test_another_kind_of_file_is_told(
+    tmp_path: Path, kind: str, name: str, content: str | bytes, message: str
+) -> None:
     path = tmp_path / name
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     with pytest.raises(SourceError) as caught:
@@ -111,7 +154,8 @@ def test_another_kind_of_file_is_told(tmp_path: Path, kind: str, name: str, cont
 WRAPPED = '{"count": 1, "data": [{"id": "1", "_id": "1", "text": "a", "vclaim": "a"}]}'
 IN_DATA = "; its 'data' is a list of objects: write these one per line, as jq -c '.data[]' does"
 PRETTY = (
-    "1: begins JSON that spans several lines: write one object per line, as jq -c '.[]' does with a "
+    "1: begins JSON that spans several lines: write one object per line, as jq -c '.[]' does with "
+    "a "
     "list, or jq -c . with objects"
 )
 LACKING = {
@@ -124,7 +168,9 @@ LACKING = {
 
 
 @pytest.mark.parametrize("kind", LACKING)
-def test_json_that_is_not_one_record_a_line_is_named_with_what_makes_it_so(tmp_path: Path, kind: str) -> None:
+def test_json_that_is_not_one_record_a_line_is_named_with_what_makes_it_so(
+    tmp_path: Path, kind: str
+) -> None:
     path = tmp_path / ("a.json" if kind == "claims" else "corpus.jsonl")
     remedy = "; fix it, or skip bad lines with --skip-bad-lines N"
     messages = {f"{WRAPPED}\n": f"{LACKING[kind]}{IN_DATA}{remedy}"}
@@ -145,23 +191,35 @@ def test_json_that_is_not_one_record_a_line_is_named_with_what_makes_it_so(tmp_p
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
 @pytest.mark.parametrize("kind", ["snippets", "claims"])
-def test_a_line_that_tells_excel_the_delimiter_is_no_row(tmp_path: Path, kind: str, delimiter: str) -> None:
+def test_a_line_that_tells_excel_the_delimiter_is_no_row(
+    tmp_path: Path, kind: str, delimiter: str
+) -> None:
     path = tmp_path / "a.csv"
-    path.write_text(f"sep={delimiter}\r\n" + saved([["id", "text"], ["1", "a, b; c"]], delimiter), "utf-8-sig")
-    assert [(record.place, record.document.text) for record in reader(kind).read([path], ReadOptions())] == [
-        (f"{path}:3", "a, b; c")
-    ]
+    path.write_text(
+        f"sep={delimiter}\r\n" + saved([["id", "text"], ["1", "a, b; c"]], delimiter), "utf-8-sig"
+    )
+    assert [
+        (record.place, record.document.text) for record in reader(kind).read([path], ReadOptions())
+    ] == [(f"{path}:3", "a, b; c")]
 
 
 @pytest.mark.parametrize("kind", ["snippets", "trec", "webpages", "jsonl"])
-def test_what_unpacks_to_endless_text_is_refused(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_unpacks_to_endless_text_is_refused(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(gzip_files, "UNPACKED_AT_ONCE", 1_000_000)
     if kind == "trec":  # as in Python 3.14
-        monkeypatch.setattr(gzip.GzipFile, "readinto", lambda file, buffer: file._buffer.readinto(buffer))
+        monkeypatch.setattr(
+            gzip.GzipFile, "readinto", lambda file, buffer: file._buffer.readinto(buffer)
+        )
     path = tmp_path / "a.html.gz"
     path.write_bytes(gzip.compress((b"<DOC>" if kind == "trec" else b"x") + b"x" * 30_000_000))
     with pytest.raises(SourceError) as caught:
-        list(reader(kind).read([path], ReadOptions(max_file_bytes=40_000_000, bad_lines=BadLines(limit=0))))
+        list(
+            reader(kind).read(
+                [path], ReadOptions(max_file_bytes=40_000_000, bad_lines=BadLines(limit=0))
+            )
+        )
     assert "unpacks to more than 200 times its size; it is not a collection" in str(caught.value)
 
 
@@ -170,16 +228,28 @@ def test_what_unpacks_to_endless_text_is_refused(tmp_path: Path, kind: str, monk
     [
         ("identifier\tpassage\n1\ta\n", ""),
         ("sentence_id,content\n1,a\n", ""),
-        ("qid\tquestion\n1\ta\n", "1: the column 'qid' is not a known name for the ids of snippets; name the columns "
-         "\"id\" and \"text\""),
-        ('1,The\rmoon\n2,the vaccine, "so"\n', "1: has no tab, and no header with column names separated by commas; "
-         'write the names of the columns in the first line, as in "id,text"'),
-        ("id;text\n1;a\rb\n", "2: is not a row of a table (a carriage return is outside quotes: end each "
-         "line with a line feed); fix it, or skip bad lines with --skip-bad-lines N"),
-        ("cord_uid,title\n1,a\n", "1: is comma-separated, but its first line does not name columns \"id\" and "
-         "\"text\"; read it with factseek index cord19"),
+        (
+            "qid\tquestion\n1\ta\n",
+            "1: the column 'qid' is not a known name for the ids of snippets; name the columns "
+            '"id" and "text"',
+        ),
+        (
+            '1,The\rmoon\n2,the vaccine, "so"\n',
+            "1: has no tab, and no header with column names separated by commas; "
+            'write the names of the columns in the first line, as in "id,text"',
+        ),
+        (
+            "id;text\n1;a\rb\n",
+            "2: is not a row of a table (a carriage return is outside quotes: end each "
+            "line with a line feed); fix it, or skip bad lines with --skip-bad-lines N",
+        ),
+        (
+            "cord_uid,title\n1,a\n",
+            '1: is comma-separated, but its first line does not name columns "id" and '
+            '"text"; read it with factseek index cord19',
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_header_is_recognised_or_refused(tmp_path: Path, content: str, message: str) -> None:
     path = tmp_path / "a.tsv"
     path.write_text(content, "utf-8")
@@ -194,7 +264,8 @@ def test_a_header_is_recognised_or_refused(tmp_path: Path, content: str, message
 def archive(body: bytes, packing: bytes = b"") -> bytes:
     http = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n" + packing + b"\r\n" + body
     header = (
-        b"WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://x.org/\r\nWARC-Date: 2020-01-01T00:00:00Z\r\n"
+        b"WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://x.org/\r\nWARC-Date: "
+        b"2020-01-01T00:00:00Z\r\n"
         b"WARC-Record-ID: <urn:uuid:0>\r\nContent-Type: application/http; msgtype=response\r\n"
     )
     return header + b"Content-Length: %d\r\n\r\n" % len(http) + http + b"\r\n\r\n"
@@ -204,13 +275,19 @@ def test_a_page_of_an_archive_that_unpacks_to_endless_text_is_left_out(tmp_path:
     """Twenty megabytes are packed into twenty kilobytes; what is held of them is bounded."""
     bomb = gzip.compress(b"x" * 20_000_000)
     path = tmp_path / "a.warc"
-    path.write_bytes(archive(bomb, b"Content-Encoding: gzip\r\n") + archive(b"<p>A short page.</p>"))
+    path.write_bytes(
+        archive(bomb, b"Content-Encoding: gzip\r\n") + archive(b"<p>A short page.</p>")
+    )
     options = ReadOptions(max_file_bytes=100_000, bad_lines=BadLines(limit=1))
     tracemalloc.start()
     try:
-        assert [record.document.text for record in reader("webpages").read([path], options)] == ["A short page."]
+        assert [record.document.text for record in reader("webpages").read([path], options)] == [
+            "A short page."
+        ]
     finally:
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-    assert options.bad_lines.examples == [f"{path}#1: is longer than 100,000 bytes (build.max_file_bytes)"]
+    assert options.bad_lines.examples == [
+        f"{path}#1: is longer than 100,000 bytes (build.max_file_bytes)"
+    ]
     assert peak < 60_000_000

@@ -75,17 +75,34 @@ def test_every_kind_of_file_gives_the_same_rows(tmp_path: Path, name: str, place
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("t.xyz", b"id\n1\n", "{}: is not a table that factseek reads; give one of .csv, .tsv, .xlsx, .ods, .jsonl, "
-         ".ndjson, .parquet, .pkl, .pickle"),
-        ("t.csv", b"a,b\n1,2\n", "{}:1: there is no column 'id' or 'key'; the columns are 'a', 'b'"),
+        (
+            "t.xyz",
+            b"id\n1\n",
+            "{}: is not a table that factseek reads; give one of .csv, .tsv, .xlsx, .ods, .jsonl, "
+            ".ndjson, .parquet, .pkl, .pickle",
+        ),
+        (
+            "t.csv",
+            b"a,b\n1,2\n",
+            "{}:1: there is no column 'id' or 'key'; the columns are 'a', 'b'",
+        ),
         ("t.csv", b"id,b,id\n1,2,3\n", "{}:1: the column 'id' occurs twice"),
-        ("t.jsonl", b'{"id": {"a": 1}}\n', "{}:1: column 'id' contains a dict, not a text or a number; fix it, or "
-         "skip bad lines with --skip-bad-lines N"),
-        ("t.pkl", b"cos\nsystem\n(S'true'\ntR.", "{}: refers to os.system, which no table of papers needs, so "
-         "factseek refused it"),
+        (
+            "t.jsonl",
+            b'{"id": {"a": 1}}\n',
+            "{}:1: column 'id' contains a dict, not a text or a number; fix it, or "
+            "skip bad lines with --skip-bad-lines N",
+        ),
+        (
+            "t.pkl",
+            b"cos\nsystem\n(S'true'\ntR.",
+            "{}: refers to os.system, which no table of papers needs, so factseek refused it",
+        ),
     ],
-)  # fmt: skip
-def test_a_broken_table_is_an_error_in_one_line(tmp_path: Path, name: str, content: bytes, message: str) -> None:
+)
+def test_a_broken_table_is_an_error_in_one_line(
+    tmp_path: Path, name: str, content: bytes, message: str
+) -> None:
     path = tmp_path / name
     path.write_bytes(content)
     with pytest.raises(SourceError) as caught:
@@ -98,28 +115,42 @@ def test_a_text_that_cannot_be_stored_is_a_bad_row(tmp_path: Path) -> None:
     import pandas as pd
 
     path = tmp_path / "t.pkl"
-    pd.DataFrame({"id": ["1", "2", "3"], "title": ["a\0b", "c", "\ud800"]}, dtype=object).to_pickle(path)
+    pd.DataFrame({"id": ["1", "2", "3"], "title": ["a\0b", "c", "\ud800"]}, dtype=object).to_pickle(
+        path
+    )
     given = ReadOptions(bad_lines=BadLines(limit=9))
     assert [row for _, row in rows(path, given)] == [{"id": "2", "title": "c"}]
     reason = "column 'title' contains a character that is not text"
     assert given.bad_lines.examples == [f"{path}:1: {reason}", f"{path}:3: {reason}"]
 
 
-def test_a_parquet_file_that_unpacks_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_parquet_file_that_unpacks_without_end_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import pandas as pd
 
     monkeypatch.setattr(_frames, "UNPACKED_AT_ONCE", 2_000_000)
     path = tmp_path / "t.parquet"
-    pd.DataFrame({"id": ["1"], "title": ["x" * 3_000_000], "other": ["y"]}).to_parquet(path, compression="gzip")
+    pd.DataFrame({"id": ["1"], "title": ["x" * 3_000_000], "other": ["y"]}).to_parquet(
+        path, compression="gzip"
+    )
     with pytest.raises(SourceError) as caught:
         rows(path)
-    assert str(caught.value) == f"{path}: unpacks to more than 200 times its size; it is not a collection"
+    assert (
+        str(caught.value)
+        == f"{path}: unpacks to more than 200 times its size; it is not a collection"
+    )
     path.unlink()
-    pd.DataFrame({"id": ["1"], "title": ["x"], "other": ["y" * 3_000_000]}).to_parquet(path, compression="gzip")
-    assert [row for _, row in rows(path)] == [{"id": "1", "title": "x"}]  # what is not wanted is not unpacked
+    pd.DataFrame({"id": ["1"], "title": ["x"], "other": ["y" * 3_000_000]}).to_parquet(
+        path, compression="gzip"
+    )
+    # What is not wanted is not unpacked.
+    assert [row for _, row in rows(path)] == [{"id": "1", "title": "x"}]
 
 
-def test_a_parquet_file_whose_records_share_a_long_text_takes_little_memory_and_is_refused(tmp_path: Path) -> None:
+def test_a_parquet_file_whose_records_share_a_long_text_takes_little_memory_and_is_refused(
+    tmp_path: Path,
+) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -129,8 +160,12 @@ def test_a_parquet_file_whose_records_share_a_long_text_takes_little_memory_and_
     pq.write_table(table, path, store_schema=False, compression="gzip")
     taken = []
     before = pa.total_allocated_bytes()
-    with pytest.raises(SourceError, match="unpacks to more than 200 times its size; it is not a collection"):
-        for _, row in read_rows(path, ReadOptions(), Columns({"id": ("id",), "title": ("title",)}, ())):
+    with pytest.raises(
+        SourceError, match="unpacks to more than 200 times its size; it is not a collection"
+    ):
+        for _, row in read_rows(
+            path, ReadOptions(), Columns({"id": ("id",), "title": ("title",)}, ())
+        ):
             taken.append(row["id"])
             assert row["title"] == long
             assert pa.total_allocated_bytes() - before < 20_000_000  # and not 512 times a megabyte

@@ -10,11 +10,17 @@ from factseek.core.errors import SourceError
 from factseek.indexer.collections import BadLines, ReadOptions, Record, trec
 
 SOURCE = (
-    {"a.sgml": "".join(f"<DOC>\n<DOCNO>{n}</DOCNO>\n<TEXT>a</TEXT>\n</DOC>\n" for n in ("1", "2", "a b", "4"))},
+    {
+        "a.sgml": "".join(
+            f"<DOC>\n<DOCNO>{n}</DOCNO>\n<TEXT>a</TEXT>\n</DOC>\n" for n in ("1", "2", "a b", "4")
+        )
+    },
     "a.sgml:9",
     "z.sgml",
 )
-"""For the contract of readers: files with documents 1 and 2, a broken one and 4; its place; a name that is read."""
+"""For the contract of readers: files with documents 1 and 2, a broken one and 4; its place; a name
+that is read.
+"""
 
 
 def read(path: Path, tolerated: int = 0, **limits: int) -> tuple[list[Record], ReadOptions]:
@@ -47,27 +53,46 @@ Second.
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        (NEWS, Document("WSJ1", "AT&T, a < b, co-op.\nSecond.", "A headline over two lines", date="1987-03-24")),
+        (
+            NEWS,
+            Document(
+                "WSJ1",
+                "AT&T, a < b, co-op.\nSecond.",
+                "A headline over two lines",
+                date="1987-03-24",
+            ),
+        ),
         (
             "<DOC><DOCNO>a</DOCNO><TEXT><![CDATA[if a<b & c>d]]> H<SUB>2</SUB>O</TEXT></DOC>",
             Document("a", "if a<b & c>d H2O"),
         ),
         (
-            "<DOC><DOCNO>F1</DOCNO><HEADER><H2> Reports </H2><DATE1> 1 March 1994 </DATE1>Type: NOTE\n"
+            "<DOC><DOCNO>F1</DOCNO><HEADER><H2> Reports </H2><DATE1> 1 March 1994 </DATE1>Type: "
+            "NOTE\n"
             "<H3> <TI> On masks </TI></H3></HEADER><TEXT>x</TEXT></DOC>",
             Document("F1", "x", "On masks", date="1994-03-01"),
         ),
-        ('<DOC id="NYT_1" type="story">\n<HEADLINE>h</HEADLINE>\n<TEXT>x</TEXT></DOC>', Document("NYT_1", "x", "h")),
-        ("<DOC><DOCNO>a</DOCNO>\n<BYTECOUNT>9</BYTECOUNT>all of it\n</DOC>", Document("a", "all of it")),
         (
-            "<DOC><DOCNO>w</DOCNO><DOCHDR>\nhttp://x.org/a 1.2.3.4\n</DOCHDR><html><title>T &amp; t</title>"
+            '<DOC id="NYT_1" type="story">\n<HEADLINE>h</HEADLINE>\n<TEXT>x</TEXT></DOC>',
+            Document("NYT_1", "x", "h"),
+        ),
+        (
+            "<DOC><DOCNO>a</DOCNO>\n<BYTECOUNT>9</BYTECOUNT>all of it\n</DOC>",
+            Document("a", "all of it"),
+        ),
+        (
+            "<DOC><DOCNO>w</DOCNO><DOCHDR>\nhttp://x.org/a 1.2.3.4\n</DOCHDR><html><title>T &amp; "
+            "t</title>"
             "<script>no()</script><p>b<b>ol</b>d<p>two</html></DOC>",
             Document("w", "bold\ntwo", "T & t", "http://x.org/a", source="x.org"),
         ),
     ],
 )
 def test_the_forms_of_documents(tmp_path: Path, content: str, expected: Document) -> None:
-    for path in (written(tmp_path, content), written(tmp_path, gzip.compress(content.encode()), "b.gz")):
+    for path in (
+        written(tmp_path, content),
+        written(tmp_path, gzip.compress(content.encode()), "b.gz"),
+    ):
         assert [record.document for record in read(path)[0]] == [expected]
 
 
@@ -83,7 +108,9 @@ def test_the_forms_of_documents(tmp_path: Path, content: str, expected: Document
     ],
 )
 def test_dates_as_the_discs_write_them(tmp_path: Path, date: str, meant: str) -> None:
-    records, _ = read(written(tmp_path, f"<DOC><DOCNO>a</DOCNO><DATE>{date}</DATE><TEXT>x</TEXT></DOC>"))
+    records, _ = read(
+        written(tmp_path, f"<DOC><DOCNO>a</DOCNO><DATE>{date}</DATE><TEXT>x</TEXT></DOC>")
+    )
     assert records[0].document.date == meant
 
 
@@ -95,7 +122,10 @@ def test_text_older_than_utf8_is_read_as_latin1(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "report"),
     [
-        ("<DOC>\n<DOCNO>a</DOCNO>\n" + NEWS, "1: <DOC> is not closed before the next <DOC> at {path}:3"),
+        (
+            "<DOC>\n<DOCNO>a</DOCNO>\n" + NEWS,
+            "1: <DOC> is not closed before the next <DOC> at {path}:3",
+        ),
         (NEWS + "<DOC>\n<DOCNO>a</DOCNO>\n", "14: <DOC> is not closed before the file ends"),
         ("<DOC>\n<TEXT>x</TEXT>\n</DOC>\n" + NEWS, "1: <DOC> has no <DOCNO>"),
         (
@@ -113,7 +143,9 @@ def test_a_bad_document_is_named_and_left_out(tmp_path: Path, content: str, repo
         read(path, max_file_bytes=500)
 
 
-def test_files_of_a_folder_need_no_ending_and_those_without_documents_are_counted(tmp_path: Path) -> None:
+def test_files_of_a_folder_need_no_ending_and_those_without_documents_are_counted(
+    tmp_path: Path,
+) -> None:
     written(tmp_path, NEWS)
     written(tmp_path, "About this disc\n", "readme")
     records, options = read(tmp_path)
@@ -124,16 +156,33 @@ def test_files_of_a_folder_need_no_ending_and_those_without_documents_are_counte
     ("inside", "title", "text", "left_out"),
     [
         ("<TITLE>T</TITLE><SUMMARY>One.</SUMMARY>", "T", "One.", []),
-        ("<HEAD>T</HEAD><BODY><SLUG>s</SLUG><P>One.</P><TEXT>Two.</TEXT></BODY>", "T", "One.\nTwo.", ["SLUG"]),
+        (
+            "<HEAD>T</HEAD><BODY><SLUG>s</SLUG><P>One.</P><TEXT>Two.</TEXT></BODY>",
+            "T",
+            "One.\nTwo.",
+            ["SLUG"],
+        ),
         ("<TI>T</TI><LD>One.</LD><TX>Two.</TX>", "T", "One.\nTwo.", []),
         ("<TTL>T</TTL>One, beside all elements.", "T", "One, beside all elements.", []),
         ("<HL>T</HL><STORYTEXT>One.</STORYTEXT><BYLINE>By me</BYLINE>", "T", "One.\nBy me", []),
-        ("<TEXT>One.</TEXT><ABSTRACT>Two.</ABSTRACT><BYLINE>By me</BYLINE>", "", "One.\nTwo.", ["BYLINE"]),
+        (
+            "<TEXT>One.</TEXT><ABSTRACT>Two.</ABSTRACT><BYLINE>By me</BYLINE>",
+            "",
+            "One.\nTwo.",
+            ["BYLINE"],
+        ),
         ("<TEXT>if a<b then b>a, and q<r or s>t</TEXT>", "", "if a<b then b>a, and q<r or s>t", []),
-        ("<TEXT>x<y>z; <F P=100>kept</F> <b>too</b> x<br>y <DATELINE></TEXT>", "", "x<y>z; kept too x y", []),
+        (
+            "<TEXT>x<y>z; <F P=100>kept</F> <b>too</b> x<br>y <DATELINE></TEXT>",
+            "",
+            "x<y>z; kept too x y",
+            [],
+        ),
     ],
 )
-def test_nothing_of_a_document_is_lost(tmp_path: Path, inside: str, title: str, text: str, left_out: list[str]) -> None:
+def test_nothing_of_a_document_is_lost(
+    tmp_path: Path, inside: str, title: str, text: str, left_out: list[str]
+) -> None:
     (record,), options = read(written(tmp_path, f"<DOC><DOCNO>a</DOCNO>{inside}</DOC>"))
     assert (record.document.title, record.document.text) == (title, text)
     assert options.skipped == {f"<{name}> elements outside the text": 1 for name in left_out}

@@ -19,7 +19,10 @@ from factseek.indexer.collections import BadLines, ReadOptions, Record, webpages
 from factseek.indexer.collections._documents import text_language
 from factseek.indexer.collections._pages import decode, extract
 
-SENTENCE = "The ministry said that the new bridge over the river will be opened to all traffic in the spring."
+SENTENCE = (
+    "The ministry said that the new bridge over the river will be opened to all traffic in the "
+    "spring."
+)
 ARABIC = "قالت وزارة الصحة إن اللقاح الجديد سيكون متاحا في جميع المستشفيات خلال الأسابيع المقبلة."
 HTML = f"""<!DOCTYPE html><html lang="en-GB"><head><title>A bridge opens</title>
 <link rel="canonical" href="https://news.example.org/bridge">
@@ -62,7 +65,9 @@ def put(folder: Path, name: str, content: str | bytes = HTML) -> Path:
         (HTML, "https://news.example.org/bridge"),
     ],
 )
-def test_a_page_saved_by_a_browser_gives_its_address_unless_it_says_it(tmp_path: Path, page: str, address: str) -> None:
+def test_a_page_saved_by_a_browser_gives_its_address_unless_it_says_it(
+    tmp_path: Path, page: str, address: str
+) -> None:
     saved = "<!-- saved from url=(0034)https://news.example.org/saved?a=1 -->\n"
     put(tmp_path, "bridge.html", page.replace("<html", f"{saved}<html"))
     assert [record.document.url for record in read(tmp_path)[0]] == [address]
@@ -95,17 +100,24 @@ def test_a_page_gives_its_content_and_what_it_says_of_itself(tmp_path: Path) -> 
             "page with an element of more than 1,000 attributes",
         ),
         ("<p " + " ".join(f'a{i}="x > y" ' for i in range(1_000)) + f"> {SENTENCE}", ""),
-        (("<p " + " ".join(f"a{i}" for i in range(900)) + ">x") * 334, "page of more than 300,000 attributes"),
+        (
+            ("<p " + " ".join(f"a{i}" for i in range(900)) + ">x") * 334,
+            "page of more than 300,000 attributes",
+        ),
         (f"<!-- <b {'a ' * 2_000} --><p>{SENTENCE}</p>", ""),
         (f"<script>{'<p ' * 2_000}", "page with an element of more than 1,000 attributes"),
     ],
 )
-def test_a_page_that_would_take_too_long_is_left_out_by_name(tmp_path: Path, content: str, reason: str) -> None:
+def test_a_page_that_would_take_too_long_is_left_out_by_name(
+    tmp_path: Path, content: str, reason: str
+) -> None:
     path = put(tmp_path, "a.html", content)
     put(tmp_path, "b.html")
     records, options = read(tmp_path)
     assert [record.document.docid for record in records] == (["b"] if reason else ["a", "b"])
-    assert [tuple(left_out) for left_out in options.left_out] == ([(str(path), reason)] if reason else [])
+    assert [tuple(left_out) for left_out in options.left_out] == (
+        [(str(path), reason)] if reason else []
+    )
 
 
 def test_text_files_are_taken_as_they_are(tmp_path: Path) -> None:
@@ -122,7 +134,11 @@ def test_text_files_are_taken_as_they_are(tmp_path: Path) -> None:
         ("é".encode("utf-16"), "", "é"),
         ("é".encode(), "iso-8859-1", "é"),
         (b"\x93caf\xe9\x94", "iso-8859-1", "\u201ccafé\u201d"),
-        (b'<meta charset="windows-1256">' + "سلام".encode("cp1256"), "", '<meta charset="windows-1256">سلام'),
+        (
+            b'<meta charset="windows-1256">' + "سلام".encode("cp1256"),
+            "",
+            '<meta charset="windows-1256">سلام',
+        ),
         ("日本".encode("iso-2022-jp"), "iso-2022-jp", "日本"),
         ("سلام عليكم".encode()[:-1], "", "سلام عليك\ufffd"),
         (b"caf\xe9", "hex", "café"),
@@ -132,7 +148,10 @@ def test_pages_are_decoded_as_browsers_do(content: bytes, charset: str, text: st
     assert decode(content, charset) == text
 
 
-@given(st.binary(max_size=200), st.sampled_from(["", "utf-8", "latin-1", "utf-16", "hex", "idna", "\0", "punycode"]))
+@given(
+    st.binary(max_size=200),
+    st.sampled_from(["", "utf-8", "latin-1", "utf-16", "hex", "idna", "\0", "punycode"]),
+)
 @settings(deadline=None)
 def test_any_bytes_are_decoded(content: bytes, charset: str) -> None:
     decode(content, charset).encode("utf-8")
@@ -148,13 +167,16 @@ def test_any_bytes_are_decoded(content: bytes, charset: str) -> None:
         ("12 | 34", "", ""),
     ],
 )
-def test_a_declared_language_counts_where_the_script_goes_with_it(text: str, declared: str, language: str) -> None:
+def test_a_declared_language_counts_where_the_script_goes_with_it(
+    text: str, declared: str, language: str
+) -> None:
     assert text_language(text, declared) == language
 
 
 def test_a_headline_of_something_else_is_not_the_title() -> None:
     page = extract(
-        f"<html><title>Peanuts and babies</title><body><h1>Health Centre</h1><p>{SENTENCE}</p></body></html>"
+        "<html><title>Peanuts and babies</title><body><h1>Health "
+        f"Centre</h1><p>{SENTENCE}</p></body></html>"
     )
     assert page is not None
     assert page.title == "Peanuts and babies"
@@ -180,7 +202,15 @@ def test_names_that_repeat_become_paths(tmp_path: Path) -> None:
     ):
         put(tmp_path, name)
     assert docids(tmp_path / "x") == ["a", "d.htm", "d.html", "one/page", "b%20c", "two/page"]
-    assert docids(tmp_path / "x", tmp_path / "y") == ["a", "d.htm", "d.html", "one/page", "b%20c", "two/page", "page"]
+    assert docids(tmp_path / "x", tmp_path / "y") == [
+        "a",
+        "d.htm",
+        "d.html",
+        "one/page",
+        "b%20c",
+        "two/page",
+        "page",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -188,7 +218,10 @@ def test_names_that_repeat_become_paths(tmp_path: Path) -> None:
     [
         (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "is an image (PNG), not a web page"),
         (b"PK\x05\x06\0\0", "is binary data, not a web page"),
-        (b"\xd0\xcf\x11\xe0\xa1\xb1", "is an office document, not a web page; save its text as plain text, in UTF-8"),
+        (
+            b"\xd0\xcf\x11\xe0\xa1\xb1",
+            "is an office document, not a web page; save its text as plain text, in UTF-8",
+        ),
         (b" \n", "is an empty file, not a web page"),
         (b"x" * 2001, "is longer than 2,000 bytes (build.max_file_bytes)"),
     ],
@@ -201,7 +234,9 @@ def test_a_file_that_is_no_page_is_named(tmp_path: Path, content: bytes, reason:
     assert options.bad_lines.examples == [f"{path}: {reason}"]
     with pytest.raises(SourceError) as caught:
         read(tmp_path, max_file_bytes=2000)
-    assert str(caught.value) == f"{path}: {reason}; fix it, or skip bad lines with --skip-bad-lines N"
+    assert (
+        str(caught.value) == f"{path}: {reason}; fix it, or skip bad lines with --skip-bad-lines N"
+    )
 
 
 @given(st.text(st.sampled_from("<>/!-pdiv abc&#x;\"'=\0\ud800é\n"), max_size=80))
@@ -218,8 +253,20 @@ CLAIM = {
     "claimID": "CT19-T2-002",
     "text": "a claim",
     "results": [
-        {"pageID": "CT19-T2-002-01", "rank": 1, "title": "From the search", "url": "http://x.org/1", "snippet": "s"},
-        {"pageID": "CT19-T2-002-02", "rank": 2, "title": "A bridge op...", "url": "http://x.org/2", "snippet": "s"},
+        {
+            "pageID": "CT19-T2-002-01",
+            "rank": 1,
+            "title": "From the search",
+            "url": "http://x.org/1",
+            "snippet": "s",
+        },
+        {
+            "pageID": "CT19-T2-002-02",
+            "rank": 2,
+            "title": "A bridge op...",
+            "url": "http://x.org/2",
+            "snippet": "s",
+        },
     ],
 }
 
@@ -229,23 +276,32 @@ def test_a_claims_file_tells_url_title_and_topic(tmp_path: Path, how: str) -> No
     pages = tmp_path / "pages"
     for number in (1, 2, 3):
         put(pages, f"CT19-T2-002-0{number}.html")
-    place = {"named": "results.json", "inside": "pages/claims/c.jsonl", "beside": "claims/c.json"}[how]
+    place = {"named": "results.json", "inside": "pages/claims/c.jsonl", "beside": "claims/c.json"}[
+        how
+    ]
     claims = put(tmp_path, place, json.dumps(CLAIM) + "\n")
     records, _ = read(*([pages, claims] if how == "named" else [pages]))
-    assert [(r.document.url, r.document.title, r.document.topic, r.document.source) for r in records] == [
+    assert [
+        (r.document.url, r.document.title, r.document.topic, r.document.source) for r in records
+    ] == [
         ("http://x.org/1", "From the search", "CT19-T2-002", "x.org"),
         ("http://x.org/2", "A bridge opens", "CT19-T2-002", "x.org"),
         ("https://news.example.org/bridge", "A bridge opens", "CT19-T2-002", "news.example.org"),
     ]
 
 
-def test_a_file_that_is_no_claims_file_is_refused_if_named_and_ignored_if_not(tmp_path: Path) -> None:
+def test_a_file_that_is_no_claims_file_is_refused_if_named_and_ignored_if_not(
+    tmp_path: Path,
+) -> None:
     pages = put(tmp_path, "pages/a.html").parent
     other = put(tmp_path, "claims/other.json", '{"id": 1}\n')
     assert docids(pages) == ["a"]
     with pytest.raises(SourceError) as caught:
         read(pages, other)
-    assert str(caught.value) == f'{other}:1: is not a claim with "claimID" and "results"; give HTML, WARC or text files'
+    assert (
+        str(caught.value)
+        == f'{other}:1: is not a claim with "claimID" and "results"; give HTML, WARC or text files'
+    )
 
 
 class Fetched(NamedTuple):
@@ -265,7 +321,9 @@ def response(page: Fetched) -> bytes:
     body = page.body.encode() if isinstance(page.body, str) else page.body
     http = f"HTTP/1.1 {page.status}\r\nContent-Type: {page.kind}\r\n\r\n".encode() + body
     return warc_record(
-        "response", f"WARC-Target-URI: {page.url}\r\nWARC-Date: 2021-01-{page.day:02}T10:00:00Z\r\n", http
+        "response",
+        f"WARC-Target-URI: {page.url}\r\nWARC-Date: 2021-01-{page.day:02}T10:00:00Z\r\n",
+        http,
     )
 
 
@@ -292,9 +350,17 @@ def test_pages_of_an_archive(tmp_path: Path, packing: str) -> None:
     )
     records, options = read(path)
     found = [record.document for record in records]
-    assert [d.docid for d in found] == ["http://x.org/a%20b", "http://x.org/t", "page-f4fcd8f2533c11a7"]
+    assert [d.docid for d in found] == [
+        "http://x.org/a%20b",
+        "http://x.org/t",
+        "page-f4fcd8f2533c11a7",
+    ]
     assert [record.place for record in records] == [f"{path}#{n}" for n in (2, 6, 7)]
-    assert (found[0].url, found[0].date, found[0].source) == ("http://x.org/a%20b", "2020-03-01", "x.org")
+    assert (found[0].url, found[0].date, found[0].source) == (
+        "http://x.org/a%20b",
+        "2020-03-01",
+        "x.org",
+    )
     assert found[0].metadata == {"captured": "2021-01-01T10:00:00Z"}
     assert found[1].text == "سلام"
     assert options.skipped == {
@@ -310,14 +376,24 @@ def test_a_page_whose_packed_content_is_damaged_is_left_out_by_name(tmp_path: Pa
     path = put(tmp_path, "a.warc.gz", archive(page, Fetched("http://x.org/2")))
     records, options = read(path)
     assert [record.document.docid for record in records] == ["http://x.org/2"]
-    assert [tuple(left_out) for left_out in options.left_out] == [(f"{path}#2", "page whose gzip data are damaged")]
+    assert [tuple(left_out) for left_out in options.left_out] == [
+        (f"{path}#2", "page whose gzip data are damaged")
+    ]
 
 
 def test_a_page_that_was_captured_again_is_kept_if_it_changed(tmp_path: Path) -> None:
     url, other = "http://x.org/", HTML.replace("two million", "three million")
-    put(tmp_path, "a.warc.gz", archive(Fetched(url), Fetched(url), Fetched(url, other, "text/html", "200 OK", 2)))
+    put(
+        tmp_path,
+        "a.warc.gz",
+        archive(Fetched(url), Fetched(url), Fetched(url, other, "text/html", "200 OK", 2)),
+    )
     again = HTML.replace("two million", "four million")
-    put(tmp_path, "b.warc.gz", archive(Fetched(url, other), Fetched(url, again, "text/html", "200 OK", 2)))
+    put(
+        tmp_path,
+        "b.warc.gz",
+        archive(Fetched(url, other), Fetched(url, again, "text/html", "200 OK", 2)),
+    )
     records, options = read(tmp_path)
     again = f"{url}@20210102100000"
     assert [record.document.docid for record in records] == [url, again, f"{again}#2"]
@@ -326,20 +402,29 @@ def test_a_page_that_was_captured_again_is_kept_if_it_changed(tmp_path: Path) ->
 
 def test_an_archive_cut_anywhere_is_read_up_to_there_and_reported(tmp_path: Path) -> None:
     whole = archive(
-        Fetched("http://x.org/1", HTML), Fetched("http://x.org/2", HTML.replace("bridge", "road")), packed=False
+        Fetched("http://x.org/1", HTML),
+        Fetched("http://x.org/2", HTML.replace("bridge", "road")),
+        packed=False,
     )
     ends = [match.start() for match in re.finditer(rb"WARC/1\.0\r\n", whole)] + [len(whole)]
     for cut in range(ends[1] + 1, len(whole), 23):
         records, options = read(put(tmp_path, "a.warc", whole[:cut]), tolerated=1)
-        complete = sum(end - 4 <= cut for end in ends[2:])  # the two empty lines after a record may be missing
+        # The two empty lines after a record may be missing.
+        complete = sum(end - 4 <= cut for end in ends[2:])
         assert len(records) == complete, cut
-        assert options.bad_lines.count == (0 if any(0 <= end - cut <= 4 for end in ends) else 1), cut
+        assert options.bad_lines.count == (0 if any(0 <= end - cut <= 4 for end in ends) else 1), (
+            cut
+        )
 
 
 @pytest.mark.parametrize(
     ("name", "content", "report"),
     [
-        ("a.warc", b"junk\n", "#1: is not a record of a WARC or ARC file: it does not begin like one"),
+        (
+            "a.warc",
+            b"junk\n",
+            "#1: is not a record of a WARC or ARC file: it does not begin like one",
+        ),
         (
             "a.warc.gz",
             archive(Fetched("http://x.org/"))[:-40],
@@ -352,13 +437,17 @@ def test_an_archive_cut_anywhere_is_read_up_to_there_and_reported(tmp_path: Path
         ),
         (
             "a.warc",
-            archive(Fetched("http://x.org/", "x"), packed=False).replace(b"WARC-Date: 2021-01-01T10:00:00Z\r\n", b""),
+            archive(Fetched("http://x.org/", "x"), packed=False).replace(
+                b"WARC-Date: 2021-01-01T10:00:00Z\r\n", b""
+            ),
             "#2: the header of the record has no date or no length",
         ),
     ],
     ids=range(4),
 )
-def test_a_broken_archive_gives_one_line(tmp_path: Path, name: str, content: bytes, report: str) -> None:
+def test_a_broken_archive_gives_one_line(
+    tmp_path: Path, name: str, content: bytes, report: str
+) -> None:
     path = put(tmp_path, name, content)
     _, options = read(path, tolerated=1, max_file_bytes=800)
     assert options.bad_lines.examples == [f"{path}{report}"]
@@ -367,7 +456,10 @@ def test_a_broken_archive_gives_one_line(tmp_path: Path, name: str, content: byt
 
 
 def dated(head: str = "", body: str = "", dates: str = "") -> tuple[str, int, object]:
-    page = f"<html><head><title>A bridge</title>{head}</head><body><article><p>{SENTENCE}</p>{body}</article></body>"
+    page = (
+        "<html><head><title>A "
+        f"bridge</title>{head}</head><body><article><p>{SENTENCE}</p>{body}</article></body>"
+    )
     with TemporaryDirectory() as folder:
         path = put(Path(folder), "a.html", page)
         options = ReadOptions(dates=dates)
@@ -378,53 +470,120 @@ def dated(head: str = "", body: str = "", dates: str = "") -> tuple[str, int, ob
 @pytest.mark.parametrize(
     ("head", "body", "expected"),
     [
-        ('<meta name="DC.date.issued" content="2019-05-06T22:00:00-04:00">', "", ("2019-05-07", 0, None)),
+        (
+            '<meta name="DC.date.issued" content="2019-05-06T22:00:00-04:00">',
+            "",
+            ("2019-05-07", 0, None),
+        ),
         ('<meta itemprop="datePublished" content="6/5/2019">', "", ("", 1, "6/5/2019")),
         ('<meta name="date" content="5/26/2019">', "", ("2019-05-26", 0, None)),
         ("", '<div class="post-date">Posted on 5/6/2019 by us</div>', ("", 1, "5/6/2019")),
         ("", '<p class="published">May 6th, 2019</p>', ("2019-05-06", 0, None)),
-        ("", '<time datetime="2019-05-06">then</time><p>From 1 June 2021 to 3 July 2024</p>', ("2019-05-06", 0, None)),
+        (
+            "",
+            '<time datetime="2019-05-06">then</time><p>From 1 June 2021 to 3 July 2024</p>',
+            ("2019-05-06", 0, None),
+        ),
         ("", '<div id="comments"><p class="date">2023-08-08</p></div>', ("", 0, None)),
-        ("", '<section class="related-news"><time datetime="2015-01-01">1 Jan</time></section>', ("", 0, None)),
+        (
+            "",
+            '<section class="related-news"><time datetime="2015-01-01">1 Jan</time></section>',
+            ("", 0, None),
+        ),
         ('<script>var until = "2035-01-31";</script>', "", ("", 0, None)),
         ("", "<p>The exhibition runs until 31 December 2030.</p>", ("", 0, None)),
-        ("", '<time class="updated" datetime="2022-05-05">x</time><time datetime="2019-05-06">y</time>',
-         ("2019-05-06", 0, None)),
+        (
+            "",
+            (
+                '<time class="updated" datetime="2022-05-05">x</time><time '
+                'datetime="2019-05-06">y</time>'
+            ),
+            ("2019-05-06", 0, None),
+        ),
         ("", "<p>Published 03/02/2020 | Updated 25/02/2020</p>", ("2020-02-03", 0, None)),
         ("", "<time>5. März 2020</time>", ("2020-03-05", 0, None)),
-        ('<script type="application/json">{"validThrough": "2031-05-05"}</script>', "", ("", 0, None)),
-        ('<script type="application/ld+json">{"@graph": [{"datePublished": "2019-05-06", "comment":'
-         ' {"datePublished": "2023-01-01"}}],}</script>', '<time datetime="2020-01-01"></time>',
-         ("2019-05-06", 0, None)),
+        (
+            '<script type="application/json">{"validThrough": "2031-05-05"}</script>',
+            "",
+            ("", 0, None),
+        ),
+        (
+            '<script type="application/ld+json">{"@graph": [{"datePublished": "2019-05-06", '
+            '"comment":'
+            ' {"datePublished": "2023-01-01"}}],}</script>',
+            '<time datetime="2020-01-01"></time>',
+            ("2019-05-06", 0, None),
+        ),
     ],
-)  # fmt: skip
-def test_a_page_is_of_the_day_that_it_says(head: str, body: str, expected: tuple[str, int, object]) -> None:
+)
+def test_a_page_is_of_the_day_that_it_says(
+    head: str, body: str, expected: tuple[str, int, object]
+) -> None:
     assert dated(head, body) == expected
 
 
 @pytest.mark.parametrize(
     ("body", "text"),
     [
-        ("<p>It rose to 7,500<sup>3</sup> in 1999<sup><b>4</b></sup>.</p>", "It rose to 7,500^3 in 1999^4."),
-        ("<p>It rose to 7,500⁵ over 4 km² and 10⁻³.</p>", "It rose to 7,500^5 over 4 km² and 10^−3."),
-        ("<p>It rose to 7,500<sup><a href='#n3'>[3]</a></sup> in 1999<a href='x#4'><sup>4</sup></a>.</p>",
-         "It rose to 7,500 in 1999."),
-        ("<p>It rose<a href='#fn1'>1</a> to 7,500 crowns, says the report on page <a href='#p12'>12</a> of it.</p>",
-         "It rose to 7,500 crowns, says the report on page 12 of it."),
-        ("<p>It rose to 7,500<sup>1)</sup>, 80<sup>7, 8</sup>, 90<sup>&#8203;1</sup> and 4,000<a href='#n1'>1</a>.</p>",
-         "It rose to 7,500^1), 80^7, 8, 90^1 and 4,000."),
-        ("<h2>Is it safe</h2>Yes, for <b>everybody</b> here.<br><h2>Does it work</h2>It works.",
-         "Is it safe\nYes, for everybody here.\nDoes it work\nIt works."),
-        (f"<div><p>{SENTENCE} Cars do not pay.</p></div><div class='mobile'><p>{SENTENCE} Cars do not pay.</p></div>",
-         f"{SENTENCE} Cars do not pay."),
-        ("<p>The 5<sup>th</sup> of CO<sub>2</sub> and m<sup>3</sup>.</p>", "The 5th of CO2 and m^3."),
+        (
+            "<p>It rose to 7,500<sup>3</sup> in 1999<sup><b>4</b></sup>.</p>",
+            "It rose to 7,500^3 in 1999^4.",
+        ),
+        (
+            "<p>It rose to 7,500⁵ over 4 km² and 10⁻³.</p>",
+            "It rose to 7,500^5 over 4 km² and 10^−3.",
+        ),
+        (
+            (
+                "<p>It rose to 7,500<sup><a href='#n3'>[3]</a></sup> in 1999<a "
+                "href='x#4'><sup>4</sup></a>.</p>"
+            ),
+            "It rose to 7,500 in 1999.",
+        ),
+        (
+            (
+                "<p>It rose<a href='#fn1'>1</a> to 7,500 crowns, says the report on page <a "
+                "href='#p12'>12</a> of it.</p>"
+            ),
+            "It rose to 7,500 crowns, says the report on page 12 of it.",
+        ),
+        (
+            (
+                "<p>It rose to 7,500<sup>1)</sup>, 80<sup>7, 8</sup>, 90<sup>&#8203;1</sup> "
+                "and 4,000<a href='#n1'>1</a>.</p>"
+            ),
+            "It rose to 7,500^1), 80^7, 8, 90^1 and 4,000.",
+        ),
+        (
+            "<h2>Is it safe</h2>Yes, for <b>everybody</b> here.<br><h2>Does it work</h2>It works.",
+            "Is it safe\nYes, for everybody here.\nDoes it work\nIt works.",
+        ),
+        (
+            (
+                f"<div><p>{SENTENCE} Cars do not pay.</p></div><div "
+                f"class='mobile'><p>{SENTENCE} Cars do not pay.</p></div>"
+            ),
+            f"{SENTENCE} Cars do not pay.",
+        ),
+        (
+            "<p>The 5<sup>th</sup> of CO<sub>2</sub> and m<sup>3</sup>.</p>",
+            "The 5th of CO2 and m^3.",
+        ),
         ("<ul><li><h3>Costs</h3>Two crowns are due.</li></ul>", "Costs\nTwo crowns are due."),
-        ("<table><tr><td><h4>Who pays</h4><p>Lorries do.</p></td></tr></table>", "Who pays\nLorries do."),
-        ("<div>Lorries pay.<div>Cars do not.</div>Nobody does.</div>", "Lorries pay.\nCars do not.\nNobody does."),
+        (
+            "<table><tr><td><h4>Who pays</h4><p>Lorries do.</p></td></tr></table>",
+            "Who pays\nLorries do.",
+        ),
+        (
+            "<div>Lorries pay.<div>Cars do not.</div>Nobody does.</div>",
+            "Lorries pay.\nCars do not.\nNobody does.",
+        ),
         (f"<ul><li>{SENTENCE}</li></ul><p>{SENTENCE}</p>", ""),
     ],
-)  # fmt: skip
-def test_numbers_headings_and_blocks_stay_apart_and_nothing_comes_twice(body: str, text: str) -> None:
+)
+def test_numbers_headings_and_blocks_stay_apart_and_nothing_comes_twice(
+    body: str, text: str
+) -> None:
     page = extract(f"<html><body><article><p>{SENTENCE}</p>{body}</article></body></html>")
     assert page is not None
     assert page.text == "\n".join(filter(None, (SENTENCE, text)))
@@ -441,10 +600,18 @@ def test_numbers_headings_and_blocks_stay_apart_and_nothing_comes_twice(body: st
     ],
 )
 @pytest.mark.parametrize("packing", ["x-gzip", "X-GZIP", "br", ""])
-def test_archives_of_other_programs(tmp_path: Path, written: str, captured: str, packing: str) -> None:
-    """RFC 9110 makes x-gzip gzip; who unpacks a page may leave its header; WARC/1.1 has any part of a date."""
+def test_archives_of_other_programs(
+    tmp_path: Path, written: str, captured: str, packing: str
+) -> None:
+    """RFC 9110 makes x-gzip gzip; who unpacks a page may leave its header; WARC/1.1 has any part of
+    a date.
+    """
     body = gzip.compress(HTML.encode()) if "gzip" in packing.lower() else HTML.encode()
-    http = f"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: {packing}\r\n\r\n".encode() + body
+    http = (
+        "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
+        f"Content-Encoding: {packing}\r\n\r\n".encode()
+        + body
+    )
     fields = f"WARC-Target-URI: http://x.org/\r\nWARC-Date: {written}\r\n"
     content = warc_record("response", fields, http).replace(b"WARC/1.0", b"WARC/1.1")
     records, options = read(put(tmp_path, "a.warc", content), tolerated=1)

@@ -1,4 +1,6 @@
-"""The packed file of multilingual-e5-small: read as data, refused when it is another, rebuilt as its engine runs it."""
+"""The packed file of multilingual-e5-small: read as data, refused when it is another, rebuilt as
+its engine runs it.
+"""
 
 import struct
 from collections.abc import Iterator
@@ -35,21 +37,37 @@ TEXTS = {
 }
 
 
-def packed_file(path: Path, *, version: int = 1, tensors: dict[str, NDArray[np.float32]] | None = None) -> Path:
-    content = b"E5S1" + struct.pack("<I7ifi", version, HIDDEN, 1, 2, INNER, len(PIECES), POSITIONS, 2, 1e-12, 32)
+def packed_file(
+    path: Path, *, version: int = 1, tensors: dict[str, NDArray[np.float32]] | None = None
+) -> Path:
+    content = b"E5S1" + struct.pack(
+        "<I7ifi", version, HIDDEN, 1, 2, INNER, len(PIECES), POSITIONS, 2, 1e-12, 32
+    )
     texts = [piece.encode() for piece in PIECES]
     content += struct.pack("<5iQ", len(PIECES), 0, 2, 1, 3, sum(map(len, texts)))
-    content += np.cumsum([0, *map(len, texts)]).astype("<u4").tobytes() + np.array(SCORES, "<f4").tobytes()
+    content += (
+        np.cumsum([0, *map(len, texts)]).astype("<u4").tobytes() + np.array(SCORES, "<f4").tobytes()
+    )
     content += b"".join(texts)
-    entries = [struct.pack(f"<IB{len(to)}I", ord(of), len(to), *map(ord, to)) for of, to in CHARACTERS.items()]
+    entries = [
+        struct.pack(f"<IB{len(to)}I", ord(of), len(to), *map(ord, to))
+        for of, to in CHARACTERS.items()
+    ]
     content += struct.pack("<iI", len(entries), sum(map(len, entries))) + b"".join(entries)
     tensors = tiny_tensors() if tensors is None else tensors
-    stored = {name: (int(tensor.ndim == 2), tensor.size, _stored(name, tensor)) for name, tensor in tensors.items()}
+    stored = {
+        name: (int(tensor.ndim == 2), tensor.size, _stored(name, tensor))
+        for name, tensor in tensors.items()
+    }
     offset = len(content) + 4 + sum(2 + len(name) + 21 for name in stored)
     content += struct.pack("<i", len(stored))
     for name, (_, size, data) in stored.items():
         blocks = (name.endswith(".w") and "ln" not in name) or name == "emb.word"
-        content += struct.pack("<H", len(name)) + name.encode() + struct.pack("<BIQQ", blocks, size, offset, len(data))
+        content += (
+            struct.pack("<H", len(name))
+            + name.encode()
+            + struct.pack("<BIQQ", blocks, size, offset, len(data))
+        )
         offset += len(data)
     path.write_bytes(content + b"".join(data for _, _, data in stored.values()))
     return path
@@ -76,11 +94,18 @@ def tiny_tensors() -> dict[str, NDArray[np.float32]]:
         "emb.type": matrix(2, HIDDEN),
     }
     tensors |= {"emb.ln.w": matrix(HIDDEN), "emb.ln.b": matrix(HIDDEN)}
-    shapes = {"q": (HIDDEN, HIDDEN), "k": (HIDDEN, HIDDEN), "v": (HIDDEN, HIDDEN), "ao": (HIDDEN, HIDDEN)}
+    shapes = {
+        "q": (HIDDEN, HIDDEN),
+        "k": (HIDDEN, HIDDEN),
+        "v": (HIDDEN, HIDDEN),
+        "ao": (HIDDEN, HIDDEN),
+    }
     shapes |= {"fi": (INNER, HIDDEN), "fo": (HIDDEN, INNER)}
     for part, shape in shapes.items():
         tensors |= {f"l0.{part}.w": matrix(*shape), f"l0.{part}.b": matrix(shape[0])}
-    return tensors | {f"l0.{norm}.{kind}": matrix(HIDDEN) for norm in ("aln", "oln") for kind in ("w", "b")}
+    return tensors | {
+        f"l0.{norm}.{kind}": matrix(HIDDEN) for norm in ("aln", "oln") for kind in ("w", "b")
+    }
 
 
 def numbers(model: PackedModel, name: str) -> NDArray[np.float32]:
@@ -100,7 +125,9 @@ def test_what_a_file_holds_is_read(tmp_path: Path) -> None:
 
 @given(
     st.dictionaries(
-        st.characters(min_codepoint=1, exclude_categories=["Cs", "M"]), st.text("aß中🦠", max_size=4), max_size=200
+        st.characters(min_codepoint=1, exclude_categories=["Cs", "M"]),
+        st.text("aß中🦠", max_size=4),
+        max_size=200,
     )
 )
 def test_a_map_of_characters_is_looked_up_as_it_was_written(characters: dict[str, str]) -> None:
@@ -136,7 +163,9 @@ def encoder(real: Path) -> Iterator[OnnxEncoder]:
 
 
 @pytest.mark.real
-def test_vectors_are_near_those_of_the_packages_own_engine(encoder: OnnxEncoder, real: Path) -> None:
+def test_vectors_are_near_those_of_the_packages_own_engine(
+    encoder: OnnxEncoder, real: Path
+) -> None:
     engine, texts = Engine(real), list(TEXTS.values())
     for mine, theirs in (
         (encoder.encode_query(texts), engine.vectors(texts, query=True)),

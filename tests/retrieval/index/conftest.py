@@ -1,4 +1,6 @@
-"""An index for properties of whole rankings: many segments, passages, deleted documents, declared fields."""
+"""An index for properties of whole rankings: many segments, passages, deleted documents, declared
+fields.
+"""
 
 import random
 import sys
@@ -21,7 +23,9 @@ from factseek.retrieval.search.index import Index
 from factseek.retrieval.store import columns
 from factseek.settings import convert
 
-WORDS = "measles vaccine virus ice ocean sea level heat river mask trial claim nurse school rain".split()
+WORDS = (
+    "measles vaccine virus ice ocean sea level heat river mask trial claim nurse school rain"
+).split()
 AUTHORS = [[], ["Ada"], ["Ada", "Bo"], "Bo", 7, [True, "Çelik Ö"], None, {"name": "Ada"}]
 DATES = ["2019", "2020-02", "2020-03-01", "", "2021-12-31", "2021"]
 DECLARED = ("author", "part")
@@ -70,7 +74,9 @@ def documents() -> list[Document]:
         metadata: dict[str, Any] = {"part": number % 5, "author": AUTHORS[number % 8], "x": "y"}
         source = ["who.int", "a b", "", "c.example"][number % 4]
         date, language = DATES[number % 6], ["en", "de", ""][number % 3]
-        made.append(Document(f"d{number}", text, "", "", date, language, source, f"T{number % 7}", metadata))
+        made.append(
+            Document(f"d{number}", text, "", "", date, language, source, f"T{number % 7}", metadata)
+        )
     return made
 
 

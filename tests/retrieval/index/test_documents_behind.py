@@ -1,4 +1,6 @@
-"""A walk over documents that goes on behind one yields the rest of them, and reads no document twice."""
+"""A walk over documents that goes on behind one yields the rest of them, and reads no document
+twice.
+"""
 
 from collections.abc import Iterator
 from itertools import islice
@@ -31,7 +33,9 @@ def snapshot(whole: Index, encoder: Remembering) -> Iterator[Snapshot]:
 
 @pytest.mark.parametrize("where", FILTERS, ids=str)
 @pytest.mark.parametrize("at_once", [1, 5, 1000])
-def test_the_pages_of_a_walk_are_the_walk(snapshot: Snapshot, where: Filter | None, at_once: int) -> None:
+def test_the_pages_of_a_walk_are_the_walk(
+    snapshot: Snapshot, where: Filter | None, at_once: int
+) -> None:
     assert len(snapshot.segments) > 2
     assert list(walked(snapshot, where, at_once)) == list(snapshot.documents(where))
 

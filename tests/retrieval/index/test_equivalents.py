@@ -1,4 +1,6 @@
-"""What looks the same is the same to a search; words of one letter and words inside longer ones are found."""
+"""What looks the same is the same to a search; words of one letter and words inside longer ones are
+found.
+"""
 
 import unicodedata
 from collections.abc import Iterator
@@ -17,13 +19,21 @@ from factseek.settings import convert
 
 
 def indexed(
-    folder: Path, texts: dict[str, str], language: str = "en", settings: Any = None, **fields: dict[str, str]
+    folder: Path,
+    texts: dict[str, str],
+    language: str = "en",
+    settings: Any = None,
+    **fields: dict[str, str],
 ) -> Index:
-    lines = [{"docid": docid, "text": text, **fields.get(docid, {})} for docid, text in texts.items()]
+    lines = [
+        {"docid": docid, "text": text, **fields.get(docid, {})} for docid, text in texts.items()
+    ]
     source = folder / "documents.jsonl"
     source.write_bytes(b"\n".join(map(msgspec.json.encode, lines)))
     config = convert({"index": settings or {}}, "test")
-    factseek.build("jsonl", [source], folder / "index", dense=False, language=language, config=config)
+    factseek.build(
+        "jsonl", [source], folder / "index", dense=False, language=language, config=config
+    )
     return factseek.open_index(folder / "index")
 
 
@@ -54,7 +64,10 @@ TEXTS = {
 
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
-    sources = {"nfc": {"source": "M\u00fcnchner Zeitung"}, "nfd": {"source": "Mu\u0308nchner Zeitung"}}
+    sources = {
+        "nfc": {"source": "M\u00fcnchner Zeitung"},
+        "nfd": {"source": "Mu\u0308nchner Zeitung"},
+    }
     with indexed(tmp_path_factory.mktemp("equivalents"), TEXTS, **sources) as opened:
         yield opened
 
@@ -78,16 +91,25 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
         ("works -chloroquine", []),
     ],
 )
-def test_what_looks_the_same_is_found_and_left_out_together(index: Index, query: str, docids: list[str]) -> None:
+def test_what_looks_the_same_is_found_and_left_out_together(
+    index: Index, query: str, docids: list[str]
+) -> None:
     assert found(index, query) == docids
 
 
 def test_a_source_is_one_however_it_is_written(index: Index) -> None:
     composed = "M\u00fcnchner Zeitung"
     assert index.facets("Müller", {"source": 10}, Search())["source"].values == [(composed, 2)]
-    for written in (composed, unicodedata.normalize("NFD", composed), "M\u00fcn\u00adchner\u00a0Zeitung\u200f"):
+    for written in (
+        composed,
+        unicodedata.normalize("NFD", composed),
+        "M\u00fcn\u00adchner\u00a0Zeitung\u200f",
+    ):
         for where in (parse_filter([f"source={written}"]), Filter(source=(written,))):
-            assert {hit.docid for hit in index.search(["Müller"], Search(where=where))[0]} == {"nfc", "nfd"}
+            assert {hit.docid for hit in index.search(["Müller"], Search(where=where))[0]} == {
+                "nfc",
+                "nfd",
+            }
         assert found(index, f'Müller source:"{written}"') == ["nfc", "nfd"]
 
 
@@ -128,14 +150,19 @@ def glued(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
         ('cost -"1234567"', []),
     ],
 )
-def test_a_word_inside_a_longer_one_is_found_and_left_out(glued: Index, query: str, docids: list[str]) -> None:
+def test_a_word_inside_a_longer_one_is_found_and_left_out(
+    glued: Index, query: str, docids: list[str]
+) -> None:
     assert found(glued, query) == docids
 
 
 def test_a_word_inside_a_longer_one_comes_behind_every_word(glued: Index) -> None:
     hits = glued.search(["cholera followed"], Search(k=50))[0]
     assert [hit.docid for hit in hits] == ["stop", "blank", "colon"]
-    assert [hit.docid for hit in glued.search(["cholera followed"], Search(k=2))[0]] == ["stop", "blank"]
+    assert [hit.docid for hit in glued.search(["cholera followed"], Search(k=2))[0]] == [
+        "stop",
+        "blank",
+    ]
     assert glued.count("cholera", Search()).hits == 2
     evidence = glued.evidence("cholera", hits[2:])[0].passage
     assert [evidence.text[start:end] for start, end in evidence.highlights] == ["Cholera"]
@@ -165,7 +192,9 @@ def test_titles_are_folded_and_found_by_one_letter(tmp_path: Path) -> None:
         "ışık": "g",
     }
     with indexed(tmp_path, dict.fromkeys(titles, "report"), "zh", **fields) as opened:
-        assert {words: "".join(found(opened, f'report title:"{words}"')) for words in queries} == queries
+        assert {
+            words: "".join(found(opened, f'report title:"{words}"')) for words in queries
+        } == queries
 
 
 @pytest.mark.parametrize(
@@ -173,7 +202,13 @@ def test_titles_are_folded_and_found_by_one_letter(tmp_path: Path) -> None:
     [
         (
             "zh",
-            {"a": "多喝水有益健康", "b": "吸烟致癌", "c": "茶", "d": "癌 症 5G 基站", "e": "茶叶 健康"},
+            {
+                "a": "多喝水有益健康",
+                "b": "吸烟致癌",
+                "c": "茶",
+                "d": "癌 症 5G 基站",
+                "e": "茶叶 健康",
+            },
             {
                 "水": "a",
                 "癌": "bd",
@@ -192,12 +227,22 @@ def test_titles_are_folded_and_found_by_one_letter(tmp_path: Path) -> None:
         ),
         (
             "ko",
-            {"a": "물을 마시면 좋다", "b": "백신은 암을 일으키지 않는다", "c": "서울의 비", "d": "비누"},
+            {
+                "a": "물을 마시면 좋다",
+                "b": "백신은 암을 일으키지 않는다",
+                "c": "서울의 비",
+                "d": "비누",
+            },
             {"물": "a", "암": "b", "비": "cd", "백신은 -암": "", "서울의 -비": "", "비 -비누": "c"},
         ),
         (
             "th",
-            {"a": "วัคซีนโควิดปลอดภัยสำหรับเด็ก", "b": "ดื่มน้ำวันละแปดแก้ว", "c": "น้ำ ท่วม", "d": "COVID-19 ๒๕๖๓"},
+            {
+                "a": "วัคซีนโควิดปลอดภัยสำหรับเด็ก",
+                "b": "ดื่มน้ำวันละแปดแก้ว",
+                "c": "น้ำ ท่วม",
+                "d": "COVID-19 ๒๕๖๓",
+            },
             {
                 "วัคซีน": "a",
                 "น้ำ": "bc",
@@ -215,9 +260,15 @@ def test_titles_are_folded_and_found_by_one_letter(tmp_path: Path) -> None:
             {"a": "عاجل:الحصبة تنتشر", "b": "أعلنت الوزارة.الوضع مستقر", "c": "لقاح_كورونا آمن"},
             {"الحصبة": "a", "الوضع": "b", "كورونا": "c", "عاجل:الوضع": "ab", "تنتشر -الحصبة": ""},
         ),
-        ("fa", {"a": "می\u200cخواهم آب", "b": "می خواهم نان"}, {"خواهم": "ab", "می\u200cخواهم": "ab"}),
+        (
+            "fa",
+            {"a": "می\u200cخواهم آب", "b": "می خواهم نان"},
+            {"خواهم": "ab", "می\u200cخواهم": "ab"},
+        ),
     ],
 )
-def test_scripts_that_join_words(tmp_path: Path, language: str, texts: dict[str, str], queries: dict[str, str]) -> None:
+def test_scripts_that_join_words(
+    tmp_path: Path, language: str, texts: dict[str, str], queries: dict[str, str]
+) -> None:
     with indexed(tmp_path, texts, language) as opened:
         assert {query: "".join(found(opened, query)) for query in queries} == queries

@@ -1,4 +1,6 @@
-"""The open index: the same hits in any company, filters before ranking, and words for what cannot be."""
+"""The open index: the same hits in any company, filters before ranking, and words for what cannot
+be.
+"""
 
 import json
 import os
@@ -25,7 +27,9 @@ BY_ID = {document.docid: document for document in documents()}
 
 
 @pytest.mark.parametrize("retriever", RETRIEVERS)
-def test_a_query_has_the_same_hits_in_any_company_and_on_any_thread(small: Index, retriever: str) -> None:
+def test_a_query_has_the_same_hits_in_any_company_and_on_any_thread(
+    small: Index, retriever: str
+) -> None:
     asked = Search(k=20, retriever=retriever)
     together = small.search(SENTENCES * 5, asked)
     assert together == [small.search([query], asked)[0] for query in SENTENCES] * 5
@@ -36,11 +40,15 @@ def test_a_query_has_the_same_hits_in_any_company_and_on_any_thread(small: Index
 
 FILTERS = st.builds(
     Filter,
-    topic=st.lists(st.sampled_from(["T0", "T1", "T2", "nowhere"]), max_size=2, unique=True).map(tuple),
+    topic=st.lists(st.sampled_from(["T0", "T1", "T2", "nowhere"]), max_size=2, unique=True).map(
+        tuple
+    ),
     source=st.lists(st.sampled_from(["who.int", "a b", "a"]), max_size=2, unique=True).map(tuple),
     language=st.lists(st.sampled_from(["en", "de"]), max_size=1).map(tuple),
     kind=st.lists(st.sampled_from(["jsonl", "cord19"]), max_size=2, unique=True).map(tuple),
-    as_of=st.sampled_from(["", "2018-12-31", "2019-12-31", "2020-02-29", "2020-03-01", "2022-01-01"]),
+    as_of=st.sampled_from(
+        ["", "2018-12-31", "2019-12-31", "2020-02-29", "2020-03-01", "2022-01-01"]
+    ),
     since=st.sampled_from(["", "2019-01-01", "2020-03-01", "2020-03-02"]),
     undated=st.booleans(),
     # Words and declared fields have properties of their own.
@@ -54,7 +62,9 @@ FILTERS = st.builds(
 @pytest.mark.parametrize("retriever", RETRIEVERS)
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(where=FILTERS, query=st.sampled_from(SENTENCES))
-def test_filters_are_applied_before_ranking(small: Index, retriever: str, where: Filter, query: str) -> None:
+def test_filters_are_applied_before_ranking(
+    small: Index, retriever: str, where: Filter, query: str
+) -> None:
     asked = Search(k=48, retriever=retriever, where=where)
     (hits,) = small.search([query], asked)
     everything = small.search([query], asked._replace(where=None))[0]
@@ -79,7 +89,11 @@ def test_evidence_shows_passage_highlights_and_each_retrievers_rank(small: Index
         marked = {passage.text[start:end].lower() for start, end in passage.highlights}
         assert marked <= {"measles", "vaccine", "vaccination"}
         assert set(entry.retrievers) <= {"bm25", "dense"}
-        assert (entry.kind, entry.topic, entry.metadata) == ("jsonl", document.topic, document.metadata)
+        assert (entry.kind, entry.topic, entry.metadata) == (
+            "jsonl",
+            document.topic,
+            document.metadata,
+        )
     bm25 = small.search([query], Search(k=100, retriever="bm25"))[0]
     ranks = {hit.docid: (rank, hit.score) for rank, hit in enumerate(bm25, 1)}
     for entry in evidence:
@@ -120,7 +134,15 @@ def test_the_same_bytes_for_any_hash_seed_and_thread_count(small: Index, tmp_pat
         config = tmp_path / f"{seed}.yaml"
         config.write_text(f"encoder: {{threads: {threads}}}\n", "utf-8")
         environment = {**os.environ, "PYTHONHASHSEED": seed, "OMP_NUM_THREADS": str(threads)}
-        command = ["search", "measles vaccine trials", "--index", str(small.info.place), "--json", "-k", "40"]
+        command = [
+            "search",
+            "measles vaccine trials",
+            "--index",
+            str(small.info.place),
+            "--json",
+            "-k",
+            "40",
+        ]
         ran = subprocess.run(
             [sys.executable, "-m", "factseek", *command, "--config", str(config)],
             env=environment,

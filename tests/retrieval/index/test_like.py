@@ -26,48 +26,74 @@ DOCIDS = st.sampled_from([f"d{number}" for number in range(72) if f"d{number}" n
 
 @PROPERTY
 @given(docid=DOCIDS, asked=SEARCHES, offset=st.integers(0, 60), k=st.integers(1, 40))
-def test_a_page_is_of_one_list_without_it(whole: Index, docid: str, asked: Search, offset: int, k: int) -> None:
+def test_a_page_is_of_one_list_without_it(
+    whole: Index, docid: str, asked: Search, offset: int, k: int
+) -> None:
     query, asked = whole.like(docid, asked)
     everything = whole.search([query], asked._replace(k=LONGEST))[0]
-    assert whole.search([query], asked._replace(k=k, offset=offset))[0] == everything[offset : offset + k]
+    assert (
+        whole.search([query], asked._replace(k=k, offset=offset))[0]
+        == everything[offset : offset + k]
+    )
     assert everything == sort_hits(everything)
     assert docid not in {hit.docid for hit in everything}
     plain = asked._replace(stages=(), collapse="")
-    assert whole.count(query, plain).hits == len(whole.search([query], plain._replace(k=LONGEST))[0])
+    assert whole.count(query, plain).hits == len(
+        whole.search([query], plain._replace(k=LONGEST))[0]
+    )
 
 
 @PROPERTY
 @given(docid=DOCIDS, where=FILTERS, group=st.booleans())
-def test_bm25_ranks_by_the_words_without_it(whole: Index, docid: str, where: Filter | None, group: bool) -> None:
+def test_bm25_ranks_by_the_words_without_it(
+    whole: Index, docid: str, where: Filter | None, group: bool
+) -> None:
     asked = Search(retriever="bm25", where=where, group=group, k=LONGEST)
     query, without = whole.like(docid, asked)
     expected = [hit for hit in whole.search([str(query)], asked)[0] if hit.docid != docid]
     assert whole.search([query], without)[0] == expected
     facet = whole.facets(query, {"topic": 9}, without._replace(group=True))["topic"]
-    assert sum(count for _, count in facet.values) <= len({hit.docid for hit in expected}) or asked.where is not None
+    assert (
+        sum(count for _, count in facet.values) <= len({hit.docid for hit in expected})
+        or asked.where is not None
+    )
 
 
 @cache
 def vectors_of(index: Index) -> Any:
     info = index.info
-    files = [info.place / "segments" / segment.name / "vectors.f32" for segment in info.published.segments]
-    return np.concatenate([np.fromfile(file, "<f4").reshape(-1, info.encoder.dimension) for file in files])
+    files = [
+        info.place / "segments" / segment.name / "vectors.f32"
+        for segment in info.published.segments
+    ]
+    return np.concatenate(
+        [np.fromfile(file, "<f4").reshape(-1, info.encoder.dimension) for file in files]
+    )
 
 
 @PROPERTY
 @given(docid=DOCIDS, where=FILTERS)
-def test_dense_ranks_by_the_mean_of_the_stored_vectors(whole: Index, docid: str, where: Filter | None) -> None:
+def test_dense_ranks_by_the_mean_of_the_stored_vectors(
+    whole: Index, docid: str, where: Filter | None
+) -> None:
     query, asked = whole.like(docid, Search(retriever="dense", where=where, group=False, k=LONGEST))
     snapshot, every = whole._state, vectors_of(whole)
-    middle = every[[row for row, of_row in enumerate(snapshot.rows.docids) if of_row == docid]].mean(axis=0)
+    middle = every[
+        [row for row, of_row in enumerate(snapshot.rows.docids) if of_row == docid]
+    ].mean(axis=0)
     cosines = every @ (middle / np.linalg.norm(middle))
     for hit in whole.search([query], asked)[0]:
-        assert hit.score == pytest.approx(cosines[snapshot.rows_of(hit.docid)[hit.passage]], abs=1e-5)
+        assert hit.score == pytest.approx(
+            cosines[snapshot.rows_of(hit.docid)[hit.passage]], abs=1e-5
+        )
 
 
 COPIES = [
     ("agency", "Nine of ten children in the north had the measles vaccine by Monday."),
-    ("paper", "Nine of ten children in the north had the measles vaccine by Monday, officials said."),
+    (
+        "paper",
+        "Nine of ten children in the north had the measles vaccine by Monday, officials said.",
+    ),
     ("study", "The measles vaccine reached fewer children in the south."),
     ("bare", "!!!"),
 ]
@@ -77,7 +103,9 @@ COPIES = [
 def copies(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("like")
     source = folder / "copies.jsonl"
-    source.write_text("".join(f'{{"docid": "{docid}", "text": "{text}"}}\n' for docid, text in COPIES))
+    source.write_text(
+        "".join(f'{{"docid": "{docid}", "text": "{text}"}}\n' for docid, text in COPIES)
+    )
     build(BuildRequest(kind="jsonl", sources=(source,), folder=folder / "index"), Config())
     return folder / "index"
 
@@ -89,7 +117,9 @@ def ids(answer: Any) -> list[str]:
 def test_over_http(copies: Path) -> None:
     with Index(copies) as index:
         client = create_app(Config(), {"news": index}).test_client()
-        answer = client.post("/v1/news/search", json={"like": "agency", "k": 1, "count": True, "explain": True}).json
+        answer = client.post(
+            "/v1/news/search", json={"like": "agency", "k": 1, "count": True, "explain": True}
+        ).json
         assert (ids(answer), answer["total"]) == (["paper"], {"hits": 3, "of": "rankable"})
         assert answer["query"] == {"text": answer["explanation"]["text"], "like": "agency"}
         again = {"like": "agency", "cursor": answer["cursor"]}
@@ -102,27 +132,51 @@ def test_over_http(copies: Path) -> None:
 def refused(client: FlaskClient) -> None:
     for body, field, detail in (
         ({"like": "nothing"}, "like", "like: there is no document 'nothing' in this index"),
-        ({"like": "agency", "query": "x"}, "like", "like: replaces the query; leave out one of them"),
+        (
+            {"like": "agency", "query": "x"},
+            "like",
+            "like: replaces the query; leave out one of them",
+        ),
         ({}, "query", "query: is missing; give a query, or the id of a document as like"),
         ({"like": 7}, "like", "like: expected str, got int"),
     ):
         response = client.post("/v1/news/search", json=body)
-        assert (response.status_code, response.json["field"], response.json["detail"]) == (400, field, detail)
+        assert (response.status_code, response.json["field"], response.json["detail"]) == (
+            400,
+            field,
+            detail,
+        )
     other = client.post("/v1/news/search", json={"like": "agency", "k": 1}).json["cursor"]
     problem = client.post("/v1/news/search", json={"like": "paper", "cursor": other}).json
     assert (
         problem["detail"]
-        == "cursor: belongs to another search or index; send it with the query and options of the previous page"
+        == "cursor: belongs to another search or index; send it with the query and options of the "
+        "previous page"
     )
 
 
 def test_on_the_command_line(copies: Path, command: Callable[..., tuple[int, str, str]]) -> None:
-    run = ("search", "--like", "agency", "--index", copies, "--retriever", "bm25", "--format", "trec")
+    run = (
+        "search",
+        "--like",
+        "agency",
+        "--index",
+        copies,
+        "--retriever",
+        "bm25",
+        "--format",
+        "trec",
+    )
     assert [line.split()[2] for line in command(*run)[1].splitlines()] == ["paper", "study"]
-    assert [line.split()[2] for line in command(*run, "--collapse", "near")[1].splitlines()] == ["study"]
+    assert [line.split()[2] for line in command(*run, "--collapse", "near")[1].splitlines()] == [
+        "study"
+    ]
     for arguments, message in (
         (["--like", "nothing", "--index", copies], "there is no document 'nothing' in this index"),
-        (["--index", copies], "give a TEXT to search for, or --like DOCID; see factseek search --help"),
+        (
+            ["--index", copies],
+            "give a TEXT to search for, or --like DOCID; see factseek search --help",
+        ),
         (["x", "--like", "y", "--index", copies], "--like replaces TEXT; leave out one of them"),
-    ):  # fmt: skip
+    ):
         assert command("search", *arguments) == (2, "", f"factseek: {message}\n")

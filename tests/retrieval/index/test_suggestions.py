@@ -1,4 +1,6 @@
-"""Did you mean: the misspelt words of a query, by the words of the index itself, shown and never applied."""
+"""Did you mean: the misspelt words of a query, by the words of the index itself, shown and never
+applied.
+"""
 
 import json
 from collections.abc import Iterator
@@ -21,16 +23,31 @@ DOCUMENTS = [
         "text": "The measles vaccination of children saves lives: vaccination.",
         "topic": "health",
     },
-    {"docid": "lancet", "text": "Vaccinations against measles were refused; vaccination fell.", "topic": "news"},
-    {"docid": "moon", "text": "Twelve people walked on the moon, say 2 a b c and vaccinatian.", "topic": "space"},
+    {
+        "docid": "lancet",
+        "text": "Vaccinations against measles were refused; vaccination fell.",
+        "topic": "news",
+    },
+    {
+        "docid": "moon",
+        "text": "Twelve people walked on the moon, say 2 a b c and vaccinatian.",
+        "topic": "space",
+    },
 ]
 
 
-def built(folder: Path, documents: list[dict[str, str]], config: Config | None = None, language: str = "en") -> Path:
+def built(
+    folder: Path,
+    documents: list[dict[str, str]],
+    config: Config | None = None,
+    language: str = "en",
+) -> Path:
     folder.parent.mkdir(exist_ok=True)
     source = folder.with_suffix(".jsonl")
     source.write_text("".join(json.dumps(document) + "\n" for document in documents), "utf-8")
-    request = BuildRequest(kind="jsonl", sources=(source,), folder=folder, language=language, dense=False)
+    request = BuildRequest(
+        kind="jsonl", sources=(source,), folder=folder, language=language, dense=False
+    )
     build(request, config or Config())
     return folder
 
@@ -51,7 +68,8 @@ def index(folder: Path) -> Iterator[Index]:
     ("query", "expected"),
     [
         ("measels vacination", {"measels": "measles", "vacination": "vaccination"}),
-        ("Vaccinatoin", {"vaccinatoin": "vaccination"}),  # its stem is nowhere near that of the right word
+        # Its stem is nowhere near that of the right word.
+        ("Vaccinatoin", {"vaccinatoin": "vaccination"}),
         ("measles vaccinated", {}),  # as it is nowhere written, but a form of it is
         ("mooon", {"mooon": "moon"}),
         ("mon mohn moov", {}),  # so short a word is often a right one
@@ -61,7 +79,9 @@ def index(folder: Path) -> Iterator[Index]:
         ("aaab aaac aaad aaae aaaf aaag aaah aaai measels", {}),
     ],
 )
-def test_a_word_that_is_nowhere_is_put_right(index: Index, query: str, expected: dict[str, str]) -> None:
+def test_a_word_that_is_nowhere_is_put_right(
+    index: Index, query: str, expected: dict[str, str]
+) -> None:
     assert index.spellings(query) == expected
 
 
@@ -89,7 +109,8 @@ def test_most_misspelt_words_are_put_right(bundled: Index) -> None:
     pairs = [line.split("\t")[:2] for line in CLAIMS[2].splitlines()]
     claims = [line.split("\t")[2] for line in CLAIMS[2].splitlines()]
     put_right = [
-        bundled.spellings(claim) == {wrong.lower(): right} for (wrong, right), claim in zip(pairs, claims, strict=True)
+        bundled.spellings(claim) == {wrong.lower(): right}
+        for (wrong, right), claim in zip(pairs, claims, strict=True)
     ]
     assert len(pairs) == 30
     assert sum(put_right) >= 28
@@ -110,9 +131,13 @@ def test_names_are_left_alone(index: Index, query: str, expected: dict[str, str]
 
 
 def test_it_must_match_more_under_the_filter(index: Index) -> None:
-    assert index.spellings("measels", Search(where=Filter(topic=("news",)))) == {"measels": "measles"}
+    assert index.spellings("measels", Search(where=Filter(topic=("news",)))) == {
+        "measels": "measles"
+    }
     assert index.spellings("measels", Search(where=Filter(topic=("space",)))) == {}
-    assert index.spellings("measels", Search(where=Filter(phrases=("measels",)))) == {"measels": "measles"}
+    assert index.spellings("measels", Search(where=Filter(phrases=("measels",)))) == {
+        "measels": "measles"
+    }
     assert index.spellings(*index.like("who")) == {}
 
 
@@ -125,19 +150,32 @@ def test_it_must_match_more_under_the_filter(index: Index) -> None:
         ("zh", "麻疹疫苗很有效", "麻疹役苗", {}),
     ],
 )
-def test_in_every_language(tmp_path: Path, language: str, text: str, query: str, expected: dict[str, str]) -> None:
+def test_in_every_language(
+    tmp_path: Path, language: str, text: str, query: str, expected: dict[str, str]
+) -> None:
     for times in (1, 3):
-        place = built(tmp_path / f"index{times}", [{"docid": "a", "text": f"{text}. " * times}], language=language)
+        place = built(
+            tmp_path / f"index{times}",
+            [{"docid": "a", "text": f"{text}. " * times}],
+            language=language,
+        )
         with Index(place) as index:
-            assert index.spellings(query) == (expected if times == 3 else {})  # what is written once is not common
+            # What is written once is not common.
+            assert index.spellings(query) == (expected if times == 3 else {})
 
 
 def test_over_http_it_is_shown_and_not_applied(index: Index) -> None:
     client = create_app(Config(), {"news": index}).test_client()
-    answer = client.post("/v1/news/search", json={"query": '"measels" vacination', "syntax": "query"}).json
+    answer = client.post(
+        "/v1/news/search", json={"query": '"measels" vacination', "syntax": "query"}
+    ).json
     assert (answer["suggestion"], answer["hits"]) == ('"measles" vaccination', [])
     simple = client.get("/v1/news/search?query=measels").json
-    assert (simple["suggestion"], simple["query"]["text"], simple["hits"]) == ("measles", "measels", [])
+    assert (simple["suggestion"], simple["query"]["text"], simple["hits"]) == (
+        "measles",
+        "measels",
+        [],
+    )
     assert "suggestion" not in client.get("/v1/news/search?query=measles").json
     several = client.post("/v1/search", json={"query": "measels"}).json
     assert several["indexes"]["news"]["suggestion"] == "measles"

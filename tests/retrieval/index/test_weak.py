@@ -15,9 +15,21 @@ from factseek.server.app import create_app
 from factseek.settings import Config
 
 DOCUMENTS = [
-    {"docid": "measles", "text": "Two doses of the measles vaccine are 97 percent effective.", "date": "2019"},
-    {"docid": "moon", "text": "Twelve people walked on the moon between 1969 and 1972.", "source": "x.org"},
-    {"docid": "sea", "text": "The sea level rises by a few millimetres every year.", "source": "x.org"},
+    {
+        "docid": "measles",
+        "text": "Two doses of the measles vaccine are 97 percent effective.",
+        "date": "2019",
+    },
+    {
+        "docid": "moon",
+        "text": "Twelve people walked on the moon between 1969 and 1972.",
+        "source": "x.org",
+    },
+    {
+        "docid": "sea",
+        "text": "The sea level rises by a few millimetres every year.",
+        "source": "x.org",
+    },
     {"docid": "nile", "text": "The Nile flows north to the Mediterranean.", "date": "2021-03"},
 ]
 
@@ -41,7 +53,10 @@ def index(folder: Path) -> Iterator[Index]:
 
 def weak(index: Index, query: str, retriever: str | None = None) -> dict[str, bool]:
     asked = Search(retriever=retriever)
-    return {hit.docid: bool(hit.weak) for hit in index.evidence(query, index.search([query], asked)[0], asked)}
+    return {
+        hit.docid: bool(hit.weak)
+        for hit in index.evidence(query, index.search([query], asked)[0], asked)
+    }
 
 
 @pytest.mark.parametrize("retriever", ["dense", "hybrid"])
@@ -54,9 +69,14 @@ def test_made_up_words_find_nothing_but_weakly(index: Index, retriever: str) -> 
 
 
 def test_what_a_date_leaves_out_is_said(index: Index) -> None:
-    note = "2 documents have no date and are left out by the date filter; undated: keep (--undated keep) includes them"
+    note = (
+        "2 documents have no date and are left out by the date filter; undated: keep "
+        "(--undated keep) includes them"
+    )
     assert index.note("measles", Search(where=Filter(as_of="2020-12-31"))) == note
-    assert index.note("measles", Search(where=Filter(since="2020-01-01", source=("x.org",)))) == note
+    assert (
+        index.note("measles", Search(where=Filter(since="2020-01-01", source=("x.org",)))) == note
+    )
     assert index.note("measles", Search(where=Filter(as_of="2020-12-31", undated=True))) == ""
     assert index.note("measles", Search(where=Filter(as_of="2020-12-31", kind=("webpages",)))) == ""
     assert index.note("measles", Search(where=Filter(source=("x.org",)))) == ""
@@ -65,8 +85,13 @@ def test_what_a_date_leaves_out_is_said(index: Index) -> None:
 
 def test_over_http_and_on_the_page(index: Index) -> None:
     client = create_app(Config(), {"weak": index}).test_client()
-    answer = client.post("/v1/weak/search", json={"query": "qwertyuiop zxcvbnm", "as_of": "2020"}).json
+    answer = client.post(
+        "/v1/weak/search", json={"query": "qwertyuiop zxcvbnm", "as_of": "2020"}
+    ).json
     assert [hit["weak"] for hit in answer["hits"]] == [True]
     assert answer["note"].startswith("2 documents have no date and are left out")
-    assert "weak" not in client.post("/v1/weak/search", json={"query": "measles vaccine"}).json["hits"][0]
+    assert (
+        "weak"
+        not in client.post("/v1/weak/search", json={"query": "measles vaccine"}).json["hits"][0]
+    )
     assert "weak match, by meaning only" in client.get("/?query=qwertyuiop+zxcvbnm").text

@@ -1,4 +1,6 @@
-"""One ranking whatever is asked of it: its pages, its counts and its facets, for every retriever and stage."""
+"""One ranking whatever is asked of it: its pages, its counts and its facets, for every retriever
+and stage.
+"""
 
 from collections import Counter
 from functools import cache
@@ -19,17 +21,36 @@ from factseek.retrieval.search.options import Search
 from tests.examples_tried import EXAMPLES
 from tests.retrieval.index.conftest import DECLARED
 
-QUERIES = ["measles vaccine", "the ice of the sea", "rain", "nurse at a school river", "zebra", "the of"]
-STAGES = [(), ("per_source=1",), ("per_source=2",), ("turned",), ("per_source=2", "turned"), ("turned", "per_source=1")]
-PROPERTY = settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.function_scoped_fixture])
+QUERIES = [
+    "measles vaccine",
+    "the ice of the sea",
+    "rain",
+    "nurse at a school river",
+    "zebra",
+    "the of",
+]
+STAGES = [
+    (),
+    ("per_source=1",),
+    ("per_source=2",),
+    ("turned",),
+    ("per_source=2", "turned"),
+    ("turned", "per_source=1"),
+]
+PROPERTY = settings(
+    max_examples=EXAMPLES, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 
 def some(values: list[str]) -> st.SearchStrategy[tuple[str, ...]]:
-    return st.lists(st.sampled_from(values), max_size=2, unique=True).map(lambda few: tuple(sorted(few)))
+    return st.lists(st.sampled_from(values), max_size=2, unique=True).map(
+        lambda few: tuple(sorted(few))
+    )
 
 
 METADATA = st.fixed_dictionaries(
-    {}, optional={"author": some(["Ada", "Bo", "Çelik Ö", "7", "true"]), "part": some(["0", "3", "9"])}
+    {},
+    optional={"author": some(["Ada", "Bo", "Çelik Ö", "7", "true"]), "part": some(["0", "3", "9"])},
 )
 FILTERS = st.none() | st.builds(
     Filter,
@@ -69,10 +90,17 @@ def whole_list(index: Index, query: str, asked: Search) -> list[Hit]:
 
 
 @PROPERTY
-@given(query=st.sampled_from(QUERIES), asked=SEARCHES, offset=st.integers(0, 90), k=st.integers(1, 60))
-def test_a_page_is_a_stretch_of_the_whole_list(whole: Index, query: str, asked: Search, offset: int, k: int) -> None:
+@given(
+    query=st.sampled_from(QUERIES), asked=SEARCHES, offset=st.integers(0, 90), k=st.integers(1, 60)
+)
+def test_a_page_is_a_stretch_of_the_whole_list(
+    whole: Index, query: str, asked: Search, offset: int, k: int
+) -> None:
     everything = whole_list(whole, query, asked)
-    assert whole.search([query], asked._replace(k=k, offset=offset))[0] == everything[offset : offset + k]
+    assert (
+        whole.search([query], asked._replace(k=k, offset=offset))[0]
+        == everything[offset : offset + k]
+    )
     assert len(everything) < LONGEST
     assert everything == sort_hits(everything)
     keys = [hit.docid if asked.group else (hit.docid, hit.passage) for hit in everything]
@@ -117,14 +145,21 @@ def beside(where: Filter | None, field: str) -> Filter:
     field=st.sampled_from(["topic", "source", "language", "kind", "year", *DECLARED]),
     most=st.integers(1, 9),
 )
-def test_facets_are_what_counting_each_gives(whole: Index, query: str, asked: Search, field: str, most: int) -> None:
-    wider = asked._replace(where=beside(asked.where, field), group=True, stages=(), collapse="", sort="")
+def test_facets_are_what_counting_each_gives(
+    whole: Index, query: str, asked: Search, field: str, most: int
+) -> None:
+    wider = asked._replace(
+        where=beside(asked.where, field), group=True, stages=(), collapse="", sort=""
+    )
     admitted = [stored(whole)[hit.docid] for hit in whole_list(whole, query, wider)]
     expected = Counter(value for document in admitted for value in values_of(document, field))
     facet = whole.facets(query, {field: most}, asked)[field]
     named = sorted(expected.items(), key=lambda pair: (-pair[1], pair[0]))
     assert facet.values[:most] == named[:most] or len(named) < most
-    assert facet.values[: len(named)] == named[:most] + facet.values[min(most, len(named)) : len(named)]
+    assert (
+        facet.values[: len(named)]
+        == named[:most] + facet.values[min(most, len(named)) : len(named)]
+    )
     assert facet.more == max(0, len(named) - most)
     assert facet.missing == sum(not values_of(document, field) for document in admitted)
     assert dict(facet.values) == {value: expected[value] for value, _ in facet.values}
@@ -132,15 +167,21 @@ def test_facets_are_what_counting_each_gives(whole: Index, query: str, asked: Se
 
 @PROPERTY
 @given(query=st.sampled_from(QUERIES), asked=SEARCHES)
-def test_sorted_by_date_are_the_best_hits_and_no_others(whole: Index, query: str, asked: Search) -> None:
+def test_sorted_by_date_are_the_best_hits_and_no_others(
+    whole: Index, query: str, asked: Search
+) -> None:
     ranked = whole_list(whole, query, asked._replace(sort=""))
     newest = whole_list(whole, query, asked._replace(sort="date"))
     scores = [hit.score for hit in ranked[: whole.settings.search.fusion.depth]]
     lowest = min([0.0, *scores])
     best = sum(score - lowest >= (scores[0] - lowest) / 2 for score in scores)
     days = [last_day(stored(whole)[hit.docid].date) for hit in ranked[:best]]
-    expected = [ranked[at] for at in sorted(range(best), key=days.__getitem__, reverse=True)] + ranked[best:]
-    assert [(hit.docid, hit.passage) for hit in newest] == [(hit.docid, hit.passage) for hit in expected]
+    expected = [
+        ranked[at] for at in sorted(range(best), key=days.__getitem__, reverse=True)
+    ] + ranked[best:]
+    assert [(hit.docid, hit.passage) for hit in newest] == [
+        (hit.docid, hit.passage) for hit in expected
+    ]
 
 
 MANY = st.lists(SEARCHES, min_size=2, max_size=3)
@@ -158,7 +199,9 @@ def test_a_page_of_several_indexes_is_a_stretch_of_one_list(
 ) -> None:
     offset, k = place
     indexes: dict[str, Index] = {f"i{number}": whole for number in range(len(asked))}
-    searches = {name: own._replace(sort=sort, k=LONGEST) for name, own in zip(indexes, asked, strict=True)}
+    searches = {
+        name: own._replace(sort=sort, k=LONGEST) for name, own in zip(indexes, asked, strict=True)
+    }
     everything = search_many(indexes, query, searches, highlight=False)
     page = {name: own._replace(k=k, offset=offset) for name, own in searches.items()}
     assert search_many(indexes, query, page, highlight=False) == everything[offset : offset + k]
@@ -175,7 +218,9 @@ def test_a_page_of_several_indexes_is_a_stretch_of_one_list(
 
 @PROPERTY
 @given(query=st.sampled_from(QUERIES), where=FILTERS, group=st.booleans())
-def test_the_weights_of_words_add_up_to_the_score(whole: Index, query: str, where: Filter | None, group: bool) -> None:
+def test_the_weights_of_words_add_up_to_the_score(
+    whole: Index, query: str, where: Filter | None, group: bool
+) -> None:
     asked = Search(retriever="bm25", where=where, group=group)
     hits = whole_list(whole, query, asked)
     for hit, words in zip(hits, whole.word_weights(query, hits, asked), strict=True):
@@ -185,18 +230,28 @@ def test_the_weights_of_words_add_up_to_the_score(whole: Index, query: str, wher
 
 
 def test_a_hit_is_explained_in_a_sentence(whole: Index) -> None:
-    asked = Search(retriever="hybrid", k=80, fusion=FusionSettings(kind="rrf", depth=3), stages=("per_source=40",))
+    asked = Search(
+        retriever="hybrid",
+        k=80,
+        fusion=FusionSettings(kind="rrf", depth=3),
+        stages=("per_source=40",),
+    )
     query, resolved = "ice rain", whole.resolve(asked)
     hits = whole.search([query], asked)[0]
     first, last = hits[0], hits[-1]
     words = whole.word_weights(query, [first, last], asked)
     part = {part.retriever: part for part in first.parts}
     why = sentence(1, first, words[0], resolved, stages.names())
-    held = " and ".join(f"{word} ({weight:.2f})" for word, weight in sorted(words[0].items(), key=lambda w: -w[1]))
+    held = " and ".join(
+        f"{word} ({weight:.2f})" for word, weight in sorted(words[0].items(), key=lambda w: -w[1])
+    )
     assert why.startswith(f"The passage contains {held}; ")
     for name in part.keys() & {"bm25", "dense"}:
         ranked = part[name]
-        assert f"{name} ranks it number {ranked.rank} with {ranked.score:.4f}, which adds {ranked.vote:.4f}; " in why
+        assert (
+            f"{name} ranks it number {ranked.rank} with {ranked.score:.4f}, which adds "
+            f"{ranked.vote:.4f}; " in why
+        )
     assert why.endswith("it was number 1 before per_source.")
     assert "; no ranking has it among its first 3, so its score is below 0; " in sentence(
         80, last, words[1], resolved, stages.names()

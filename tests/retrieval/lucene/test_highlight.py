@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 from factseek.core.folding import fold, folded_with_places
 from factseek.core.text import marks
 from factseek.retrieval.config import JavaSettings
-from factseek.retrieval.lucene.analysis import ANALYZERS, Analyze, Analyzer, TermCache, highlighter, highlights, in_time
+from factseek.retrieval.lucene.analysis import (
+    ANALYZERS,
+    Analyze,
+    Analyzer,
+    TermCache,
+    highlighter,
+    highlights,
+    in_time,
+)
 from factseek.retrieval.lucene.jvm import start
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -41,7 +49,9 @@ def marked(query: str, text: str, terms: Analyzer) -> list[str]:
         ("polio 657461", "polio_vaccine: 657,461 doses", ["polio", "657,461"]),
     ],
 )
-def test_lookalikes_are_highlighted_as_written(query: str, text: str, stretches: list[str], english: Analyzer) -> None:
+def test_lookalikes_are_highlighted_as_written(
+    query: str, text: str, stretches: list[str], english: Analyzer
+) -> None:
     assert marked(query, text, english) == stretches
 
 
@@ -53,7 +63,25 @@ def test_stretches_are_in_order_and_inside(english: Analyzer, query: str, text: 
         last = end
 
 
-PIECES = ["a", "b", "ab", "1", "é", "’", "'", "e\u0301", "_", " ", "\n", "A", "ß", "\ufb01", "\u00ad", "\u2003", ","]
+PIECES = [
+    "a",
+    "b",
+    "ab",
+    "1",
+    "é",
+    "’",
+    "'",
+    "e\u0301",
+    "_",
+    " ",
+    "\n",
+    "A",
+    "ß",
+    "\ufb01",
+    "\u00ad",
+    "\u2003",
+    ",",
+]
 WORDS = st.lists(st.sampled_from(PIECES), max_size=14).map("".join)
 
 
@@ -62,11 +90,15 @@ def lowered(words: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 def letters(words: Sequence[str]) -> list[tuple[str, ...]]:
-    """Make a term of each letter, as analyzers do of scripts without blanks, and none of a word that begins with b."""
+    """Make a term of each letter, as analyzers do of scripts without blanks, and none of a word
+    that begins with b.
+    """
     return [() if word.startswith("b") else tuple(word.lower()) for word in words]
 
 
-def word_by_word(query: str, text: str, terms: Callable[[str], tuple[str, ...]]) -> list[tuple[int, int]]:
+def word_by_word(
+    query: str, text: str, terms: Callable[[str], tuple[str, ...]]
+) -> list[tuple[int, int]]:
     """The oracle: match one word of the text after the other."""
     wanted = {term for word in WORD.findall(fold(query)) for term in terms(word)}
     form, starts, ends = folded_with_places(text)
@@ -77,8 +109,12 @@ def word_by_word(query: str, text: str, terms: Callable[[str], tuple[str, ...]])
         if matching and len(made) == 1:
             stretches.append(word.span())
         elif matching:
-            pattern = "|".join(re.escape(term) for term in sorted(matching, key=lambda term: (-len(term), term)))
-            inside = [part.span() for part in re.finditer(pattern, word[0], re.IGNORECASE)] or [(0, len(word[0]))]
+            pattern = "|".join(
+                re.escape(term) for term in sorted(matching, key=lambda term: (-len(term), term))
+            )
+            inside = [part.span() for part in re.finditer(pattern, word[0], re.IGNORECASE)] or [
+                (0, len(word[0]))
+            ]
             stretches += [(start + begin, start + end) for begin, end in inside]
     return list(dict.fromkeys((starts[begin], ends[end - 1]) for begin, end in stretches))
 
@@ -92,7 +128,9 @@ def test_a_text_of_more_new_words_than_the_cache_can_contain_keeps_its_matches()
 @pytest.mark.parametrize("most", [1, 20, 400_000])
 @pytest.mark.parametrize("few", [0, 32])
 @given(WORDS, st.lists(WORDS, min_size=1, max_size=4))
-def test_stretches_are_those_of_each_word(analyze: Analyze, most: int, few: int, query: str, texts: list[str]) -> None:
+def test_stretches_are_those_of_each_word(
+    analyze: Analyze, most: int, few: int, query: str, texts: list[str]
+) -> None:
     vocabulary = TermCache(analyze, most)
     with patch("factseek.retrieval.lucene.analysis._FEW_CHUNKS", few):
         found = highlighter(query, vocabulary)
@@ -103,7 +141,9 @@ def test_stretches_are_those_of_each_word(analyze: Analyze, most: int, few: int,
 
 
 @given(WORDS, WORDS, st.integers(1, 9))
-def test_a_text_that_is_read_in_pieces_has_the_same_stretches(query: str, text: str, size: int) -> None:
+def test_a_text_that_is_read_in_pieces_has_the_same_stretches(
+    query: str, text: str, size: int
+) -> None:
     found = highlighter(query, TermCache(letters))
     with patch("factseek.retrieval.lucene.analysis.PIECE", size):
         assert in_time(found, lambda: False)(text) == found(text)
@@ -114,7 +154,10 @@ def lines_of(file: Path) -> list[str]:
 
 
 def texts_of(file: Path, most: int) -> list[str]:
-    return [line.split("\t")[2 if file.name.startswith("claims") else 1] for line in lines_of(file)[1 : most + 1]]
+    return [
+        line.split("\t")[2 if file.name.startswith("claims") else 1]
+        for line in lines_of(file)[1 : most + 1]
+    ]
 
 
 OTHER_SCRIPTS = [
@@ -131,8 +174,16 @@ def test_every_analyzer_marks_what_it_marks_word_by_word(analyzer: str) -> None:
     start(JavaSettings().heap)
     terms = Analyzer(analyzer)
     examples = ROOT / "examples"
-    queries = [*texts_of(examples / "claims-en.tsv", 4), *texts_of(examples / "claims-ar.tsv", 4), *OTHER_SCRIPTS]
-    texts = [*texts_of(examples / "snippets-en.tsv", 8), *texts_of(examples / "snippets-ar.tsv", 8), *OTHER_SCRIPTS]
+    queries = [
+        *texts_of(examples / "claims-en.tsv", 4),
+        *texts_of(examples / "claims-ar.tsv", 4),
+        *OTHER_SCRIPTS,
+    ]
+    texts = [
+        *texts_of(examples / "snippets-en.tsv", 8),
+        *texts_of(examples / "snippets-ar.tsv", 8),
+        *OTHER_SCRIPTS,
+    ]
     for query in queries:
         found = highlighter(query, terms)
         for text in texts:

@@ -15,12 +15,17 @@ from factseek.retrieval.lucene.jvm import JAR, ClassArchive, anserini_jar, java_
 
 pytestmark = pytest.mark.inner
 
-WORDS = "measles vaccine outbreak moon landing crater sea level rise glacier virus mask trial cohort dose claim".split()
+WORDS = (
+    "measles vaccine outbreak moon landing crater sea level rise glacier virus mask trial "
+    "cohort dose claim"
+).split()
 TEXTS = [" ".join(islice(cycle(WORDS), start, start + 3 + start % 7)) for start in range(400)]
 
 
 @pytest.fixture(scope="module", params=["flat", "title_text"])
-def searcher(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PassageSearcher]:
+def searcher(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[PassageSearcher]:
     start()
     fields: Fields = request.param
     folders = [tmp_path_factory.mktemp("lucene") / name for name in ("first", "second")]
@@ -50,13 +55,17 @@ def test_a_search_out_of_time_finds_nothing_and_harms_none(searcher: PassageSear
 
 def test_the_jar_is_made_of_the_sources(root: Path, tmp_path: Path) -> None:
     version = (
-        subprocess.run(["javac", "-version"], capture_output=True, text=True, check=False) if which("javac") else None
+        subprocess.run(["javac", "-version"], capture_output=True, text=True, check=False)
+        if which("javac")
+        else None
     )
     if version is None or not version.stdout.startswith("javac 17."):
         pytest.skip("the jar is compiled by javac 17 (openjdk-17-jdk-headless), which is missing")
     if sys.version_info >= (3, 12):
         pytest.skip("the jar is compiled against Lucene 9.9, which Pyserini brings to Python 3.11")
-    subprocess.run([sys.executable, ".ci/jar.py", str(tmp_path / "factseek.jar")], cwd=root, check=True)
+    subprocess.run(
+        [sys.executable, ".ci/jar.py", str(tmp_path / "factseek.jar")], cwd=root, check=True
+    )
     assert (tmp_path / "factseek.jar").read_bytes() == JAR.read_bytes(), "make jar"
 
 
@@ -103,13 +112,24 @@ def of_another(path: Path) -> None:
 
 
 @pytest.mark.real
-def test_the_second_process_uses_what_the_first_one_made(archive: ClassArchive, tmp_path: Path) -> None:
+def test_the_second_process_uses_what_the_first_one_made(
+    archive: ClassArchive, tmp_path: Path
+) -> None:
     first, quiet = started(tmp_path)
     assert first.endswith("False\n")
     assert [path.name for path in archive.path.parent.iterdir()] == [archive.path.name]
-    assert started(tmp_path) == (first.replace("False", "True"), quiet) == (first.replace("False", "True"), "")
+    assert (
+        started(tmp_path)
+        == (first.replace("False", "True"), quiet)
+        == (first.replace("False", "True"), "")
+    )
     whole = archive.path.read_bytes()
-    damages: list[Callable[[Path], object]] = [flip_a_byte, cut, of_another, lambda path: path.write_bytes(b"x" * 99)]
+    damages: list[Callable[[Path], object]] = [
+        flip_a_byte,
+        cut,
+        of_another,
+        lambda path: path.write_bytes(b"x" * 99),
+    ]
     for damage in damages:
         damage(archive.path)
         said, errors = started(tmp_path)

@@ -14,7 +14,9 @@ LETTERS = st.text("abcdeéنلم", min_size=3, max_size=9)
 
 
 @given(words=st.lists(LETTERS, max_size=60, unique=True), word=LETTERS, edits=st.integers(0, 2))
-def test_near_words_of_a_segment_are_those_of_looking_at_each(words: list[str], word: str, edits: int) -> None:
+def test_near_words_of_a_segment_are_those_of_looking_at_each(
+    words: list[str], word: str, edits: int
+) -> None:
     lines = [f"{text}\n".encode() for text in sorted(words)]
     starts = np.cumsum([0, *map(len, lines)], dtype="<u8")[:-1]
     frequent = np.arange(1, len(lines) + 1, dtype="<u8")

@@ -1,4 +1,6 @@
-"""BM25 against Pyserini's own searcher, over the texts of real collections that the fold leaves as they are."""
+"""BM25 against Pyserini's own searcher, over the texts of real collections that the fold leaves as
+they are.
+"""
 
 import json
 import os
@@ -38,16 +40,28 @@ COLLECTIONS = {
 
 @pytest.fixture(
     scope="module",
-    params=[pytest.param(name, marks=pytest.mark.deep if name == "nfcorpus" else ()) for name in COLLECTIONS],
+    params=[
+        pytest.param(name, marks=pytest.mark.deep if name == "nfcorpus" else ())
+        for name in COLLECTIONS
+    ],
 )
-def both(request: pytest.FixtureRequest, data_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
+def both(
+    request: pytest.FixtureRequest, data_dir: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Both]:
     folder, qrels, language = COLLECTIONS[request.param]
     work = tmp_path_factory.mktemp(request.param)
     source = unfolded(data_dir / folder, work / folder)
-    request = BuildRequest(kind="beir", sources=(source,), folder=work / "ours", language=language, dense=False)
+    request = BuildRequest(
+        kind="beir", sources=(source,), folder=work / "ours", language=language, dense=False
+    )
     build(request, convert({"index": {"parts": "never"}}, "test"))
     with Index(work / "ours") as ours:
-        yield Both(source, ours, pyserini_searcher(source, work / "theirs", language), judged_queries(source, qrels))
+        yield Both(
+            source,
+            ours,
+            pyserini_searcher(source, work / "theirs", language),
+            judged_queries(source, qrels),
+        )
 
 
 def is_unfolded(text: str) -> bool:
@@ -55,7 +69,9 @@ def is_unfolded(text: str) -> bool:
 
 
 def unfolded(source: Path, folder: Path, keep: Callable[[str], bool] = is_unfolded) -> Path:
-    """Write the documents and the queries of a collection that have one form alone, and its judgements."""
+    """Write the documents and the queries of a collection that have one form alone, and its
+    judgements.
+    """
     shutil.copytree(source / "qrels", folder / "qrels")
     for name in ("corpus.jsonl", "queries.jsonl"):
         rows = (source / name).read_text("utf-8").split("\n")[:-1]
@@ -73,10 +89,13 @@ def pyserini_searcher(source: Path, folder: Path, language: str, *options: str) 
         warnings.simplefilter("ignore")
         from pyserini.index.lucene import LuceneIndexer
         from pyserini.search.lucene import LuceneSearcher
-    indexer = LuceneIndexer(str(folder), args=["-index", str(folder), "-language", language, *options])
+    indexer = LuceneIndexer(
+        str(folder), args=["-index", str(folder), "-language", language, *options]
+    )
     documents = map(json.loads, (source / "corpus.jsonl").read_text("utf-8").split("\n")[:-1])
     texts = {
-        each["_id"]: f"{each['title']}\n{each['text']}" if each.get("title") else each["text"] for each in documents
+        each["_id"]: f"{each['title']}\n{each['text']}" if each.get("title") else each["text"]
+        for each in documents
     }
     indexer.add_batch_dict([{"id": docid, "contents": text} for docid, text in texts.items()])
     indexer.close()
@@ -108,15 +127,23 @@ def assert_same(query: str, ours: list[Hit], theirs: list[tuple[str, float]]) ->
     cut = round(ours[-1].score, 4) if ours else 0.0
     above = {hit.docid for hit in ours if round(hit.score, 4) > cut}
     assert above <= {docid for docid, _ in theirs}, query
-    assert {docid for docid, score in theirs if round(score, 4) > cut} <= {hit.docid for hit in ours}, query
+    assert {docid for docid, score in theirs if round(score, 4) > cut} <= {
+        hit.docid for hit in ours
+    }, query
 
 
 @pytest.mark.deep
 def test_expanded_queries_find_what_pyserini_finds(data_dir: Path, tmp_path: Path) -> None:
-    """All terms of the first hits count: Anserini prunes terms of equal weight in the order of a hash."""
+    """All terms of the first hits count: Anserini prunes terms of equal weight in the order of a
+    hash.
+    """
     source = unfolded(data_dir / "scifact", tmp_path / "ascii", str.isascii)
-    config = convert({"index": {"parts": "never"}, "bm25_rm3": {"terms": 1000, "original_weight": 0.4}}, "test")
-    build(BuildRequest(kind="beir", sources=(source,), folder=tmp_path / "ours", dense=False), config)
+    config = convert(
+        {"index": {"parts": "never"}, "bm25_rm3": {"terms": 1000, "original_weight": 0.4}}, "test"
+    )
+    build(
+        BuildRequest(kind="beir", sources=(source,), folder=tmp_path / "ours", dense=False), config
+    )
     theirs = pyserini_searcher(source, tmp_path / "theirs", "en", "-storeDocvectors")
     theirs.set_rm3(fb_terms=1000, fb_docs=10, original_query_weight=0.4)
     queries = judged_queries(source, "qrels/train.tsv")[:40]

@@ -1,4 +1,6 @@
-"""Near-duplicates folded: in the engine, over HTTP, on the command line, and in an index of an earlier version."""
+"""Near-duplicates folded: in the engine, over HTTP, on the command line, and in an index of an
+earlier version.
+"""
 
 import json
 from collections.abc import Callable, Iterator
@@ -24,7 +26,8 @@ from factseek.settings import Config
 from tests.examples_tried import EXAMPLES
 
 ARTICLE = (
-    "The ministry said on Monday that the measles vaccine had reached nine of ten children in the north, where clinics "
+    "The ministry said on Monday that the measles vaccine had reached nine of ten children in the "
+    "north, where clinics "
     "had been closed for most of the year and nurses went from village to village on foot"
 )
 DOCUMENTS = [
@@ -42,7 +45,9 @@ DOCUMENTS = [
 QUERY = "measles vaccine"
 
 
-def built(folder: Path, documents: list[dict[str, str]], config: Config | None = None, *, verb: str = "") -> Path:
+def built(
+    folder: Path, documents: list[dict[str, str]], config: Config | None = None, *, verb: str = ""
+) -> Path:
     source = folder.with_name(f"{folder.name}{verb}.jsonl")
     source.write_text("".join(json.dumps(row) + "\n" for row in documents), "utf-8")
     request = BuildRequest(kind="jsonl", sources=(source,), folder=folder, verb=verb, dense=False)  # type: ignore[arg-type]
@@ -64,17 +69,22 @@ def index(folder: Path) -> Iterator[Index]:
 
 @pytest.fixture
 def without(tmp_path: Path) -> Path:
-    return built(tmp_path / "old", DOCUMENTS, Config(index=IndexSettings(signatures=False, words=False)))
+    return built(
+        tmp_path / "old", DOCUMENTS, Config(index=IndexSettings(signatures=False, words=False))
+    )
 
 
 def groups(index: Index, search: Search) -> dict[str, list[str]]:
     asked = search._replace(collapse="near")
     hits = index.search([QUERY], asked)[0]
-    return {hit.docid: hit.copies.docids for hit in index.evidence(QUERY, hits, asked) if hit.copies}
+    return {
+        hit.docid: hit.copies.docids for hit in index.evidence(QUERY, hits, asked) if hit.copies
+    }
 
 
 WORDS = st.sampled_from(
-    "measles vaccine doses children north clinics nurses village school study records coverage".split()
+    "measles vaccine doses children north clinics nurses village school study records "
+    "coverage".split()
 )
 
 
@@ -83,14 +93,20 @@ WORDS = st.sampled_from(
     texts=st.lists(st.lists(WORDS, min_size=1, max_size=9).map(" ".join), min_size=1, max_size=14),
     cut=st.integers(0, 14),
 )
-def test_folding_is_a_property(texts: list[str], cut: int, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Any length is the beginning of any longer; no two that stay are near; each that went is near a better one."""
+def test_folding_is_a_property(
+    texts: list[str], cut: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Any length is the beginning of any longer; no two that stay are near; each that went is near
+    a better one.
+    """
     folder = tmp_path_factory.mktemp("property") / "index"
     rows = [{"docid": f"d{number:02}", "text": text} for number, text in enumerate(texts)]
     built(folder, rows[:cut] or rows)
     if rows[:cut] and rows[cut:]:
         built(folder, rows[cut:], verb="append")
-    query = "measles vaccine doses children north clinics nurses village school study records coverage"
+    query = (
+        "measles vaccine doses children north clinics nurses village school study records coverage"
+    )
     signed = dict(zip((row["docid"] for row in rows), signatures_of(texts), strict=True))
 
     def near(one: str, two: str) -> bool:
@@ -110,11 +126,15 @@ def test_folding_is_a_property(texts: list[str], cut: int, tmp_path_factory: pyt
             assert index.search([query], asked._replace(k=k))[0] == hits[:k]
         for hit in index.evidence(query, hits, asked):
             assert hit.copies
-            copies = [docid for docid in sorted(signed) if docid != hit.docid and near(docid, hit.docid)]
+            copies = [
+                docid for docid in sorted(signed) if docid != hit.docid and near(docid, hit.docid)
+            ]
             assert (hit.copies.count, hit.copies.docids) == (len(copies), copies)
 
 
-def test_on_the_command_line(folder: Path, without: Path, command: Callable[..., tuple[int, str, str]]) -> None:
+def test_on_the_command_line(
+    folder: Path, without: Path, command: Callable[..., tuple[int, str, str]]
+) -> None:
     code, printed, said = command("search", *QUERY.split(), "--index", folder, "--collapse", "near")
     assert (code, said.startswith("3 hits")) == (0, True)
     assert "    2 near-duplicates: " in printed
@@ -122,14 +142,20 @@ def test_on_the_command_line(folder: Path, without: Path, command: Callable[...,
     code, _, said = command("search", QUERY, "--index", without, "--stage", "collapse")
     assert code == 2
     assert said == (
-        "factseek: this index does not support the stage collapse: it has no signatures; add them with factseek "
+        "factseek: this index does not support the stage collapse: it has no signatures; add them "
+        "with factseek "
         "compact --add signatures\n"
     )
     code, _, said = command("search", QUERY, "--index", folder, "--stage", "collapse=far")
-    assert (code, said) == (2, "factseek: collapse=far: near is the only value; use collapse=near\n")
+    assert (code, said) == (
+        2,
+        "factseek: collapse=far: near is the only value; use collapse=near\n",
+    )
 
 
-def test_signatures_are_added_to_an_index_without(without: Path, command: Callable[..., tuple[int, str, str]]) -> None:
+def test_signatures_are_added_to_an_index_without(
+    without: Path, command: Callable[..., tuple[int, str, str]]
+) -> None:
     delete(without, ["b-copy"])
     with Index(without) as index:
         before = index.search([QUERY])[0]
@@ -147,9 +173,14 @@ def test_signatures_are_added_to_an_index_without(without: Path, command: Callab
     code, _, said = command("compact", "--index", without, "--add", "poems")
     assert (code, said) == (
         2,
-        "factseek: --add poems: there is no such view; the views are columns, lucene, signatures, vectors, words\n",
+        (
+            "factseek: --add poems: there is no such view; the views are columns, lucene, "
+            "signatures, vectors, words\n"
+        ),
     )
     off = msgspec.structs.replace(Config(), index=IndexSettings(signatures=False, words=False))
     other = built(without.with_name("other"), DOCUMENTS, off)
-    with pytest.raises(UsageError, match=r"^--add signatures: the configuration disables this view"):
+    with pytest.raises(
+        UsageError, match=r"^--add signatures: the configuration disables this view"
+    ):
         compact(other, off, add=["signatures"])

@@ -36,13 +36,21 @@ STOPPED = {"the", "of", "in", "by", "against"}
 
 
 def terms() -> TermCache:
-    return TermCache(lambda words: [() if word.lower() in STOPPED else (word.lower().rstrip("s"),) for word in words])
+    return TermCache(
+        lambda words: [
+            () if word.lower() in STOPPED else (word.lower().rstrip("s"),) for word in words
+        ]
+    )
 
 
-def combiner(weights: dict[str, float], rankings: tuple[str, ...] = ("bm25",), depth: int = 20) -> Combiner:
+def combiner(
+    weights: dict[str, float], rankings: tuple[str, ...] = ("bm25",), depth: int = 20
+) -> Combiner:
     columns = names(rankings)
     width = np.zeros(len(columns))
-    model = CombinerModel(WeightedSum(width, width + 1, np.array([weights.get(name, 0.0) for name in columns])), None)
+    model = CombinerModel(
+        WeightedSum(width, width + 1, np.array([weights.get(name, 0.0) for name in columns])), None
+    )
     manifest = CombinerManifest(
         model="linear",
         retriever="bm25",
@@ -63,7 +71,9 @@ def combiner(weights: dict[str, float], rankings: tuple[str, ...] = ("bm25",), d
 @pytest.fixture(scope="module")
 def index(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("combine") / "index"
-    request = BuildRequest(kind="snippets", sources=(root / "examples/snippets-en.tsv",), folder=folder, dense=False)
+    request = BuildRequest(
+        kind="snippets", sources=(root / "examples/snippets-en.tsv",), folder=folder, dense=False
+    )
     build(request, Config())
     return folder
 
@@ -84,7 +94,11 @@ def test_features_say_what_rankings_and_words_say() -> None:
         ("", "Nothing."),
     ]
     columns = dict(
-        zip(names(RANKINGS), matrix(QUERY, hits, passages, terms(), RANKINGS, vectors={}).T.tolist(), strict=True)
+        zip(
+            names(RANKINGS),
+            matrix(QUERY, hits, passages, terms(), RANKINGS, vectors={}).T.tolist(),
+            strict=True,
+        )
     )
     assert columns["bm25: found"] == [1, 0, 1]
     assert columns["bm25: score"] == [9, 3, 3]
@@ -137,7 +151,10 @@ def broken_models() -> list[tuple[CombinerManifest, State]]:
     return [
         (replace(good.manifest, features=("poem",)), state),
         (replace(good.manifest, depth=0), state),
-        (replace(good.manifest, features=features_of(("bm25",), remembers=True), remembers=True), state),
+        (
+            replace(good.manifest, features=features_of(("bm25",), remembers=True), remembers=True),
+            state,
+        ),
         (replace(good.manifest, model="poem"), state),
         (replace(good.manifest, model="trees"), state),
         (good.manifest, State({}, nan)),
@@ -153,10 +170,14 @@ def test_a_model_that_somebody_made_is_refused(number: int, tmp_path: Path) -> N
     model_file.save(path, *broken_models()[number])
     with pytest.raises(SourceError) as refused:
         load(path)
-    assert refused.value.line == f"{path}: is a model of another version of factseek; train it again"
+    assert (
+        refused.value.line == f"{path}: is a model of another version of factseek; train it again"
+    )
 
 
-def test_the_command_line_combines(index: Path, tmp_path: Path, command: Callable[..., tuple[int, str, str]]) -> None:
+def test_the_command_line_combines(
+    index: Path, tmp_path: Path, command: Callable[..., tuple[int, str, str]]
+) -> None:
     save(tmp_path / "m", combiner({"bm25: score": -1.0}))
     (tmp_path / "config.yaml").write_text("combine: {model: m}\n", "utf-8")
     (tmp_path / "none.yaml").write_text("combine: {model: gone}\n", "utf-8")
@@ -168,7 +189,10 @@ def test_the_command_line_combines(index: Path, tmp_path: Path, command: Callabl
     for options, said in [
         (
             ["--config", tmp_path / "none.yaml"],
-            f"{tmp_path}/gone: there is no such model file; correct the path, or train a model first",
+            (
+                f"{tmp_path}/gone: there is no such model file; correct the path, or train a "
+                "model first"
+            ),
         ),
         (
             ["--config", tmp_path / "empty.yaml"],

@@ -17,7 +17,10 @@ def test_at_most_so_many_hits_of_a_source(sources: list[str], most: int) -> None
     hits = [Hit(str(at), float(len(sources) - at)) for at in range(len(sources))]
 
     def texts(asked):
-        return [Stored(Document(hit.docid, "", source=sources[int(hit.docid)]), Span(0, 0, 0), "") for hit in asked]
+        return [
+            Stored(Document(hit.docid, "", source=sources[int(hit.docid)]), Span(0, 0, 0), "")
+            for hit in asked
+        ]
 
     (kept,) = per_source.open(str(most), CONTEXT).apply(["q"], [hits], texts, None)
     docids = [hit.docid for hit in kept]
@@ -25,5 +28,7 @@ def test_at_most_so_many_hits_of_a_source(sources: list[str], most: int) -> None
     for source in ("a.example", "b.example", "c.example"):
         of_source = [str(at) for at, name in enumerate(sources) if name == source]
         assert [docid for docid in docids if docid in of_source] == of_source[:most]
-    assert [docid for docid in docids if not sources[int(docid)]] == [str(i) for i, s in enumerate(sources) if not s]
+    assert [docid for docid in docids if not sources[int(docid)]] == [
+        str(i) for i, s in enumerate(sources) if not s
+    ]
     assert all(hit.parts[-1] == Part("per_source", int(hit.docid) + 1, hit.score) for hit in kept)

@@ -35,7 +35,9 @@ def config(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Config:
 @pytest.fixture(scope="module")
 def index(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("rerank") / "index"
-    request = BuildRequest(kind="snippets", sources=(root / "examples/snippets-en.tsv",), folder=folder, dense=False)
+    request = BuildRequest(
+        kind="snippets", sources=(root / "examples/snippets-en.tsv",), folder=folder, dense=False
+    )
     build(request, Config())
     return folder
 
@@ -55,7 +57,9 @@ def test_scores_are_those_of_sentence_transformers(model: Path, config: Config) 
     expected = theirs.predict([pair[:2] for pair in PAIRS], activation_fn=torch.nn.Identity())
     ours = OnnxCrossEncoder(config.of(RerankSettings))
     scores = [ours.score(query, passage) for query, passage, _ in PAIRS]
-    assert scores == pytest.approx(expected.tolist(), abs=0.25 * float(expected.max() - expected.min()))
+    assert scores == pytest.approx(
+        expected.tolist(), abs=0.25 * float(expected.max() - expected.min())
+    )
     relevant, other = scores[::2], scores[1::2]
     assert min(relevant) > max(other), "what it learned is still there in int8"
     assert scores == [ours.score(query, passage) for query, passage, _ in PAIRS[::-1]][::-1]
@@ -70,7 +74,9 @@ def test_hits_are_ordered_by_the_model(index: Path, config: Config) -> None:
         (plain,) = opened.search([QUERY], asked._replace(k=30, stages=()))
         (ranked,) = opened.search([QUERY], asked)
         (longer,) = opened.search([QUERY], asked._replace(k=20))
-        (first, *_), (second, *_) = opened.search([QUERY, QUERY], asked._replace(stages=("rerank=3",)))
+        (first, *_), (second, *_) = opened.search(
+            [QUERY, QUERY], asked._replace(stages=("rerank=3",))
+        )
         evidence = opened.evidence(QUERY, ranked, asked)
     model = OnnxCrossEncoder(config.of(RerankSettings))
     scores = {hit.docid: hit.parts[-1].vote for hit in longer[:10]}
@@ -81,12 +87,16 @@ def test_hits_are_ordered_by_the_model(index: Path, config: Config) -> None:
     assert first == second
     assert first.docid in {hit.docid for hit in plain[:3]}
     for shown, hit in zip(evidence, ranked, strict=True):
-        assert shown.stages["rerank"].gave == pytest.approx(model.score(QUERY, shown.passage.text), rel=1e-6)
+        assert shown.stages["rerank"].gave == pytest.approx(
+            model.score(QUERY, shown.passage.text), rel=1e-6
+        )
         assert plain[shown.stages["rerank"].rank - 1].docid == hit.docid
 
 
 @pytest.mark.real
-def test_what_no_time_was_left_for_keeps_its_order(index: Path, config: Config, executor: ThreadPoolExecutor) -> None:
+def test_what_no_time_was_left_for_keeps_its_order(
+    index: Path, config: Config, executor: ThreadPoolExecutor
+) -> None:
     asked = Search(k=10, retriever="bm25", stages=("rerank",))
     with Index(index, config) as opened:
         (plain,) = opened.search([QUERY], asked._replace(stages=()))
@@ -111,7 +121,9 @@ def test_a_weight_leaves_a_share_to_the_search(index: Path, config: Config) -> N
     with Index(index, shared) as opened:
         (ranked,) = opened.search([QUERY], asked)
     before, after = ({hit.docid: hit.score for hit in hits} for hits in (plain, alone))
-    expected = {docid: 0.6 * _stretched(before, docid) + 0.4 * _stretched(after, docid) for docid in before}
+    expected = {
+        docid: 0.6 * _stretched(before, docid) + 0.4 * _stretched(after, docid) for docid in before
+    }
     assert {hit.docid: hit.score for hit in ranked} == pytest.approx(expected, abs=1e-6)
     assert [hit.docid for hit in ranked] == sorted(expected, key=lambda docid: -expected[docid])
 
@@ -121,7 +133,9 @@ def _stretched(scores: dict[str, float], docid: str) -> float:
     return (scores[docid] - low) / (high - low)
 
 
-def test_the_command_line_refuses(index: Path, tmp_path: Path, command: Callable[..., tuple[int, str, str]]) -> None:
+def test_the_command_line_refuses(
+    index: Path, tmp_path: Path, command: Callable[..., tuple[int, str, str]]
+) -> None:
     asked = ["search", QUERY, "--index", index, "--retriever", "bm25", "--stage", "rerank"]
     (tmp_path / "empty").mkdir()
     remedy = "set rerank.model to a CrossEncoder of sentence-transformers on this machine"

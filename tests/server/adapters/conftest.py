@@ -1,4 +1,6 @@
-"""All adapters at once: an application that speaks them, and a server of it that real clients can ask."""
+"""All adapters at once: an application that speaks them, and a server of it that real clients can
+ask.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +25,9 @@ def speaking(config: Config) -> Config:
 
 
 @pytest.fixture(scope="session")
-def speaking_app(speaking: Config, indexes: dict[str, Index], rankers: dict[str, ServedRanker]) -> Flask:
+def speaking_app(
+    speaking: Config, indexes: dict[str, Index], rankers: dict[str, ServedRanker]
+) -> Flask:
     return create_app(speaking, indexes, ranked_by=rankers)
 
 

@@ -1,4 +1,6 @@
-"""The contract of every adapter: found by name, described, off unless named, its own shape for every error."""
+"""The contract of every adapter: found by name, described, off unless named, its own shape for
+every error.
+"""
 
 from typing import Any
 
@@ -53,7 +55,9 @@ def test_every_route_of_it_is_described(speaking_app: Flask, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_it_is_not_there_unless_it_is_named(client: FlaskClient, speaking_app: Flask, name: str) -> None:
+def test_it_is_not_there_unless_it_is_named(
+    client: FlaskClient, speaking_app: Flask, name: str
+) -> None:
     for method, address, _ in addresses(speaking_app.test_client(), name):
         answer = client.open(filled(address), method=method)
         assert (answer.status_code, answer.mimetype) == (404, "application/problem+json")
@@ -67,7 +71,9 @@ def test_its_examples_are_answered_as_described(asked: FlaskClient, name: str) -
             body: Any = operation["requestBody"]["content"][SHAPED]["example"]
             answer = asked.open(filled(address), method=method, json=body)
         else:
-            parameters = {one["name"]: one["example"] for one in operation["parameters"] if "example" in one}
+            parameters = {
+                one["name"]: one["example"] for one in operation["parameters"] if "example" in one
+            }
             answer = asked.open(filled(address), method=method, query_string=parameters)
         assert str(answer.status_code) in operation["responses"], (address, answer.text)
         if answer.status_code >= 400:
@@ -90,9 +96,16 @@ def test_every_error_below_its_prefix_has_its_shape(asked: FlaskClient, name: st
         address = filled(template)
         is_its_own(name, asked.open(address, method="PATCH"))
         if "requestBody" in operation:
-            is_its_own(name, asked.open(address, method=method, data=b"{", content_type="application/json"))
-            is_its_own(name, asked.open(address, method=method, data=b"[]", content_type="application/json"))
-            is_its_own(name, asked.open(address, method=method, data=b"{}", content_type="text/plain"))
+            is_its_own(
+                name, asked.open(address, method=method, data=b"{", content_type="application/json")
+            )
+            is_its_own(
+                name,
+                asked.open(address, method=method, data=b"[]", content_type="application/json"),
+            )
+            is_its_own(
+                name, asked.open(address, method=method, data=b"{}", content_type="text/plain")
+            )
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -112,7 +125,9 @@ def test_keys_and_rates_hold_for_it(speaking: Config, indexes: dict[str, Index],
     assert int(late.headers["Retry-After"]) > 0
     parameter = {adapter.key_parameter: key} if adapter.key_parameter else {"key": key}
     wanted = 429 if adapter.key_parameter else 401
-    assert client.get(f"/{name}/x", query_string=parameter).status_code == adapter.statuses.get(wanted, wanted)
+    assert client.get(f"/{name}/x", query_string=parameter).status_code == adapter.statuses.get(
+        wanted, wanted
+    )
 
 
 @pytest.mark.parametrize(
@@ -121,7 +136,10 @@ def test_keys_and_rates_hold_for_it(speaking: Config, indexes: dict[str, Index],
         ({"nobody": ""}, "server.adapters: there is no adapter 'nobody'; the adapters are "),
         (
             {NAMES[0]: "french"},
-            f"server.adapters.{NAMES[0]}: this server has no index 'french'; the indexes are english",
+            (
+                f"server.adapters.{NAMES[0]}: this server has no index 'french'; the indexes "
+                "are english"
+            ),
         ),
     ],
 )

@@ -15,14 +15,20 @@ TEXTS = ["Two doses of the measles vaccine.", "The moon landing"]
 def vectors(client: FlaskClient, **body: Any) -> list[Any]:
     answer = client.post("/openai/v1/embeddings", json=body)
     assert answer.status_code == 200, answer.text
-    assert [entry["index"] for entry in answer.json["data"]] == list(range(len(answer.json["data"])))
+    assert [entry["index"] for entry in answer.json["data"]] == list(
+        range(len(answer.json["data"]))
+    )
     return [entry["embedding"] for entry in answer.json["data"]]
 
 
 def test_the_vectors_are_the_encoders(asked: FlaskClient, indexes: dict[str, Index]) -> None:
     expected = indexes["english"].encoder.encode_document(TEXTS)
-    np.testing.assert_array_equal(np.array(vectors(asked, input=TEXTS, model=MODEL), dtype=np.float32), expected)
-    np.testing.assert_array_equal(np.array(vectors(asked, input=TEXTS[0]), dtype=np.float32), expected[:1])
+    np.testing.assert_array_equal(
+        np.array(vectors(asked, input=TEXTS, model=MODEL), dtype=np.float32), expected
+    )
+    np.testing.assert_array_equal(
+        np.array(vectors(asked, input=TEXTS[0]), dtype=np.float32), expected[:1]
+    )
     queries = indexes["english"].encoder.encode_query(TEXTS)
     as_queries = vectors(asked, input=TEXTS, model=f"{MODEL}:query", dimensions=384)
     np.testing.assert_array_equal(np.array(as_queries, dtype=np.float32), queries)
@@ -55,9 +61,12 @@ def test_what_makes_no_sense_is_refused_as_openai_does(
 def test_openais_own_client(base: str) -> None:
     openai = pytest.importorskip("openai")
     with openai.OpenAI(base_url=f"{base}/openai/v1", api_key="any", max_retries=0) as client:
-        answer = client.embeddings.create(model=MODEL, input=TEXTS)  # as base64, which the client unpacks
+        # As base64, which the client unpacks.
+        answer = client.embeddings.create(model=MODEL, input=TEXTS)
         plain = client.embeddings.create(model=MODEL, input=TEXTS, encoding_format="float")
-        assert [entry.embedding for entry in answer.data] == [pytest.approx(entry.embedding) for entry in plain.data]
+        assert [entry.embedding for entry in answer.data] == [
+            pytest.approx(entry.embedding) for entry in plain.data
+        ]
         assert abs(np.linalg.norm(answer.data[0].embedding) - 1) < 1e-5
         assert [model.id for model in client.models.list()] == [MODEL, f"{MODEL}:query"]
         with pytest.raises(openai.NotFoundError) as error:

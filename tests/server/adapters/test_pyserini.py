@@ -58,7 +58,10 @@ def test_version_2_ranks_by_bm25_with_its_own_parameters(asked: FlaskClient) -> 
         ({"query": QUERY, "hits": "many"}, "hits: expected `int`, got `str`"),
         ({"query": QUERY, "hits": 0}, "hits: expected `int` >= 1"),
         ({"query": QUERY, "k1": 0.9}, "b: BM25 parameters k1 and b must be set together"),
-        ({"query": QUERY, "max_doc_length": 5, "parse": "false"}, "max_doc_length: requires parse=true"),
+        (
+            {"query": QUERY, "max_doc_length": 5, "parse": "false"},
+            "max_doc_length: requires parse=true",
+        ),
     ],
 )
 def test_version_2_refuses_with_one_word(asked: FlaskClient, parameters: Any, message: str) -> None:

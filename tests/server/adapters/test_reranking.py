@@ -1,4 +1,6 @@
-"""The routes that re-rank, over a real CrossEncoder: golden requests and answers, and the other sides' own clients."""
+"""The routes that re-rank, over a real CrossEncoder: golden requests and answers, and the other
+sides' own clients.
+"""
 
 import json
 from collections.abc import Iterator
@@ -31,7 +33,10 @@ BODIES: dict[str, dict[str, Any]] = {
     "/jina/v1/rerank": {"query": QUERY, "documents": TEXTS},
     "/tei/rerank": {"query": QUERY, "texts": TEXTS},
     "/routir/score": {"service": "rerank", "query": QUERY, "passages": TEXTS},
-    "/search-r1/rerank": {"queries": [QUERY], "documents": [[{"contents": f'""\n{text}'} for text in TEXTS]]},
+    "/search-r1/rerank": {
+        "queries": [QUERY],
+        "documents": [[{"contents": f'""\n{text}'} for text in TEXTS]],
+    },
 }
 
 
@@ -65,14 +70,18 @@ def logistic(score: float) -> float:
 def test_without_a_model_the_route_says_so(asked: FlaskClient, address: str) -> None:
     answer = asked.post(address, json=BODIES[address])
     message = (
-        "this server has no re-ranker: set rerank.model to a CrossEncoder of sentence-transformers on this machine"
+        "this server has no re-ranker: set rerank.model to a CrossEncoder of "
+        "sentence-transformers on this machine"
     )
     told: dict[str, Any] = {
         "/cohere/v2/rerank": {"id": answer.headers["X-Request-Id"], "message": message},
         "/jina/v1/rerank": {"detail": message},
         "/routir/score": {"error": message},
         "/search-r1/rerank": {"detail": message},
-        "/tei/rerank": {"error": f"model is not a re-ranker model: {message}", "error_type": "Backend"},
+        "/tei/rerank": {
+            "error": f"model is not a re-ranker model: {message}",
+            "error_type": "Backend",
+        },
     }
     assert answer.json == told[address]
     assert answer.status_code == (424 if address == "/tei/rerank" else 503)
@@ -105,7 +114,10 @@ def test_cohere_ranks_by_the_model(reranking: Reranking) -> None:
     answer = reranking.client.post("/cohere/v2/rerank", json=BODIES["/cohere/v2/rerank"])
     assert answer.json == {
         "id": answer.headers["X-Request-Id"],
-        "results": [{"index": index, "relevance_score": pytest.approx(logistic(score))} for index, score in expected],
+        "results": [
+            {"index": index, "relevance_score": pytest.approx(logistic(score))}
+            for index, score in expected
+        ],
         "meta": {"api_version": {"version": "2"}},
     }
     ranks = [result["index"] for result in answer.json["results"]]
@@ -117,13 +129,19 @@ def test_cohere_ranks_by_the_model(reranking: Reranking) -> None:
 
 def test_jina_names_the_model_and_counts_its_tokens(reranking: Reranking) -> None:
     documents = [{"text": TEXTS[0]}, *TEXTS[1:]]
-    answer = reranking.client.post("/jina/v1/rerank", json={"query": QUERY, "documents": documents, "top_n": 2}).json
+    answer = reranking.client.post(
+        "/jina/v1/rerank", json={"query": QUERY, "documents": documents, "top_n": 2}
+    ).json
     tokens = sum(reranking.model.count_tokens(QUERY, text) for text in TEXTS)
     assert answer == {
         "model": "small-cross-encoder",
         "usage": {"total_tokens": tokens},
         "results": [
-            {"index": index, "relevance_score": pytest.approx(logistic(score)), "document": {"text": TEXTS[index]}}
+            {
+                "index": index,
+                "relevance_score": pytest.approx(logistic(score)),
+                "document": {"text": TEXTS[index]},
+            }
             for index, score in reranking.scores(QUERY, TEXTS)[:2]
         ],
     }
@@ -140,14 +158,20 @@ def test_tei_gives_raw_scores_and_texts_where_they_are_asked_for(reranking: Rera
     ]
     asked = {**body, "raw_scores": True, "return_text": True, "truncation_direction": "right"}
     assert reranking.client.post("/tei/rerank", json=asked).json == [
-        {"index": index, "text": TEXTS[index], "score": pytest.approx(score)} for index, score in expected
+        {"index": index, "text": TEXTS[index], "score": pytest.approx(score)}
+        for index, score in expected
     ]
 
 
 def test_tei_cuts_what_is_too_long_unless_that_is_forbidden(reranking: Reranking) -> None:
     body: dict[str, Any] = {"query": QUERY, "texts": [TEXTS[0], "measles " * 200]}
     assert len(reranking.client.post("/tei/rerank", json=body).json) == 2
-    assert reranking.client.post("/tei/rerank", json={**body, "texts": TEXTS, "truncate": False}).status_code == 200
+    assert (
+        reranking.client.post(
+            "/tei/rerank", json={**body, "texts": TEXTS, "truncate": False}
+        ).status_code
+        == 200
+    )
     refused = reranking.client.post("/tei/rerank", json={**body, "truncate": False})
     assert (refused.status_code, refused.json) == (
         413,
@@ -176,8 +200,13 @@ def test_search_r1_re_ranks_what_it_retrieved(reranking: Reranking) -> None:
     bare = {**body, "return_scores": False, "rerank_topk": 1}
     expected_bare = [[documents[0]["document"]] for documents in result]
     assert reranking.client.post("/search-r1/rerank", json=bare).json["result"] == expected_bare
-    refused = reranking.client.post("/search-r1/rerank", json={"queries": ["a"], "documents": [[{"text": "b"}]]})
-    assert (refused.status_code, message_of(refused.json)) == (422, "documents[0][0]: has no contents")
+    refused = reranking.client.post(
+        "/search-r1/rerank", json={"queries": ["a"], "documents": [[{"text": "b"}]]}
+    )
+    assert (refused.status_code, message_of(refused.json)) == (
+        422,
+        "documents[0][0]: has no contents",
+    )
 
 
 def test_routirs_own_client(reranking_base: str, reranking: Reranking) -> None:
@@ -207,7 +236,10 @@ def test_coheres_own_client(reranking_base: str, reranking: Reranking) -> None:
         ranking = client.rerank(model="rerank-v3.5", query=QUERY, documents=TEXTS, top_n=2)
         with pytest.raises(cohere.BadRequestError) as error:
             client.rerank(model="rerank-v3.5", query=QUERY, documents=[])
-    expected = [(index, pytest.approx(logistic(score))) for index, score in reranking.scores(QUERY, TEXTS)[:2]]
+    expected = [
+        (index, pytest.approx(logistic(score)))
+        for index, score in reranking.scores(QUERY, TEXTS)[:2]
+    ]
     assert [(result.index, result.relevance_score) for result in ranking.results] == expected
     assert ranking.meta.api_version.version == "2"
     assert error.value.body["message"] == "documents: 1 to 5 texts can be re-ranked at once, not 0"
@@ -224,5 +256,8 @@ def check_postprocessor(client: Any, reranking: Reranking) -> None:
     schema = pytest.importorskip("llama_index.core.schema")
     nodes = [schema.NodeWithScore(node=schema.TextNode(text=text), score=0.0) for text in TEXTS]
     best = client.postprocess_nodes(nodes, query_str=QUERY)
-    expected = [(TEXTS[index], pytest.approx(logistic(score))) for index, score in reranking.scores(QUERY, TEXTS)[:2]]
+    expected = [
+        (TEXTS[index], pytest.approx(logistic(score)))
+        for index, score in reranking.scores(QUERY, TEXTS)[:2]
+    ]
     assert [(node.node.get_content(), node.score) for node in best] == expected

@@ -1,4 +1,6 @@
-"""An adapter is one file: put beside the others, it is served, described, refused and kept as they are."""
+"""An adapter is one file: put beside the others, it is served, described, refused and kept as they
+are.
+"""
 
 import sys
 from collections.abc import Iterator
@@ -68,7 +70,9 @@ def toy(
 
 
 def test_it_is_served_and_described(toy: FlaskClient) -> None:
-    assert toy.get("/toy/first?q=measles+vaccine+doses&more=passed+over").json == {"title": "Measles vaccine"}
+    assert toy.get("/toy/first?q=measles+vaccine+doses&more=passed+over").json == {
+        "title": "Measles vaccine"
+    }
     document = toy.get("/openapi.json").json
     assert set(document["paths"]["/toy/first"]) == {"get"}
     assert {"ToyTitle", "ToyFailure"} <= set(document["components"]["schemas"])
@@ -78,6 +82,8 @@ def test_it_is_served_and_described(toy: FlaskClient) -> None:
 def test_it_refuses_in_its_own_words(toy: FlaskClient) -> None:
     refused = toy.get("/toy/first")
     assert (refused.status_code, refused.json) == (422, {"oh": "q: is missing"})
-    assert toy.get("/toy/first?q=,").json == {"oh": "q: the query ',' contains no words to search for"}
+    assert toy.get("/toy/first?q=,").json == {
+        "oh": "q: the query ',' contains no words to search for"
+    }
     assert toy.get("/toy/second").status_code == 404
     assert toy.get("/toys").json["error"] == "not-found"

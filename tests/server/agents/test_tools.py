@@ -1,4 +1,6 @@
-"""The tools of agents, asked by the official client: within the process, over a pipe, and over HTTP with keys."""
+"""The tools of agents, asked by the official client: within the process, over a pipe, and over HTTP
+with keys.
+"""
 
 import asyncio
 import os
@@ -29,7 +31,9 @@ CLAIM = "measles vaccine doses are effective"
 NAMES = ["check_claim", "get_document", "list_indexes", "rank_claims", "search"]
 
 
-def asked(config: Config, ask: Callable[[Any], Awaitable[Any]], verdicts: Path | None = None) -> Any:
+def asked(
+    config: Config, ask: Callable[[Any], Awaitable[Any]], verdicts: Path | None = None
+) -> Any:
     async def run(server: Any) -> Any:
         async with Client(server) as client:
             return await ask(client)
@@ -38,7 +42,9 @@ def asked(config: Config, ask: Callable[[Any], Awaitable[Any]], verdicts: Path |
         return asyncio.run(run(server))
 
 
-def called(config: Config, name: str, verdicts: Path | None = None, **arguments: Any) -> dict[str, Any]:
+def called(
+    config: Config, name: str, verdicts: Path | None = None, **arguments: Any
+) -> dict[str, Any]:
     async def ask(client: Any) -> Any:
         return await client.call_tool(name, arguments)
 
@@ -50,7 +56,9 @@ def called(config: Config, name: str, verdicts: Path | None = None, **arguments:
 
 def test_the_tools_have_typed_schemas(config: Config) -> None:
     async def ask(client: Any) -> Any:
-        return (await client.list_tools()).tools, (await client.list_resource_templates()).resource_templates
+        return (await client.list_tools()).tools, (
+            await client.list_resource_templates()
+        ).resource_templates
 
     tools, templates = asked(config, ask)
     assert sorted(tool.name for tool in tools) == NAMES
@@ -74,7 +82,9 @@ def test_a_search_is_short_and_cites(config: Config) -> None:
 
 
 def test_a_long_passage_without_spaces_is_cut(tmp_path: Path) -> None:
-    folder = build_index(tmp_path / "long", [{"docid": "long", "text": "漢" * 900}], language="zh", dense=False)
+    folder = build_index(
+        tmp_path / "long", [{"docid": "long", "text": "漢" * 900}], language="zh", dense=False
+    )
     config = Config(server=ServerSettings(indexes={"long": str(folder)}))
     assert called(config, "search", query="漢漢")["hits"][0]["passage"] == f"{'漢' * 600} …"
 
@@ -106,18 +116,37 @@ def test_indexes_and_ranked_claims(config: Config) -> None:
 
 def test_a_claim_without_a_model_has_evidence_and_no_verdict(config: Config) -> None:
     checked = called(config, "check_claim", claim=CLAIM, k=1)
-    assert (checked["verdict"], checked["probabilities"], checked["warning"]) == (None, {}, NO_MODEL)
+    assert (checked["verdict"], checked["probabilities"], checked["warning"]) == (
+        None,
+        {},
+        NO_MODEL,
+    )
     assert checked["evidence"] == called(config, "search", query=CLAIM, k=1)
 
 
 @pytest.mark.real
 def test_a_claim_with_a_model_has_a_verdict_and_a_warning(tmp_path: Path, examples: Path) -> None:
     index, model = str(tmp_path / "index"), tmp_path / "model"
-    assert commands.main(["index", "fever", str(examples / "fever-pages.jsonl"), "--index", index]) == 0
-    train = ["verdict", "fever", "--train", str(examples / "fever-train.jsonl"), "--save", str(model)]
+    assert (
+        commands.main(["index", "fever", str(examples / "fever-pages.jsonl"), "--index", index])
+        == 0
+    )
+    train = [
+        "verdict",
+        "fever",
+        "--train",
+        str(examples / "fever-train.jsonl"),
+        "--save",
+        str(model),
+    ]
     assert commands.main([*train, "--index", index]) == 0
     config = Config(server=msgspec.structs.replace(Config().server, indexes={"pages": index}))
-    checked = called(config, "check_claim", model, claim="Two doses of the measles vaccine are 97 percent effective.")
+    checked = called(
+        config,
+        "check_claim",
+        model,
+        claim="Two doses of the measles vaccine are 97 percent effective.",
+    )
     assert checked["warning"] == WARNING
     assert sum(checked["probabilities"].values()) == pytest.approx(1)
     assert checked["verdict"] in checked["probabilities"]
@@ -126,14 +155,24 @@ def test_a_claim_with_a_model_has_a_verdict_and_a_warning(tmp_path: Path, exampl
 @pytest.mark.parametrize(
     ("name", "arguments", "message"),
     [
-        ("search", {"query": CLAIM, "index": "french"}, "there is no index 'french'; the indexes are english, arabic"),
+        (
+            "search",
+            {"query": CLAIM, "index": "french"},
+            "there is no index 'french'; the indexes are english, arabic",
+        ),
         ("search", {"query": CLAIM, "as_of": "soon"}, "as_of: "),
-        ("search", {"k": 0}, "query: Field required; k: Input should be greater than or equal to 1"),
+        (
+            "search",
+            {"k": 0},
+            "query: Field required; k: Input should be greater than or equal to 1",
+        ),
         ("get_document", {"docid": "nothing"}, "there is no document 'nothing'"),
         ("search", {"query": CLAIM, "until": "2016"}, "until: there is no such argument"),
     ],
 )
-def test_what_makes_no_sense_is_one_line(config: Config, name: str, arguments: dict[str, Any], message: str) -> None:
+def test_what_makes_no_sense_is_one_line(
+    config: Config, name: str, arguments: dict[str, Any], message: str
+) -> None:
     async def ask(client: Any) -> Any:
         return await client.call_tool(name, arguments)
 
@@ -144,7 +183,11 @@ def test_what_makes_no_sense_is_one_line(config: Config, name: str, arguments: d
 
 
 def command(config: Config, *options: str) -> list[str]:
-    served = [word for name, folder in config.server.indexes.items() for word in ("--index", f"{name}={folder}")]
+    served = [
+        word
+        for name, folder in config.server.indexes.items()
+        for word in ("--index", f"{name}={folder}")
+    ]
     return ["-m", "factseek", "mcp", *served, *options]
 
 
@@ -154,7 +197,9 @@ def over_http(config: Config, folder: Path, settings: str) -> Iterator[str]:
     path.write_text(f"server: {{{settings}}}", "utf-8")
     words = command(config, "--http", "--port", "0", "--config", str(path))
     with log.open("wb") as sink:
-        process = subprocess.Popen([sys.executable, *words], stdout=sink, stderr=sink, start_new_session=True)
+        process = subprocess.Popen(
+            [sys.executable, *words], stdout=sink, stderr=sink, start_new_session=True
+        )
     try:
         deadline = time.monotonic() + 60
         while not (address := re.search(r" on (http://127\.0\.0\.1:\d+/mcp)\n", log.read_text())):
@@ -180,7 +225,9 @@ def test_over_http_with_a_key(config: Config, tmp_path: Path) -> None:
                 return await client.call_tool("search", {"query": CLAIM, "k": 1})
 
         assert asyncio.run(run()).structured_content["hits"][0]["docid"] == "measles"
-        refused = httpx2.post(address, json={"jsonrpc": "2.0", "id": 1, "method": "tools/list"}, timeout=60)
+        refused = httpx2.post(
+            address, json={"jsonrpc": "2.0", "id": 1, "method": "tools/list"}, timeout=60
+        )
         assert (refused.status_code, refused.json()["error"]) == (401, "unauthorized")
         assert "Bearer" in refused.headers["www-authenticate"]
 
@@ -188,10 +235,16 @@ def test_over_http_with_a_key(config: Config, tmp_path: Path) -> None:
 @pytest.mark.real
 def test_what_the_documentation_shows_is_printed(example_folder: Path, root: Path) -> None:
     page = (root / "docs/guides/agents.md").read_text("utf-8")
-    (code,), (shown,) = (re.findall(rf"^```{kind}\n(.*?)^```$", page, re.M | re.S) for kind in ("python", "text"))
+    (code,), (shown,) = (
+        re.findall(rf"^```{kind}\n(.*?)^```$", page, re.M | re.S) for kind in ("python", "text")
+    )
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     ran = subprocess.run(
-        [sys.executable, "-c", code], cwd=example_folder, capture_output=True, text=True, check=True,
+        [sys.executable, "-c", code],
+        cwd=example_folder,
+        capture_output=True,
+        text=True,
+        check=True,
         env={**os.environ, "PATH": path},
-    )  # fmt: skip
+    )
     assert ran.stdout == shown

@@ -43,12 +43,24 @@ def test_hits_are_byte_equal_to_the_command_lines(
     retriever: str,
 ) -> None:
     body = {"query": MEASLES, "retriever": retriever, "k": 2}
-    served = msgspec.json.decode(client.post("/v1/english/search", json=body).data, type=RawHits).hits
+    served = msgspec.json.decode(
+        client.post("/v1/english/search", json=body).data, type=RawHits
+    ).hits
     parser = argparse.ArgumentParser()
     parser.set_defaults(config_type=Config)
     cli.register(parser.add_subparsers())
     capsys.readouterr()
-    command = ["search", MEASLES, "--index", str(folders["english"]), "--retriever", retriever, "-k", "2", "--json"]
+    command = [
+        "search",
+        MEASLES,
+        "--index",
+        str(folders["english"]),
+        "--retriever",
+        retriever,
+        "-k",
+        "2",
+        "--json",
+    ]
     assert run(parser, command) == 0
     printed = msgspec.json.format(capsys.readouterr().out.encode(), indent=-1)
     assert bytes(served) == bytes(msgspec.json.decode(printed, type=RawHits).hits)
@@ -56,7 +68,9 @@ def test_hits_are_byte_equal_to_the_command_lines(
 
 
 def test_an_answer_says_what_it_is(client: FlaskClient, indexes: dict[str, Index]) -> None:
-    response = client.post("/v1/english/search", json={"query": MEASLES}, headers={"X-Request-Id": "a.b-c_9"})
+    response = client.post(
+        "/v1/english/search", json={"query": MEASLES}, headers={"X-Request-Id": "a.b-c_9"}
+    )
     answer = response.json
     assert answer["request_id"] == response.headers["X-Request-Id"] == "a.b-c_9"
     assert answer["index"] == "english"
@@ -70,7 +84,8 @@ def test_an_answer_says_what_it_is(client: FlaskClient, indexes: dict[str, Index
 def test_a_note_warns_of_a_language_that_the_encoder_does_not_know(client: FlaskClient) -> None:
     arabic = "نهر النيل"
     assert (
-        "the query looks like Arabic, and the vectors of this index are for en" in search(client, query=arabic)["note"]
+        "the query looks like Arabic, and the vectors of this index are for en"
+        in search(client, query=arabic)["note"]
     )
     assert search(client, query=arabic, retriever="bm25")["note"] == ""
     assert search(client, "arabic", query=arabic)["note"] == ""
@@ -96,39 +111,57 @@ def test_a_simple_search_takes_the_options_of_a_body(client: FlaskClient) -> Non
     assert answer["hits"][0]["passage"]["highlights"] == []
 
 
-def test_a_query_of_another_script_is_offered_the_index_of_its_language(client: FlaskClient) -> None:
+def test_a_query_of_another_script_is_offered_the_index_of_its_language(
+    client: FlaskClient,
+) -> None:
     arabic = "نهر النيل"
     for retriever in ("bm25", "hybrid"):
         assert search(client, query=arabic, retriever=retriever)["suited_indexes"] == ["arabic"]
     assert search(client, "arabic", query="measles vaccine")["suited_indexes"] == ["english"]
-    for name, query in (("arabic", arabic), ("english", "measles vaccine"), ("english", "1969"), ("english", "naïve")):
+    for name, query in (
+        ("arabic", arabic),
+        ("english", "measles vaccine"),
+        ("english", "1969"),
+        ("english", "naïve"),
+    ):
         assert "suited_indexes" not in search(client, name, query=query)
     simple = client.get("/v1/english/search", query_string={"query": arabic}).json
     assert simple["suited_indexes"] == ["arabic"]
     page = client.get("/", query_string={"index": "english", "query": arabic}).text
     assert "This index is in another language. Search <a href=" in page
-    assert "of another language" not in client.get("/", query_string={"index": "arabic", "query": arabic}).text
+    assert (
+        "of another language"
+        not in client.get("/", query_string={"index": "arabic", "query": arabic}).text
+    )
 
 
 @pytest.mark.parametrize("name", listings.KINDS)
 def test_over_http(client: FlaskClient, name: str) -> None:
     body = {"query": "measles vaccine", "k": 2}
     kind = listings.kind(name)
-    evidence = msgspec.convert(client.post("/v1/english/search", json=body).json["hits"], list[Evidence])
+    evidence = msgspec.convert(
+        client.post("/v1/english/search", json=body).json["hits"], list[Evidence]
+    )
     answer = client.post("/v1/english/search", json={**body, "format": name})
     assert (answer.mimetype, answer.text) == (kind.media, list_hits(evidence, name))
     assert answer.headers["Content-Disposition"] == f'attachment; filename="evidence.{kind.suffix}"'
     accepted = client.post("/v1/english/search", json=body, headers={"Accept": kind.media})
     assert (accepted.mimetype, accepted.text) == (kind.media, answer.text)
-    simple = client.get("/v1/english/search", query_string={"query": body["query"], "hits": 2, "format": name})
+    simple = client.get(
+        "/v1/english/search", query_string={"query": body["query"], "hits": 2, "format": name}
+    )
     assert simple.text == answer.text
-    wins = client.post("/v1/english/search", json={**body, "format": "json"}, headers={"Accept": kind.media})
+    wins = client.post(
+        "/v1/english/search", json={**body, "format": "json"}, headers={"Accept": kind.media}
+    )
     assert wins.mimetype == "application/json"
 
 
 @pytest.mark.parametrize("name", sorted(listings.CITING))
 def test_a_citation_of_example_data_says_so(indexes: dict[str, Index], name: str) -> None:
     client = create_app(Config(), {"example-english": indexes["english"]}).test_client()
-    cited = client.post("/v1/example-english/search", json={"query": "measles vaccine", "format": name}).text
+    cited = client.post(
+        "/v1/example-english/search", json={"query": "measles vaccine", "format": name}
+    ).text
     assert "example data of factseek" in cited
     assert "who.example.org" not in cited

@@ -33,14 +33,19 @@ def test_a_bad_query_fails_alone(client: FlaskClient) -> None:
 
 
 def test_a_run_holds_the_same(client: FlaskClient, tmp_path: Path) -> None:
-    response = post(client, "text/plain", queries=[*BAD, {"qid": "two words", "text": "moon"}], run_id="mine")
+    response = post(
+        client, "text/plain", queries=[*BAD, {"qid": "two words", "text": "moon"}], run_id="mine"
+    )
     assert response.mimetype == "text/plain"
     assert response.headers["X-Failed-Queries"] == "3"
     assert {line.split()[-1] for line in response.text.splitlines()} == {"mine"}
     path = tmp_path / "run"
     path.write_bytes(response.data)
     results = json.loads(post(client, queries=BAD).data)["results"]
-    assert {qid: [(hit.docid, np.float32(hit.score)) for hit in hits] for qid, hits in read_run(path).items()} == {
+    assert {
+        qid: [(hit.docid, np.float32(hit.score)) for hit in hits]
+        for qid, hits in read_run(path).items()
+    } == {
         result["qid"]: [(hit["docid"], np.float32(hit["score"])) for hit in result["hits"]]
         for result in results
         if "hits" in result
@@ -53,13 +58,23 @@ def test_a_run_holds_the_same(client: FlaskClient, tmp_path: Path) -> None:
         ({}, "queries", "queries: is missing"),
         ({"queries": []}, "queries", "queries: the batch contains 0 queries; send 1 to 5"),
         ({"queries": [{"qid": "a"}]}, "queries[0].text", "queries[0].text: is missing"),
-        ({"queries": [*QUERIES, {"qid": 1, "text": "a"}]}, "queries[3].qid", "queries[3].qid: expected str, got int"),
-        ({"queries": [{"qid": "a", "text": "a", "k": 1}]}, "queries[0].k", "queries[0].k: there is no such field"),
+        (
+            {"queries": [*QUERIES, {"qid": 1, "text": "a"}]},
+            "queries[3].qid",
+            "queries[3].qid: expected str, got int",
+        ),
+        (
+            {"queries": [{"qid": "a", "text": "a", "k": 1}]},
+            "queries[0].k",
+            "queries[0].k: there is no such field",
+        ),
         ({"queries": QUERIES, "as_of": "x"}, "as_of", None),
         ({"queries": QUERIES, "run_id": "two words"}, "run_id", None),
     ],
 )
-def test_a_bad_batch_is_refused(client: FlaskClient, body: dict[str, Any], field: str, detail: str | None) -> None:
+def test_a_bad_batch_is_refused(
+    client: FlaskClient, body: dict[str, Any], field: str, detail: str | None
+) -> None:
     response = post(client, **body)
     assert response.status_code == 400
     problem = json.loads(response.data)

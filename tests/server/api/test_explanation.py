@@ -1,4 +1,6 @@
-"""The additions to a search that are asked for: how scores came about, and the other passages of a document."""
+"""The additions to a search that are asked for: how scores came about, and the other passages of a
+document.
+"""
 
 import json
 from collections.abc import Iterator
@@ -29,7 +31,14 @@ def search(client: FlaskClient, **body: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    "fusion", ["auto", "rrf", "minmax", "zscore", {"kind": "rrf", "rrf_k": 60, "weights": {"bm25": 0.5, "dense": 2}}]
+    "fusion",
+    [
+        "auto",
+        "rrf",
+        "minmax",
+        "zscore",
+        {"kind": "rrf", "rrf_k": 60, "weights": {"bm25": 0.5, "dense": 2}},
+    ],
 )
 def test_votes_add_up_to_the_score(client: FlaskClient, fusion: Any) -> None:
     answer = search(client, query=MEASLES, fusion=fusion, explain=True)
@@ -38,9 +47,14 @@ def test_votes_add_up_to_the_score(client: FlaskClient, fusion: Any) -> None:
         (hit["rank"], hit["docid"], hit["score"]) for hit in answer["hits"]
     ]
     for one, hit in zip(explained["hits"], answer["hits"], strict=True):
-        assert one["score"] == float(np.float32(sum(part["vote"] for part in one["retrievers"].values())))
+        assert one["score"] == float(
+            np.float32(sum(part["vote"] for part in one["retrievers"].values()))
+        )
         assert one["passage"] == hit["passage"]["number"]
-        ranked = {name: {"rank": part["rank"], "score": part["score"]} for name, part in one["retrievers"].items()}
+        ranked = {
+            name: {"rank": part["rank"], "score": part["score"]}
+            for name, part in one["retrievers"].items()
+        }
         assert ranked == hit["retrievers"]
     kind = fusion if isinstance(fusion, str) else fusion["kind"]
     kind = "minmax" if kind == "auto" else kind  # the query is in the language of the index
@@ -48,20 +62,37 @@ def test_votes_add_up_to_the_score(client: FlaskClient, fusion: Any) -> None:
 
 
 def test_reciprocal_ranks_are_explained_by_hand(client: FlaskClient) -> None:
-    first = search(client, query=MEASLES, fusion={"rrf_k": 1, "weights": {"bm25": 0.25, "dense": 0.5}}, explain=True)[
-        "explanation"
-    ]["hits"][0]
-    assert {name: part["vote"] for name, part in first["retrievers"].items()} == {"bm25": 0.125, "dense": 0.25}
+    first = search(
+        client,
+        query=MEASLES,
+        fusion={"rrf_k": 1, "weights": {"bm25": 0.25, "dense": 0.5}},
+        explain=True,
+    )["explanation"]["hits"][0]
+    assert {name: part["vote"] for name, part in first["retrievers"].items()} == {
+        "bm25": 0.125,
+        "dense": 0.25,
+    }
 
 
 @pytest.fixture(scope="module")
 def long_client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlaskClient]:
     folder = tmp_path_factory.mktemp("long")
     source = folder / "long.jsonl"
-    source.write_text(json.dumps({"docid": "moon", "text": LONG}) + "\n" + json.dumps({"docid": "x/é", "text": "Sun."}))
+    source.write_text(
+        json.dumps({"docid": "moon", "text": LONG})
+        + "\n"
+        + json.dumps({"docid": "x/é", "text": "Sun."})
+    )
     config = Config(passages=PassageSettings(words=15, overlap_sentences=0, split={"jsonl": True}))
     build(
-        BuildRequest(kind="jsonl", sources=(Path(source),), folder=folder / "index", language="en", dense=False), config
+        BuildRequest(
+            kind="jsonl",
+            sources=(Path(source),),
+            folder=folder / "index",
+            language="en",
+            dense=False,
+        ),
+        config,
     )
     with Index(folder / "index", config) as index:
         yield create_app(config, {"long": index}).test_client()
@@ -70,7 +101,9 @@ def long_client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlaskClien
 def test_a_hit_brings_the_passages_that_hold_a_word_of_the_query(long_client: FlaskClient) -> None:
     whole = long_client.get("/v1/long/documents/moon").json
     assert len(whole["passages"]) == 5
-    hits = long_client.post("/v1/long/search", json={"query": "the moon", "passages": True}).json["hits"]
+    hits = long_client.post("/v1/long/search", json={"query": "the moon", "passages": True}).json[
+        "hits"
+    ]
     assert [hit["docid"] for hit in hits] == ["moon"]
     assert [one["number"] for one in hits[0]["passages"]] == [0, 3]
     assert hits[0]["passage"] in hits[0]["passages"]
@@ -89,7 +122,10 @@ def test_a_document_that_the_client_has_is_not_sent_again(client: FlaskClient, r
     for known in (name, f'"other", {name}', "*"):
         again = client.get(f"/v1/english/{route}/measles", headers={"If-None-Match": known})
         assert (again.status_code, again.data, again.headers["ETag"]) == (304, b"", name)
-    assert client.get(f"/v1/english/{route}/measles", headers={"If-None-Match": '"other"'}).status_code == 200
+    assert (
+        client.get(f"/v1/english/{route}/measles", headers={"If-None-Match": '"other"'}).status_code
+        == 200
+    )
     assert client.get(f"/v1/english/{route}/measles").headers["ETag"] == name
     assert client.get(f"/v1/english/{route}/moon").headers["ETag"] != name
     assert client.head(f"/v1/english/{route}/measles").headers["ETag"] == name

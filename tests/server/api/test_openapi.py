@@ -1,4 +1,6 @@
-"""The OpenAPI document: valid, complete, with the limits of the configuration, and true of every answer."""
+"""The OpenAPI document: valid, complete, with the limits of the configuration, and true of every
+answer.
+"""
 
 import html
 import re
@@ -55,14 +57,19 @@ def test_the_document_follows_what_is_served(config: Config, indexes: dict[str, 
     with app.app_context():
         registry().publish("arabic", indexes["arabic"])
     assert named() == ["english", "arabic"]
-    answer = client.get("/openapi.json").json["paths"]["/v1/{index}/search"]["post"]["responses"]["200"]["content"]
-    kinds = {media: answer[media]["schema"]["type"] for media in ("application/ld+json", "text/csv")}
+    answer = client.get("/openapi.json").json["paths"]["/v1/{index}/search"]["post"]["responses"][
+        "200"
+    ]["content"]
+    kinds = {
+        media: answer[media]["schema"]["type"] for media in ("application/ld+json", "text/csv")
+    }
     assert kinds == {"application/ld+json": "object", "text/csv": "string"}
 
 
 def test_the_examples_of_the_page_are_answered(client: FlaskClient) -> None:
     commands = [
-        html.unescape(found) for found in re.findall(r"<pre[^>]*><code>(curl .*?)</code>", client.get("/docs").text)
+        html.unescape(found)
+        for found in re.findall(r"<pre[^>]*><code>(curl .*?)</code>", client.get("/docs").text)
     ]
     assert len(commands) > 5
     for command in commands:
@@ -71,7 +78,9 @@ def test_the_examples_of_the_page_are_answered(client: FlaskClient) -> None:
         address = words[2].removeprefix("http://localhost")
         if "-d" in words:
             body = words[words.index("-d") + 1]
-            response = client.post(address, data=body, headers=[words[words.index("-H") + 1].split(": ", 1)])
+            response = client.post(
+                address, data=body, headers=[words[words.index("-H") + 1].split(": ", 1)]
+            )
         else:
             response = client.get(address)
         assert response.status_code == 200, command
@@ -87,14 +96,20 @@ BOTH = [schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATI
 KNOWN = {"index": "english", "docid": "measles"}
 
 
-def held(case: schemathesis.Case, headers: dict[str, str], excluded: Sequence[CheckFunction] = ()) -> int:
+def held(
+    case: schemathesis.Case, headers: dict[str, str], excluded: Sequence[CheckFunction] = ()
+) -> int:
     # A query without words has the right type and is refused all the same.
-    return case.call_and_validate(headers=headers, excluded_checks=[positive_data_acceptance, *excluded]).status_code
+    return case.call_and_validate(
+        headers=headers, excluded_checks=[positive_data_acceptance, *excluded]
+    ).status_code
 
 
 @pytest.fixture(scope="module")
 def roomy(config: Config, indexes: dict[str, Index], rankers: dict[str, ServedRanker]) -> Flask:
-    """The application, reading bodies of any size that is asked here: 413 would hide what it says of their content."""
+    """The application, reading bodies of any size that is asked here: 413 would hide what it says
+    of their content.
+    """
     server = msgspec.structs.replace(config.server, max_body_bytes=1_000_000)
     return create_app(msgspec.structs.replace(config, server=server), indexes, ranked_by=rankers)
 
@@ -124,12 +139,19 @@ def check(
     documented = operations_of(app)[endpoint]
     generation = described.config.generation_for(operation=operation)
     seen = set()
-    for case in described.iter_coverage_cases(operation, generation_modes=BOTH, generation_config=generation):
+    for case in described.iter_coverage_cases(
+        operation, generation_modes=BOTH, generation_config=generation
+    ):
         status = held(case, headers, excluded)
         # Other methods are asked for too, of which OPTIONS is answered.
         seen.add(status if case.method.upper() == operation.method.upper() else 405)
 
-    @settings(max_examples=examples, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+    @settings(
+        max_examples=examples,
+        derandomize=True,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
     @given(case=st.one_of(operation.as_strategy(mode) for mode in BOTH))
     def ask(case: schemathesis.Case) -> None:
         seen.add(held(case, headers, excluded))

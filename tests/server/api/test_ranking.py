@@ -30,24 +30,43 @@ def asked(client: FlaskClient, claims: list[dict[str, Any]], **more: Any) -> dic
 
 @pytest.fixture(scope="module")
 def tweets(examples: Path) -> list[dict[str, Any]]:
-    found = STATEMENTS.load("ct2021-1a").read_statements(examples / "checkworthy-en-dev.tsv", labelled=False)
+    found = STATEMENTS.load("ct2021-1a").read_statements(
+        examples / "checkworthy-en-dev.tsv", labelled=False
+    )
     return [{"id": one.qid, "text": one.text} for one in found]
 
 
 @pytest.fixture
 def small(indexes: dict[str, Index]) -> Callable[..., FlaskClient]:
     def made(ranked_by: dict[str, ServedRanker], **settings: Any) -> FlaskClient:
-        return create_app(Config(server=ServerSettings(**settings)), indexes, ranked_by=ranked_by).test_client()
+        return create_app(
+            Config(server=ServerSettings(**settings)), indexes, ranked_by=ranked_by
+        ).test_client()
 
     return made
 
 
 def test_scores_and_words_are_those_of_the_command_line(
-    client: FlaskClient, command: Command, tweets: list[dict[str, Any]], ranker_file: Path, tmp_path: Path
+    client: FlaskClient,
+    command: Command,
+    tweets: list[dict[str, Any]],
+    ranker_file: Path,
+    tmp_path: Path,
 ) -> None:
     source = tmp_path / "tweets.jsonl"
     source.write_text("".join(json.dumps(one) + "\n" for one in tweets), "utf-8")
-    ranking = ["rank", "ct2021-1a", "--load", ranker_file, "--input", source, "--words", 4, "--top", 0]
+    ranking = [
+        "rank",
+        "ct2021-1a",
+        "--load",
+        ranker_file,
+        "--input",
+        source,
+        "--words",
+        4,
+        "--top",
+        0,
+    ]
     code, out, _ = command(*ranking, "--json")
     assert code == 0
     printed = [json.loads(line) for line in out.splitlines()]
@@ -56,7 +75,13 @@ def test_scores_and_words_are_those_of_the_command_line(
         {name: one[name] for name in ("rank", "score", "probability", "id", "text", "words")}
         for one in answer["claims"]
     ] == [{"words": [], **{name: one[name] for name in one if name != "topic"}} for one in printed]
-    assert (answer["ranker"], answer["task"], answer["model"], answer["languages"], answer["note"]) == (
+    assert (
+        answer["ranker"],
+        answer["task"],
+        answer["model"],
+        answer["languages"],
+        answer["note"],
+    ) == (
         "tweets",
         "ct2021-1a",
         "best",
@@ -67,13 +92,21 @@ def test_scores_and_words_are_those_of_the_command_line(
 
 BAD: list[tuple[Any, str, str]] = [
     ({}, "claims", "claims: is missing"),
-    ({"claims": [{"id": "1", "text": " \t"}]}, "claims[0].text", "claims[0].text: contains no text"),
+    (
+        {"claims": [{"id": "1", "text": " \t"}]},
+        "claims[0].text",
+        "claims[0].text: contains no text",
+    ),
     (
         {"claims": [{"id": "1", "text": "a"}, {"id": "2", "text": "x" * 301}]},
         "claims[1].text",
         "claims[1].text: has 301 characters, but at most 300 are allowed",
     ),
-    ({"claims": [{"id": "1", "text": "a"}] * 2}, "claims[1].id", "claims[1].id: another claim has the same id"),
+    (
+        {"claims": [{"id": "1", "text": "a"}] * 2},
+        "claims[1].id",
+        "claims[1].id: another claim has the same id",
+    ),
     (
         {"claims": [{"id": "1", "text": "a", "language": "tr"}]},
         "claims[0].language",
@@ -98,7 +131,9 @@ def test_a_ranker_that_was_lost_is_said_to_be_and_the_others_go_on(
     claims = [{"id": "1", "text": "a"}]
     answer = client.post("/v1/claims/rank", json={"claims": claims})
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "60")
-    assert (answer.json or {})["detail"] == "ranker 'lost' could not be loaded; the server's log gives the reason"
+    assert (answer.json or {})[
+        "detail"
+    ] == "ranker 'lost' could not be loaded; the server's log gives the reason"
     assert str(tmp_path) not in answer.text
     assert asked(client, claims, ranker="tweets")["ranker"] == "tweets"
 

@@ -1,4 +1,6 @@
-"""A real browser before the pages of the small indexes, and axe-core, which looks for what shuts people out."""
+"""A real browser before the pages of the small indexes, and axe-core, which looks for what shuts
+people out.
+"""
 
 import os
 import shutil
@@ -77,7 +79,12 @@ class Browser:
         self._address = address
 
     def size(self, size: tuple[int, int]) -> None:
-        metrics = {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": size != WIDE}
+        metrics = {
+            "width": size[0],
+            "height": size[1],
+            "deviceScaleFactor": 1,
+            "mobile": size != WIDE,
+        }
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
 
     def scheme(self, scheme: str) -> None:
@@ -89,12 +96,16 @@ class Browser:
         self.driver.get(self._address + path)
         # Under load, `get` can return while a long page still arrives.
         whole = "return document.readyState === 'complete'"
-        WebDriverWait(self.driver, SECONDS_TO_ARRIVE).until(lambda driver: driver.execute_script(whole), path)
+        WebDriverWait(self.driver, SECONDS_TO_ARRIVE).until(
+            lambda driver: driver.execute_script(whole), path
+        )
 
     def one(self, selector: str) -> WebElement:
         """Return an element, which may be that of a page that is still on its way after a click."""
         arrived = expected_conditions.presence_of_element_located((By.CSS_SELECTOR, selector))
-        return WebDriverWait(self.driver, SECONDS_TO_ARRIVE).until(arrived, f"there is no {selector}")
+        return WebDriverWait(self.driver, SECONDS_TO_ARRIVE).until(
+            arrived, f"there is no {selector}"
+        )
 
     def all(self, selector: str) -> list[WebElement]:
         return self.driver.find_elements(By.CSS_SELECTOR, selector)
@@ -103,10 +114,12 @@ class Browser:
         return self.driver.execute_script(f"return {script}", *values)
 
     def violations(self, axe: str) -> list[str]:
-        # Handed over as a script of the browser's own, which the policy of the page does not forbid.
+        # Handed over as a script of the browser's own, which the policy of the page does not
+        # forbid.
         self.driver.execute_script(axe)
         found = self.driver.execute_async_script(
-            "const done = arguments[0]; axe.run({resultTypes: ['violations']}).then(found => done(found.violations))"
+            "const done = arguments[0]; axe.run({resultTypes: ['violations']}).then(found => "
+            "done(found.violations))"
         )
         return [f"{rule['id']}: {node['html'][:200]}" for rule in found for node in rule["nodes"]]
 
@@ -123,7 +136,9 @@ def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
     if not script.exists():
         npm = shutil.which("npm")
         if not npm:
-            pytest.skip("there is no npm on this machine, which fetches axe-core: apt-get install npm")
+            pytest.skip(
+                "there is no npm on this machine, which fetches axe-core: apt-get install npm"
+            )
         fetched = tmp_path_factory.mktemp("axe")
         command = [npm, "pack", f"axe-core@{AXE}", "--silent", "--pack-destination", str(fetched)]
         subprocess.run(command, check=True, timeout=120, capture_output=True)
@@ -143,5 +158,9 @@ def browser(chromium: webdriver.Chrome, address: str) -> Iterator[Browser]:
     browser.size(WIDE)
     browser.scheme("light")
     yield browser
-    complaints = [one["message"] for one in chromium.get_log("browser") if one["level"] in ("WARNING", "SEVERE")]
+    complaints = [
+        one["message"]
+        for one in chromium.get_log("browser")
+        if one["level"] in ("WARNING", "SEVERE")
+    ]
     assert complaints == []

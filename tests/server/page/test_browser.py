@@ -24,7 +24,9 @@ def test_a_claim_is_searched_for(browser: Browser) -> None:
     assert browser.driver.switch_to.active_element == box
     box.send_keys(CLAIM, Keys.ENTER)
     assert browser.asked["query"] == [CLAIM]
-    assert [heading.text.split("\n")[0] for heading in browser.all("h2")] == ["Hybrid words and meaning together"]
+    assert [heading.text.split("\n")[0] for heading in browser.all("h2")] == [
+        "Hybrid words and meaning together"
+    ]
     assert "97" in [mark.text for mark in browser.all("#hybrid-1 mark")]
     assert browser.one("#query").get_attribute("value") == CLAIM
 
@@ -40,7 +42,9 @@ def test_arabic_is_read_from_the_right(browser: Browser) -> None:
     assert browser.one(".text p").value_of_css_property("direction") == "rtl"
 
 
-@pytest.mark.parametrize("path", ["/", SEARCH, SIDE, ARABIC, DOCUMENT, "/docs", "/documents/example-en/none"])
+@pytest.mark.parametrize(
+    "path", ["/", SEARCH, SIDE, ARABIC, DOCUMENT, "/docs", "/documents/example-en/none"]
+)
 def test_a_phone_needs_no_scrolling_sideways(browser: Browser, path: str) -> None:
     for size in (PHONE, NARROW):
         browser.size(size)
@@ -55,7 +59,9 @@ def test_the_keyboard_reaches_everything(browser: Browser) -> None:
     for _ in range(12):
         webdriver.ActionChains(browser.driver).send_keys(Keys.TAB).perform()
         element = browser.driver.switch_to.active_element
-        reached.append(element.get_attribute("class") or element.get_attribute("name") or element.text)
+        reached.append(
+            element.get_attribute("class") or element.get_attribute("name") or element.text
+        )
         ring = float(element.value_of_css_property("outline-width").removesuffix("px"))
         assert ring > 0 or element.get_attribute("id") == "query"  # the whole box shows it
     assert reached[:7] == ["skip", "brand", "Search", "Check", "Verify", "Add", "العربية"]
@@ -70,8 +76,11 @@ def test_every_reference_within_a_page_has_its_one_target(browser: Browser, path
     browser.open(path)
     ids, wanted = browser.script(
         """[[...document.querySelectorAll('[id]')].map(one => one.id),
-            [...document.querySelectorAll('[aria-labelledby], [aria-describedby], label[for], a[href^="#"]')].flatMap(
-                one => [one.getAttribute('aria-labelledby'), one.getAttribute('aria-describedby'), one.htmlFor,
+            [...document.querySelectorAll(
+                '[aria-labelledby], [aria-describedby], label[for], a[href^="#"]'
+            )].flatMap(
+                one => [one.getAttribute('aria-labelledby'),
+                        one.getAttribute('aria-describedby'), one.htmlFor,
                         one.hash && decodeURIComponent(one.hash.slice(1))].filter(Boolean))]"""
     )
     assert len(ids) == len(set(ids))
@@ -82,7 +91,9 @@ STATES = {
     "start": "/",
     "list": SEARCH,
     "side by side": SIDE,
-    "narrowed": f"{SEARCH}&filter=topic%3Dhealth&since=2019&undated=keep&hits=2&stages=per_source%3D1",
+    "narrowed": (
+        f"{SEARCH}&filter=topic%3Dhealth&since=2019&undated=keep&hits=2&stages=per_source%3D1"
+    ),
     "several indexes": f"/?index=example-en&index=example-ar&query={quote('measles نهر')}",
     "the newest first, misspelt": "/?index=example-en&query=measels&sort=date",
     "more like this": "/?index=example-en&like=measles",
@@ -93,7 +104,8 @@ STATES = {
     "no page": "/nothing",
     "check": f"/check?text={quote('Two doses are 97 percent effective, a study found.')}",
     "check, empty": "/check",
-    "verify": f"/verify?index=example-en&claim={quote('Two doses of the measles vaccine are effective.')}",
+    "verify": "/verify?index=example-en&claim="
+    + quote("Two doses of the measles vaccine are effective."),
     "verify, no model": f"/verify?index=example-ar&claim={quote('نهر النيل')}",
     "add": "/add",
     "document": DOCUMENT,
@@ -125,7 +137,9 @@ def editor(chromium: webdriver.Chrome, live: Path) -> Iterator[Browser]:
         editor.scheme("light")
         chromium.get_log("browser")
         yield editor
-        complaints = [entry["message"] for entry in chromium.get_log("browser") if entry["level"] == "SEVERE"]
+        complaints = [
+            entry["message"] for entry in chromium.get_log("browser") if entry["level"] == "SEVERE"
+        ]
         assert [message for message in complaints if "400" not in message] == []
 
 
@@ -136,13 +150,17 @@ def press(editor: Browser, act: str) -> None:
 def follow(editor: Browser, element: WebElement) -> None:
     """Press what leads to another page, and wait until that has been read whole.
 
-    The page that is left carries a mark, for which the driver is asked: to ask it for an element of a page that is
-    just going fails in more than one way.
+    The page that is left carries a mark, for which the driver is asked: to ask it for an element of
+    a page that is just going fails in more than one way.
     """
     editor.script("document.documentElement.dataset.leaving = 'yes'")
     click(editor, element)
-    arrived = "document.readyState === 'complete' && !('leaving' in document.documentElement.dataset)"
-    WebDriverWait(editor.driver, 60, ignored_exceptions=(WebDriverException,)).until(lambda _: editor.script(arrived))
+    arrived = (
+        "document.readyState === 'complete' && !('leaving' in document.documentElement.dataset)"
+    )
+    WebDriverWait(editor.driver, 60, ignored_exceptions=(WebDriverException,)).until(
+        lambda _: editor.script(arrived)
+    )
 
 
 def click(editor: Browser, element: WebElement) -> None:
@@ -165,7 +183,10 @@ def test_a_text_is_looked_at_mended_added_and_found(editor: Browser) -> None:
     write(editor, "url", "https://zoo.example.org/quokkas")
     write(editor, "docid", "quokkas")
     press(editor, "add")
-    assert editor.one("[role=status]").text == "The document was added to live. The next search finds it."
+    assert (
+        editor.one("[role=status]").text
+        == "The document was added to live. The next search finds it."
+    )
     search = editor.all(".go a")[1]
     assert search.text == "Search for it"
     follow(editor, search)

@@ -16,7 +16,9 @@ def marked_texts(draw: st.DrawFn) -> tuple[str, list[tuple[int, int]]]:
 
 
 @given(marked_texts(), st.integers(10, 150))
-def test_an_excerpt_is_a_stretch_of_the_text(marked: tuple[str, list[tuple[int, int]]], longest: int) -> None:
+def test_an_excerpt_is_a_stretch_of_the_text(
+    marked: tuple[str, list[tuple[int, int]]], longest: int
+) -> None:
     text, marks = marked
     pieces = excerpt(text, marks, longest)
     shown = "".join(piece.text for piece in pieces).removeprefix("… ").removesuffix(" …")
@@ -41,7 +43,11 @@ def _best_start_by_trying_all(text: str, highlights: list[tuple[int, int]], long
         return 0
     starts = [0, *(max(start - 60, 0) for start, _ in highlights)]
     windows = [
-        [text[start:end].casefold() for start, end in highlights if begin <= start and end <= begin + longest]
+        [
+            text[start:end].casefold()
+            for start, end in highlights
+            if begin <= start and end <= begin + longest
+        ]
         for begin in starts
     ]
     worth = [(len(set(words)), len(words)) for words in windows]
@@ -49,6 +55,10 @@ def _best_start_by_trying_all(text: str, highlights: list[tuple[int, int]], long
 
 
 @given(marked_texts(), st.integers(1, 150))
-def test_the_window_is_that_of_trying_all(marked: tuple[str, list[tuple[int, int]]], longest: int) -> None:
+def test_the_window_is_that_of_trying_all(
+    marked: tuple[str, list[tuple[int, int]]], longest: int
+) -> None:
     text, marks = marked
-    assert cards._best_start(text, marks, longest) == _best_start_by_trying_all(text, marks, longest)
+    assert cards._best_start(text, marks, longest) == _best_start_by_trying_all(
+        text, marks, longest
+    )

@@ -1,4 +1,6 @@
-"""The desk around the hits: addresses and forms, views, what is set, reasons, citations, copies, files."""
+"""The desk around the hits: addresses and forms, views, what is set, reasons, citations, copies,
+files.
+"""
 
 import csv
 import io
@@ -23,7 +25,14 @@ SEARCH = "/?index=english&query=measles+vaccine"
 
 
 def test_a_form_leads_to_the_address_of_its_state(client: FlaskClient) -> None:
-    asked = {"index": "english", "query": "measles vaccine", "as_of": "", "since": "2019", "profile": "", "hits": "2"}
+    asked = {
+        "index": "english",
+        "query": "measles vaccine",
+        "as_of": "",
+        "since": "2019",
+        "profile": "",
+        "hits": "2",
+    }
     response = client.post("/", data=asked)
     assert response.status_code == 303
     assert parse_qs(urlsplit(response.location).query) == {
@@ -39,7 +48,9 @@ def test_a_query_that_is_too_long_for_an_address_is_answered_and_its_links_are_f
     assert response.status_code == 200
     assert 'id="hybrid-1"' in response.text
     assert 'name="to" value="?index=english&amp;filter=topic%3Dhealth&amp;lang=en"' in response.text
-    narrowed = client.post("/", data={"query": "measles vaccine", "to": "?index=english&filter=topic%3Dhealth&lang=en"})
+    narrowed = client.post(
+        "/", data={"query": "measles vaccine", "to": "?index=english&filter=topic%3Dhealth&lang=en"}
+    )
     assert 'id="hybrid-1"' in narrowed.text
     assert 'id="hybrid-2"' not in narrowed.text
 
@@ -51,16 +62,28 @@ def test_a_query_longer_than_is_searched_is_said_not_cut(client: FlaskClient) ->
     assert "measles " * 99 in response.text
 
 
-def test_what_is_set_is_a_chip_and_each_chip_leads_to_the_state_without_it(client: FlaskClient) -> None:
-    address = f"{SEARCH}&since=2019&as_of=2030&undated=keep&retriever=bm25&stages=per_source%3D1&hits=2&collapse=none"
+def test_what_is_set_is_a_chip_and_each_chip_leads_to_the_state_without_it(
+    client: FlaskClient,
+) -> None:
+    address = (
+        f"{SEARCH}&since=2019&as_of=2030&undated=keep&retriever=bm25"
+        "&stages=per_source%3D1&hits=2&collapse=none"
+    )
     page = get(client, address)
     labels = {
-        str(a["aria-label"]): str(a["href"]) for a in page.all("a") if str(a.get("aria-label")).startswith("Remove")
+        str(a["aria-label"]): str(a["href"])
+        for a in page.all("a")
+        if str(a.get("aria-label")).startswith("Remove")
     }
     assert list(labels) == [
-        "Remove “from 2019”", "Remove “published until 2030”", "Remove “undated included”", "Remove “ranked by Sparse”",
-        "Remove “stage per_source=1”", "Remove “near-duplicates shown separately”", "Remove “hits per page 2”",
-    ]  # fmt: skip
+        "Remove “from 2019”",
+        "Remove “published until 2030”",
+        "Remove “undated included”",
+        "Remove “ranked by Sparse”",
+        "Remove “stage per_source=1”",
+        "Remove “near-duplicates shown separately”",
+        "Remove “hits per page 2”",
+    ]
     for without in labels.values():
         assert len(parse_qs(urlsplit(without).query)) == len(parse_qs(urlsplit(address).query)) - 1
         get(client, without)
@@ -70,7 +93,9 @@ def test_what_was_typed_is_a_chip_and_the_counts_follow_it(client: FlaskClient) 
     address = f"/?index=english&query={quote('vaccine before:2024 -moon')}"
     page = get(client, address)
     chips = {
-        str(a["aria-label"]): str(a["href"]) for a in page.all("a") if str(a.get("aria-label")).startswith("Remove")
+        str(a["aria-label"]): str(a["href"])
+        for a in page.all("a")
+        if str(a.get("aria-label")).startswith("Remove")
     }
     assert list(chips) == ["Remove “before 2024”", "Remove “leaving out moon”"]
     without = chips["Remove “before 2024”"]
@@ -84,7 +109,9 @@ def test_what_was_typed_is_a_chip_and_the_counts_follow_it(client: FlaskClient) 
 def test_what_a_date_leaves_out_is_counted_and_one_press_away(client: FlaskClient) -> None:
     for dated in (f"{SEARCH}&as_of=2030", f"{SEARCH}%20before:2030"):
         page = get(client, dated)
-        (note,) = [text for text in page.text_of("p") if text.startswith("Documents without a date")]
+        (note,) = [
+            text for text in page.text_of("p") if text.startswith("Documents without a date")
+        ]
         assert note == "Documents without a date, left out by the date filter: 1. Include them"
         (kept,) = links(page, "Include them")
         assert "measles-undated" not in client.get(dated).text
@@ -104,7 +131,9 @@ NOTHING = "Nothing here seems to bear on this."
     ],
 )
 @pytest.mark.parametrize("retriever", ["hybrid", "dense"])
-def test_a_note_says_that_nothing_bears_on_it(client: FlaskClient, query: str, nothing: bool, retriever: str) -> None:
+def test_a_note_says_that_nothing_bears_on_it(
+    client: FlaskClient, query: str, nothing: bool, retriever: str
+) -> None:
     address = f"/?index=english&query={quote(query)}&retriever={retriever}"
     text = client.get(address).text
     assert (NOTHING in text) == nothing
@@ -118,11 +147,19 @@ def test_nothing_bears_on_what_the_examples_do_not_tell_of(example_folder: Path)
         client = create_app(Config(), {"example-en": index}).test_client()
         for view in ("list", "side"):
             address = f"/?view={view}&query="
-            assert NOTHING in client.get(f"{address}{quote('Humans use only 10 % of their brains')}").text
-            assert NOTHING not in client.get(f"{address}{quote('Two doses of the measles vaccine work')}").text
+            assert (
+                NOTHING
+                in client.get(f"{address}{quote('Humans use only 10 % of their brains')}").text
+            )
+            assert (
+                NOTHING
+                not in client.get(f"{address}{quote('Two doses of the measles vaccine work')}").text
+            )
 
 
-def test_where_nothing_is_found_each_condition_is_named_and_one_press_away(client: FlaskClient) -> None:
+def test_where_nothing_is_found_each_condition_is_named_and_one_press_away(
+    client: FlaskClient,
+) -> None:
     query = 'measles source:nowhere.example "made of cheese"'
     page = get(client, f"/?index=english&query={quote(query)}&filter=topic%3Dspace&hits=3")
     named = [text for text in page.text_of("p") if text.startswith("This search has a condition")]
@@ -151,7 +188,8 @@ def test_each_hit_says_why_it_is_there(client: FlaskClient) -> None:
 def test_a_search_is_taken_away_in_every_format(client: FlaskClient) -> None:
     page = get(client, f"{SEARCH}&filter=topic%3Dhealth")
     files = {
-        label: links(page, label)[0] for label in ("CSV", "TSV", "JSON", "NDJSON", "RIS", "BibTeX", "TREC", "JSON-LD")
+        label: links(page, label)[0]
+        for label in ("CSV", "TSV", "JSON", "NDJSON", "RIS", "BibTeX", "TREC", "JSON-LD")
     }
     for label, address in files.items():
         response = client.get(address)
@@ -167,8 +205,12 @@ def test_the_newest_come_first_where_that_is_chosen(client: FlaskClient) -> None
     dates = get(client, newest).text_of("time")
     assert sorted(dates) == sorted(page.text_of("time"))
     assert dates[0] == max(dates) != page.text_of("time")[0]
-    assert links(get(client, newest), "The best first") == [SEARCH.replace("+", "%20").replace("%20", "+")]
-    several = get(client, f"/?index=english&index=arabic&query={quote('measles moon نهر')}&sort=date")
+    assert links(get(client, newest), "The best first") == [
+        SEARCH.replace("+", "%20").replace("%20", "+")
+    ]
+    several = get(
+        client, f"/?index=english&index=arabic&query={quote('measles moon نهر')}&sort=date"
+    )
     assert several.text_of("time") == sorted(several.text_of("time"), reverse=True)
     assert client.get(f"{SEARCH}&sort=title").status_code == 400
 
@@ -186,14 +228,19 @@ def test_more_like_a_hit_is_one_press_away(client: FlaskClient) -> None:
     assert answer["query"]["like"] == "measles"
     rows = list(csv.DictReader(io.StringIO(client.get(links(alike, "CSV")[0]).text)))
     assert len(rows) == len(anchors(alike))
-    assert "/?index=english&like=measles" in client.get("/documents/english/measles").text.replace("&amp;", "&")
+    assert "/?index=english&like=measles" in client.get("/documents/english/measles").text.replace(
+        "&amp;", "&"
+    )
 
 
 @pytest.mark.parametrize(
     ("address", "reason"),
     [
         ("/?index=english&like=none", "There is no document &#39;none&#39;"),
-        ("/?index=english&like=measles&query=moon", "&#39;more like this&#39; searches one index without a query"),
+        (
+            "/?index=english&like=measles&query=moon",
+            "&#39;more like this&#39; searches one index without a query",
+        ),
     ],
 )
 def test_what_nothing_can_be_like(client: FlaskClient, address: str, reason: str) -> None:
@@ -216,7 +263,9 @@ def test_a_misspelt_word_is_put_right_by_a_press(client: FlaskClient) -> None:
         ("format=csv", "here is nothing to export: search for something first"),
     ],
 )
-def test_a_file_that_cannot_be_is_named_on_a_page_with_a_box(client: FlaskClient, parameters: str, detail: str) -> None:
+def test_a_file_that_cannot_be_is_named_on_a_page_with_a_box(
+    client: FlaskClient, parameters: str, detail: str
+) -> None:
     response = client.get(f"/export?{parameters}", headers={"Accept": "text/html"})
     assert response.status_code == 400
     assert detail in response.text
@@ -231,7 +280,9 @@ def test_the_same_as_json_is_this_search(client: FlaskClient) -> None:
     hits = client.get(links(several, "This page as JSON")[0]).get_json()["hits"]
     assert len(hits) == len(anchors(several))
     for indexes in ("index=english", "index=english&index=arabic"):
-        long = client.get(f"/?{indexes}&query=measles&{'&'.join(f'filter=topic%3D{i:0900}' for i in range(8))}")
+        long = client.get(
+            f"/?{indexes}&query=measles&{'&'.join(f'filter=topic%3D{i:0900}' for i in range(8))}"
+        )
         assert long.status_code == 200
         assert "This page as JSON" not in long.text
 
@@ -245,17 +296,24 @@ def test_error_pages_have_the_box(client: FlaskClient) -> None:
 def example(
     config: Config, indexes: dict[str, Index], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[FlaskClient]:
-    """The small index under the name of a bundled one, and fact-checks and papers by many publishers."""
+    """The small index under the name of a bundled one, and fact-checks and papers by many
+    publishers.
+    """
     folder = tmp_path_factory.mktemp("checked") / "index"
     rows: list[dict[str, object]] = [
         {
-            "docid": f"check{n}", "title": f"Check {n}", "text": f"No, masks do not rob you of oxygen ({n}).",
-            "date": f"2020-01-{n + 1:02}", "source": f"site{n:02}.example",
-            "rating": ("Pants on fire", "Half true")[n % 2], "verdict": ("false", "mixed")[n % 2],
-            "publisher": f"Checkers {n}", "doi": "10.1000/real",
+            "docid": f"check{n}",
+            "title": f"Check {n}",
+            "text": f"No, masks do not rob you of oxygen ({n}).",
+            "date": f"2020-01-{n + 1:02}",
+            "source": f"site{n:02}.example",
+            "rating": ("Pants on fire", "Half true")[n % 2],
+            "verdict": ("false", "mixed")[n % 2],
+            "publisher": f"Checkers {n}",
+            "doi": "10.1000/real",
         }
         for n in range(20)
-    ]  # fmt: skip
+    ]
     source = folder.with_suffix(".jsonl")
     source.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     declaring = Config(index=IndexSettings(filter_fields=("verdict",)))
@@ -282,7 +340,10 @@ def test_example_data_is_marked_on_each_card_document_and_citation(example: Flas
 
 def test_a_rating_is_a_label_with_publisher_and_date_and_narrows(example: FlaskClient) -> None:
     page = get(example, "/?index=checks&query=masks&collapse=none")
-    labels = [(item["class"], text) for item, text in zip(page.all("strong"), page.text_of("strong"), strict=True)]
+    labels = [
+        (item["class"], text)
+        for item, text in zip(page.all("strong"), page.text_of("strong"), strict=True)
+    ]
     assert {("rating false", "Pants on fire"), ("rating mixed", "Half true")} == set(labels)
     review = next(text for text in page.text_of("p") if text.startswith("Rated"))
     assert re.fullmatch(r"Rated (Pants on fire|Half true)\s+by Checkers \d+, 2020-01-\d\d", review)
@@ -290,7 +351,10 @@ def test_a_rating_is_a_label_with_publisher_and_date_and_narrows(example: FlaskC
     (narrowed,) = links(page, "False")
     assert "filter=verdict%3Dfalse" in narrowed
     assert {str(item["class"]) for item in get(example, narrowed).all("strong")} == {"rating false"}
-    assert any(str(a.get("aria-label")) == "Remove “verdict False”" for a in get(example, narrowed).all("a"))
+    assert any(
+        str(a.get("aria-label")) == "Remove “verdict False”"
+        for a in get(example, narrowed).all("a")
+    )
 
 
 def test_the_rest_of_a_facet_opens(example: FlaskClient) -> None:
@@ -304,15 +368,21 @@ def test_the_rest_of_a_facet_opens(example: FlaskClient) -> None:
 
 
 def test_several_indexes_keep_their_fields_and_their_rankings(tmp_path: Path, root: Path) -> None:
-    """A field that one of them has narrows the list to it; both rankings stand beside each other."""
+    """A field that one of them has narrows the list to it; both rankings stand beside each
+    other.
+    """
     for name, kind, source in (
         ("reviews", "claimreview", "reviews-en.json"),
         ("snippets", "snippets", "snippets-en.tsv"),
     ):
-        request = BuildRequest(kind=kind, sources=(root / "examples" / source,), folder=tmp_path / name)
+        request = BuildRequest(
+            kind=kind, sources=(root / "examples" / source,), folder=tmp_path / name
+        )
         build(request, Config())
     with Index(tmp_path / "reviews") as reviews, Index(tmp_path / "snippets") as snippets:
-        _check_several(create_app(Config(), {"reviews": reviews, "snippets": snippets}).test_client())
+        _check_several(
+            create_app(Config(), {"reviews": reviews, "snippets": snippets}).test_client()
+        )
 
 
 def _check_several(client: FlaskClient) -> None:
@@ -336,10 +406,16 @@ def test_quotation_marks_are_text_where_the_phrase_finds_nothing(client: FlaskCl
     assert [anchors(page) for page in (first, second)] == [["hybrid-1"], ["hybrid-2"]]
     rows = list(csv.DictReader(io.StringIO(client.get(links(first, "CSV")[0]).text)))
     hits = client.get(links(first, "This page as JSON")[0]).get_json()["hits"]
-    assert [str(a["href"]) for a in first.all("a") if f"/documents/english/{rows[0]['docid']}?" in str(a["href"])]
+    assert [
+        str(a["href"])
+        for a in first.all("a")
+        if f"/documents/english/{rows[0]['docid']}?" in str(a["href"])
+    ]
     assert hits[0]["docid"] == rows[0]["docid"]
     assert len(rows) > 1
-    after = client.get(f"{SEARCH}&offset=40".replace("measles+vaccine", "%22measles+vaccine%22")).text
+    after = client.get(
+        f"{SEARCH}&offset=40".replace("measles+vaccine", "%22measles+vaccine%22")
+    ).text
     assert "quotation marks were ignored" not in after
 
 
@@ -364,5 +440,15 @@ def test_a_document_marks_the_words_that_were_searched_for(client: FlaskClient) 
 def test_verify_says_if_nothing_bears(folders: dict[str, Path]) -> None:
     with Index(folders["english"]) as index:
         client = create_app(Config(), {"english": index}).test_client()
-        assert NOTHING in client.get("/verify?index=english&claim=flurb+wexel+gronk+zibble+elon+musk+twitter").text
-        assert NOTHING not in client.get("/verify?index=english&claim=Two+doses+of+the+measles+vaccine+work").text
+        assert (
+            NOTHING
+            in client.get(
+                "/verify?index=english&claim=flurb+wexel+gronk+zibble+elon+musk+twitter"
+            ).text
+        )
+        assert (
+            NOTHING
+            not in client.get(
+                "/verify?index=english&claim=Two+doses+of+the+measles+vaccine+work"
+            ).text
+        )

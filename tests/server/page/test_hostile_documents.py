@@ -1,4 +1,6 @@
-"""A document that holds script in every field, and a search that does: text wherever the page shows it."""
+"""A document that holds script in every field, and a search that does: text wherever the page shows
+it.
+"""
 
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -19,8 +21,15 @@ from tests.server.conftest import build_index
 SCRIPT = "<script>alert(1)</script>"
 BREAKS_OUT = "\"'></a></title></textarea><img src=x onerror=alert(2)><svg/onload=alert(3)>{{'z'*7}}"
 EVIL = f"evidence {SCRIPT}{BREAKS_OUT} evidence"
-DOCIDS = [f"{name}-{SCRIPT}{BREAKS_OUT}".replace(" ", "_") for name in ("plain", "script", "data", "web")]
-URLS = ["javascript:alert(4)", " javascript:alert(4)", "data:text/html," + SCRIPT, f"https://x.example/{BREAKS_OUT}"]
+DOCIDS = [
+    f"{name}-{SCRIPT}{BREAKS_OUT}".replace(" ", "_") for name in ("plain", "script", "data", "web")
+]
+URLS = [
+    "javascript:alert(4)",
+    " javascript:alert(4)",
+    "data:text/html," + SCRIPT,
+    f"https://x.example/{BREAKS_OUT}",
+]
 
 
 def document(docid: str, url: str) -> dict[str, object]:
@@ -36,13 +45,18 @@ class Dangers(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag in ("script", "iframe", "object", "embed", "base") and dict(attrs).get("src") != "/static/desk.js":
+        if (
+            tag in ("script", "iframe", "object", "embed", "base")
+            and dict(attrs).get("src") != "/static/desk.js"
+        ):
             self.dangers.append(tag)
         for name, value in attrs:
             link = (value or "").strip().lower()
             if name.startswith("on") or name == "srcdoc":
                 self.dangers.append(name)
-            if name in ("href", "src", "action", "formaction") and link.startswith(("javascript:", "data:", "x")):
+            if name in ("href", "src", "action", "formaction") and link.startswith(
+                ("javascript:", "data:", "x")
+            ):
                 self.dangers.append(link)
 
     def handle_data(self, data: str) -> None:
@@ -52,7 +66,12 @@ class Dangers(HTMLParser):
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlaskClient]:
     folder: Path = tmp_path_factory.mktemp("hostile") / "hostile"
-    build_index(folder, [document(*pair) for pair in zip(DOCIDS, URLS, strict=True)], language="en", dense=False)
+    build_index(
+        folder,
+        [document(*pair) for pair in zip(DOCIDS, URLS, strict=True)],
+        language="en",
+        dense=False,
+    )
     with Index(folder, Config()) as index:
         yield create_app(Config(), {"hostile": index}).test_client()
 
@@ -88,7 +107,9 @@ def test_every_hostile_document_is_shown_whole(hostile: FlaskClient, docid: str)
     assert Dangers(response.text).shown.count(SCRIPT) >= 4
 
 
-@pytest.mark.parametrize("address", ["/v1/hostile/search?query=evidence", f"/v1/{quote(EVIL)}/search?query=a"])
+@pytest.mark.parametrize(
+    "address", ["/v1/hostile/search?query=evidence", f"/v1/{quote(EVIL)}/search?query=a"]
+)
 def test_answers_of_the_api_are_no_pages(hostile: FlaskClient, address: str) -> None:
     response = hostile.get(address, headers={"Accept": "text/html"})
     assert response.mimetype in ("application/json", "application/problem+json")
@@ -104,10 +125,15 @@ def long(mark: str, end: str = "") -> str:
 
 @pytest.fixture(scope="module")
 def wide(
-    config: Config, indexes: dict[str, Index], rankers: dict[str, ServedRanker], models: dict[str, TrainedVerdicts]
+    config: Config,
+    indexes: dict[str, Index],
+    rankers: dict[str, ServedRanker],
+    models: dict[str, TrainedVerdicts],
 ) -> FlaskClient:
     server = msgspec.structs.replace(config.server, max_body_bytes=2_000_000)
-    app = create_app(msgspec.structs.replace(config, server=server), indexes, ranked_by=rankers, judged_by=models)
+    app = create_app(
+        msgspec.structs.replace(config, server=server), indexes, ranked_by=rankers, judged_by=models
+    )
     return app.test_client()
 
 
@@ -144,6 +170,8 @@ QUERIES = {**RUNS, **CONDITIONS}
 @pytest.mark.parametrize("profile", ["plain", "tweet"])
 @pytest.mark.parametrize("query", QUERIES)
 def test_a_long_query_is_answered(wide: FlaskClient, query: str, profile: str) -> None:
-    response = wide.post("/", data={"index": "english", "query": QUERIES[query], "profile": profile})
+    response = wide.post(
+        "/", data={"index": "english", "query": QUERIES[query], "profile": profile}
+    )
     assert response.status_code in (200, 400)
     assert "</html>" in response.text

@@ -1,4 +1,6 @@
-"""Many choices at once: few of each on a page, whose links hold all of the others; HEAD; the end of a list."""
+"""Many choices at once: few of each on a page, whose links hold all of the others; HEAD; the end of
+a list.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -26,7 +28,10 @@ def filters(count: int) -> list[str]:
 @pytest.mark.parametrize("count", [1, 50, 200])
 def test_what_an_address_can_hold_is_shown(wide_client: FlaskClient, count: int) -> None:
     asked = {"index": "english", "query": "measles", "filter": filters(count)}
-    by_address, by_form = wide_client.get("/", query_string=asked), wide_client.post("/", data=asked)
+    by_address, by_form = (
+        wide_client.get("/", query_string=asked),
+        wide_client.post("/", data=asked),
+    )
     assert by_address.status_code == 200
     assert by_address.text.count("Remove “topic t") == count
     assert by_form.status_code in (200, 303)
@@ -57,7 +62,9 @@ def test_a_form_of_more_is_refused_with_the_limit(
 def test_a_query_of_many_conditions_has_few_chips(wide_client: FlaskClient) -> None:
     for conditions in (1_000, 30_000):
         query = "measles" + " -moon" * conditions
-        answer = wide_client.post("/", data={"query": query, "filter": filters(200)}, follow_redirects=True)
+        answer = wide_client.post(
+            "/", data={"query": query, "filter": filters(200)}, follow_redirects=True
+        )
         assert len(answer.data) < 2_000_000
         assert answer.text.count("Remove “leaving out") <= 50
 
@@ -65,11 +72,15 @@ def test_a_query_of_many_conditions_has_few_chips(wide_client: FlaskClient) -> N
 @pytest.mark.parametrize("names", [["english"], ["arabic", "english"]])
 @pytest.mark.parametrize(("max_k", "hits"), [(4, 2), (3, 1), (4, 4)])
 @pytest.mark.parametrize("view", ["", "side"])
-def test_each_offer_is_answered(folders: dict[str, Path], names: list[str], max_k: int, hits: int, view: str) -> None:
+def test_each_offer_is_answered(
+    folders: dict[str, Path], names: list[str], max_k: int, hits: int, view: str
+) -> None:
     config = Config(search=SearchSettings(max_k=max_k, k=2))
     opened = {name: Index(folders[name], config) for name in names}
     client = create_app(config, opened).test_client()
-    address = f"/?query=the+measles+vaccine+نهر&hits={hits}&view={view}" + "".join(f"&index={name}" for name in names)
+    address = f"/?query=the+measles+vaccine+نهر&hits={hits}&view={view}" + "".join(
+        f"&index={name}" for name in names
+    )
     pages = 0
     while address:
         answer = client.get(address)

@@ -52,7 +52,14 @@ def get(client: FlaskClient, address: str, status: int = 200) -> Page:
 
 def test_the_empty_page_asks_for_a_claim(client: FlaskClient) -> None:
     page = get(client, "/")
-    assert [option["value"] for option in page.all("option")] == ["", "tweet", "", "bm25", "hybrid", "dense"]
+    assert [option["value"] for option in page.all("option")] == [
+        "",
+        "tweet",
+        "",
+        "bm25",
+        "hybrid",
+        "dense",
+    ]
     form = page.all("form")[0]
     assert (form["method"], form["action"], form["role"]) == ("post", "/", "search")
     assert "section" in [tag for tag, _ in page.elements]
@@ -64,7 +71,11 @@ def test_the_page_without_bundled_indexes_has_no_examples(client: FlaskClient) -
 
 def test_only_web_addresses_are_linked(client: FlaskClient) -> None:
     page = get(client, "/?index=english&query=measles")
-    outside = {link["href"]: link["rel"] for link in page.all("a") if not str(link["href"]).startswith(("/", "#", "?"))}
+    outside = {
+        link["href"]: link["rel"]
+        for link in page.all("a")
+        if not str(link["href"]).startswith(("/", "#", "?"))
+    }
     assert outside == {"https://who.example.org/measles": "noopener noreferrer nofollow"}
 
 
@@ -83,7 +94,10 @@ def test_nothing_found_is_said(client: FlaskClient) -> None:
 
 
 def test_a_note_is_shown(client: FlaskClient) -> None:
-    assert "The query looks like Arabic" in client.get(f"/?index=english&query={quote('نهر النيل')}").text
+    assert (
+        "The query looks like Arabic"
+        in client.get(f"/?index=english&query={quote('نهر النيل')}").text
+    )
 
 
 def test_a_tweet_is_read_as_one(client: FlaskClient) -> None:
@@ -94,7 +108,11 @@ def test_a_tweet_is_read_as_one(client: FlaskClient) -> None:
     assert {"measles", "vaccine"} <= set(page.text_of("mark"))
     assert "moon" not in page.text_of("mark")
     assert [option["value"] for option in page.all("option") if "selected" in option] == ["tweet"]
-    link = next(str(a["href"]) for a in page.all("a") if str(a["href"]).startswith("/documents/english/measles?"))
+    link = next(
+        str(a["href"])
+        for a in page.all("a")
+        if str(a["href"]).startswith("/documents/english/measles?")
+    )
     document = get(client, link)
     assert {"measles", "vaccine"} <= set(document.text_of("mark"))
     assert any("profile=tweet" in str(a["href"]) for a in document.all("a"))
@@ -102,11 +120,17 @@ def test_a_tweet_is_read_as_one(client: FlaskClient) -> None:
 
 def test_every_hit_leads_to_its_document(client: FlaskClient) -> None:
     page = get(client, "/?index=english&query=sea+level&as_of=2022")
-    links = [str(link["href"]) for link in page.all("a") if str(link["href"]).startswith("/documents/")]
+    links = [
+        str(link["href"]) for link in page.all("a") if str(link["href"]).startswith("/documents/")
+    ]
     assert links
     for link in links:
         document = get(client, link)
-        back = [str(a["href"]) for a in document.all("a") if str(a["href"]).startswith("/?") and "query" in str(a)][1]
+        back = [
+            str(a["href"])
+            for a in document.all("a")
+            if str(a["href"]).startswith("/?") and "query" in str(a)
+        ][1]
         assert urljoin("/", back) == "/?index=english&query=sea+level&as_of=2022"
         assert "block chosen" in [section["class"] for section in document.all("section")]
         shown = {text.lower() for text in document.text_of("mark")}
@@ -137,7 +161,9 @@ def test_facets_count_what_holds_a_word_and_narrow_by_a_link(client: FlaskClient
     assert "1 document contains at least one of these words" in narrowed.text_of("p")
     # The other values of the field stay, with what they would give, and the chip leads back.
     assert links(narrowed, "news")
-    (wider,) = [a["href"] for a in narrowed.all("a") if a.get("aria-label") == "Remove “topic health”"]
+    (wider,) = [
+        a["href"] for a in narrowed.all("a") if a.get("aria-label") == "Remove “topic health”"
+    ]
     assert anchors(get(client, str(wider))) == anchors(page)
 
 
@@ -163,18 +189,27 @@ def test_pages_follow_each_other_by_links(client: FlaskClient) -> None:
 @pytest.mark.parametrize(
     ("parameters", "detail"),
     [
-        ("k=3", "There is no parameter 'k' on this page; the parameters are index, query, like, as_of, since, undated, "
-         "profile, filter, retriever, stages, collapse, sort, view, hits, offset, lang."),
+        (
+            "k=3",
+            "There is no parameter 'k' on this page; the parameters are index, query, like, as_of, "
+            "since, undated, "
+            "profile, filter, retriever, stages, collapse, sort, view, hits, offset, lang.",
+        ),
         ("offset=x", "Offset: expected int, got str."),
         ("hits=51", "51 is out of range: ask for 1 to 50."),
         ("lang=fr", "'fr' is not a language of this page; the languages are en and ar."),
         ("offset=50", "50 is out of range: a page of this size begins after at most 40 hits."),
-        ("filter=colour=red", "Filter 'colour=red': there is no field 'colour'; the fields are topic, source, "
-         "language, kind."),
+        (
+            "filter=colour=red",
+            "Filter 'colour=red': there is no field 'colour'; the fields are topic, source, "
+            "language, kind.",
+        ),
         ("query=again", "Query is given 2 times."),
     ],
-)  # fmt: skip
-def test_what_the_page_does_not_know_is_refused(client: FlaskClient, parameters: str, detail: str) -> None:
+)
+def test_what_the_page_does_not_know_is_refused(
+    client: FlaskClient, parameters: str, detail: str
+) -> None:
     page = get(client, f"/?index=english&query=measles&{parameters}", 400)
     assert [text for text in page.text_of("p") if text == detail]
 

@@ -22,8 +22,12 @@ PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 40
 
 def test_a_claim_goes_along_from_tab_to_tab(client: FlaskClient) -> None:
     claim = "Two doses work?"
-    tabs = {"Search": f"/?query={quote(claim)}", "Check": f"/check?text={quote(claim)}",
-            "Verify": f"/verify?claim={quote(claim)}", "Add": f"/add?claim={quote(claim)}"}  # fmt: skip
+    tabs = {
+        "Search": f"/?query={quote(claim)}",
+        "Check": f"/check?text={quote(claim)}",
+        "Verify": f"/verify?claim={quote(claim)}",
+        "Add": f"/add?claim={quote(claim)}",
+    }
     for address in [*tabs.values(), f"/documents/english/measles?query={quote(claim)}"]:
         page = get(client, f"{address}&index=english")
         for label in tabs:
@@ -33,23 +37,35 @@ def test_a_claim_goes_along_from_tab_to_tab(client: FlaskClient) -> None:
             assert client.get(link).status_code == 200
     for many in ("/check?text=One.%0ATwo.", "/?index=english&like=moon", f"/?query={'x' * 1200}"):
         page = get(client, many, 400 if "xx" in many else 200)
-        assert all("claim" not in links(page, tab)[0] and "query" not in links(page, tab)[0] for tab in tabs)
+        assert all(
+            "claim" not in links(page, tab)[0] and "query" not in links(page, tab)[0]
+            for tab in tabs
+        )
 
 
-def test_tweets_are_ranked_with_the_words_that_weigh_and_their_evidence(client: FlaskClient) -> None:
-    tweets = "Good morning everybody!\nTwo doses of the vaccine are 97 percent effective, a study of 2020 found."
+def test_tweets_are_ranked_with_the_words_that_weigh_and_their_evidence(
+    client: FlaskClient,
+) -> None:
+    tweets = (
+        "Good morning everybody!\nTwo doses of the vaccine are 97 percent effective, a study "
+        "of 2020 found."
+    )
     page = get(client, f"/check?text={quote(tweets)}")
     texts = [text.split(" ", 1)[1].strip() for text in page.text_of("h2")]
     assert sorted(texts) == sorted(tweets.splitlines())
     assert texts[0].startswith("Two doses")
-    evidence = next(str(a["href"]) for a in page.all("a") if str(a["href"]).startswith("/?query=Two"))
+    evidence = next(
+        str(a["href"]) for a in page.all("a") if str(a["href"]).startswith("/?query=Two")
+    )
     assert 'id="hybrid-1"' in client.get(evidence).text
     assert any(str(a["href"]).startswith("/verify?claim=Two") for a in page.all("a"))
 
 
 def test_an_upload_leads_to_the_address_of_what_it_holds(client: FlaskClient) -> None:
     table = 'tweet_id\ttweet_text\n1\tThe moon is far.\n2\t"Said" nobody.\n'
-    response = client.post("/check", data={"file": (io.BytesIO(table.encode()), "tweets.tsv"), "kind": "tweets"})
+    response = client.post(
+        "/check", data={"file": (io.BytesIO(table.encode()), "tweets.tsv"), "kind": "tweets"}
+    )
     assert response.status_code == 303
     assert {"The moon is far.", '"Said" nobody.'} <= {
         text.split(" ", 1)[1].strip() for text in get(client, response.location).text_of("h2")
@@ -60,23 +76,46 @@ def test_an_upload_leads_to_the_address_of_what_it_holds(client: FlaskClient) ->
     ("text", "kind", "statements"),
     [
         ("One.\n\n Two. Still two.\n", "tweets", [("", "One."), ("", "Two. Still two.")]),
-        ("id,text\n1,\"a, b\"\n", "tweets", [("", "a, b")]),
-        ("Tweet ID;Tweet Text\n1;\"a; b\"\n2;c, d\n", "tweets", [("", "a; b"), ("", "c, d")]),
+        ('id,text\n1,"a, b"\n', "tweets", [("", "a, b")]),
+        ('Tweet ID;Tweet Text\n1;"a; b"\n2;c, d\n', "tweets", [("", "a; b"), ("", "c, d")]),
         ("id\ttext\r1\tOne.\r2\tTwo.\r", "tweets", [("", "One."), ("", "Two.")]),
-        ("ANNA: One. Two.\nThree.\nMr. B: Four.", "transcript",
-         [("ANNA", "One."), ("ANNA", "Two."), ("ANNA", "Three."), ("Mr. B", "Four.")]),
+        (
+            "ANNA: One. Two.\nThree.\nMr. B: Four.",
+            "transcript",
+            [("ANNA", "One."), ("ANNA", "Two."), ("ANNA", "Three."), ("Mr. B", "Four.")],
+        ),
         ("史密斯：水会沸腾。", "transcript", [("史密斯", "水会沸腾。")]),
-        ("1\n00:00:01,000 --> 00:00:02,000\nIt fell by\n3 percent, which\n\n2\n00:00:02,000 --> 00:00:03,000\nis bad.",
-         "transcript", [("", "It fell by 3 percent, which is bad.")]),
-        ("WEBVTT\n\n00:01.0 --> 00:02.0\n<v Smith>We <i>made</i> it.</v>", "transcript", [("Smith", "We made it.")]),
+        (
+            (
+                "1\n00:00:01,000 --> 00:00:02,000\nIt fell by\n3 percent, which\n\n2\n"
+                "00:00:02,000 --> 00:00:03,000\nis bad."
+            ),
+            "transcript",
+            [("", "It fell by 3 percent, which is bad.")],
+        ),
+        (
+            "WEBVTT\n\n00:01.0 --> 00:02.0\n<v Smith>We <i>made</i> it.</v>",
+            "transcript",
+            [("Smith", "We made it.")],
+        ),
         ("\tid\tTweet\n0\t7\ta b\n", "tweets", [("", "a b")]),
-        ("sep=;\r\nid;Tweet\r\n1;\"a; b\"\r\n", "tweets", [("", "a; b")]),
-        ("tweet\n\"a, b\"\nOne, two\n", "tweets", [("", "a, b"), ("", "One, two")]),
-        ("00:01 --> 00:02\n- Yes.\n- No, they\nrose.", "transcript", [("", "- Yes."), ("", "- No, they rose.")]),
-        ("1\n00:00:01,000 --> 00:00:02,000\n[00:01] Anna: Hello there.\n", "transcript", [("Anna", "Hello there.")]),
+        ('sep=;\r\nid;Tweet\r\n1;"a; b"\r\n', "tweets", [("", "a; b")]),
+        ('tweet\n"a, b"\nOne, two\n', "tweets", [("", "a, b"), ("", "One, two")]),
+        (
+            "00:01 --> 00:02\n- Yes.\n- No, they\nrose.",
+            "transcript",
+            [("", "- Yes."), ("", "- No, they rose.")],
+        ),
+        (
+            "1\n00:00:01,000 --> 00:00:02,000\n[00:01] Anna: Hello there.\n",
+            "transcript",
+            [("Anna", "Hello there.")],
+        ),
     ],
-)  # fmt: skip
-def test_statements_are_read_as_people_write_them(text: str, kind: str, statements: list[tuple[str, str]]) -> None:
+)
+def test_statements_are_read_as_people_write_them(
+    text: str, kind: str, statements: list[tuple[str, str]]
+) -> None:
     assert [(claim.speaker, claim.text) for claim in statements_of(text, kind, 100)] == statements
 
 
@@ -96,22 +135,32 @@ def test_what_is_obviously_a_transcript_is_read_as_one(text: str, kind: str) -> 
 
 
 def test_a_paragraph_comes_back_sentence_by_sentence_and_says_so(client: FlaskClient) -> None:
-    paragraph = " ".join(f"In {year} the number of cases fell by {year - 1960} percent." for year in range(2000, 2006))
+    paragraph = " ".join(
+        f"In {year} the number of cases fell by {year - 1960} percent."
+        for year in range(2000, 2006)
+    )
     page = get(client, f"/check?text={quote(paragraph)}")
     assert len(page.text_of("h2")) == 6
     note = "The text was read as a transcript. Sentences: 6. Read it as tweets, one per line"
     assert note in page.text_of("p")
     whole = get(client, links(page, "Read it as tweets, one per line")[0])
     assert [text.split(" ", 1)[1].strip() for text in whole.text_of("h2")] == [paragraph]
-    assert any(text.startswith("The text was read as tweets, one per line. Tweets: 1.") for text in whole.text_of("p"))
+    assert any(
+        text.startswith("The text was read as tweets, one per line. Tweets: 1.")
+        for text in whole.text_of("p")
+    )
 
 
-@pytest.mark.parametrize(("path", "field"), [("/", "query"), ("/check", "text"), ("/verify", "claim")])
+@pytest.mark.parametrize(
+    ("path", "field"), [("/", "query"), ("/check", "text"), ("/verify", "claim")]
+)
 def test_a_text_that_is_too_long_for_an_address_is_kept_in_another_language(
     client: FlaskClient, monkeypatch: pytest.MonkeyPatch, path: str, field: str
 ) -> None:
     for module in ("layout", "check", "verify"):
-        monkeypatch.setattr(f"factseek.server.page.{module}.short_of", lambda _: None, raising=False)
+        monkeypatch.setattr(
+            f"factseek.server.page.{module}.short_of", lambda _: None, raising=False
+        )
     monkeypatch.setattr("factseek.server.page.layout.LONGEST_ADDRESS", 30)
     monkeypatch.setattr("factseek.server.page.routes.short_of", lambda _: None)
     text = "Two doses work.\nThe measles vaccine is effective."
@@ -129,7 +178,10 @@ def test_a_text_that_is_too_long_for_an_address_is_kept_in_another_language(
 def test_a_statement_that_is_too_long_is_named_with_what_to_do(client: FlaskClient) -> None:
     response = client.get(f"/check?text=One.%0A{'x' * 400}")
     assert response.status_code == 400
-    assert "Statement 2 has 400 characters, but at most 300 are allowed; put each statement on its own" in response.text
+    assert (
+        "Statement 2 has 400 characters, but at most 300 are allowed; put each statement on its own"
+        in response.text
+    )
 
 
 @pytest.mark.parametrize(
@@ -153,7 +205,10 @@ def test_an_empty_box_is_told_what_to_do(client: FlaskClient, lang: str, reason:
 def test_evidence_is_looked_for_in_the_index_of_the_language(
     client: FlaskClient, index: str, english: dict[str, list[str]], arabic: dict[str, list[str]]
 ) -> None:
-    page = get(client, f"/check?text={quote('The moon is far.')}%0A{quote('نهر النيل أطول الأنهار.')}{index}")
+    page = get(
+        client,
+        f"/check?text={quote('The moon is far.')}%0A{quote('نهر النيل أطول الأنهار.')}{index}",
+    )
     asked = [
         (address.path, parse_qs(address.query))
         for a in page.all("a")
@@ -167,14 +222,18 @@ def test_evidence_is_looked_for_in_the_index_of_the_language(
 
 
 @pytest.mark.parametrize("kind", ["tweets", "transcript"])
-def test_more_statements_than_are_checked_at_once_are_refused(client: FlaskClient, kind: str) -> None:
+def test_more_statements_than_are_checked_at_once_are_refused(
+    client: FlaskClient, kind: str
+) -> None:
     text = "The sea level rises.\n" * 21
     response = client.get("/check", query_string={"text": text, "kind": kind})
     assert response.status_code == 400
     assert "he text contains more than 20 statements; check fewer at once" in response.text
 
 
-@pytest.mark.parametrize(("content", "reason"), [(PNG, ".png is an image (PNG), not text"), (b" \n", ".png is empty")])
+@pytest.mark.parametrize(
+    ("content", "reason"), [(PNG, ".png is an image (PNG), not text"), (b" \n", ".png is empty")]
+)
 def test_what_is_no_text_is_not_checked(client: FlaskClient, content: bytes, reason: str) -> None:
     response = client.post("/check", data={"file": (io.BytesIO(content), "a.png")})
     assert response.status_code == 400
@@ -188,8 +247,13 @@ def test_a_claim_is_judged_with_its_sentences_and_a_warning(client: FlaskClient)
     dated = get(client, f"/verify?index=english&claim={quote(claim)}&as_of=2030&lang=en")
     documents = [str(a["href"]) for a in dated.all("a") if str(a["href"]).startswith("/documents/")]
     assert documents
-    assert all("index=english" in address and "as_of=2030&lang=en" in address for address in documents)
-    assert "Two doses of the measles vaccine are about 97 percent effective against measles." in page.text_of("p")
+    assert all(
+        "index=english" in address and "as_of=2030&lang=en" in address for address in documents
+    )
+    assert (
+        "Two doses of the measles vaccine are about 97 percent effective against measles."
+        in page.text_of("p")
+    )
     assert "2019-05-02" in page.text_of("time")
     assert "A program drafted this verdict. A person decides." in response.text
     assert "The model few was trained on 6 claims." in response.text
@@ -207,7 +271,9 @@ def test_there_is_no_verdict_without_evidence(client: FlaskClient) -> None:
 def test_without_a_model_of_entailment_the_sentences_take_no_side(client: FlaskClient) -> None:
     address = f"/verify?index=arabic&lang=en&claim={quote('نهر النيل')}"
     page, text = get(client, address), client.get(address).text
-    assert [heading.split(" first")[0] for heading in page.text_of("h2")] == ["Sentences that bear on the claim, best"]
+    assert [heading.split(" first")[0] for heading in page.text_of("h2")] == [
+        "Sentences that bear on the claim, best"
+    ]
     assert "نهر النيل هو أطول أنهار العالم." in page.text_of("p")
     assert "does not decide which side they take" in text
     assert not any(word in text for word in ("Sentences for the claim", "verdict", "<meter"))
@@ -220,7 +286,9 @@ def test_without_a_model_of_entailment_the_sentences_take_no_side(client: FlaskC
         ("/add", "Nothing can be added on this server"),
     ],
 )
-def test_a_tab_that_lacks_a_thing_says_how_to_get_it(config: Config, app: object, address: str, said: str) -> None:
+def test_a_tab_that_lacks_a_thing_says_how_to_get_it(
+    config: Config, app: object, address: str, said: str
+) -> None:
     bare = create_app(Config(), {"english": app.extensions["factseek"].indexes["english"].index})  # type: ignore[attr-defined]
     text = bare.test_client().get(address).text
     assert said in text
@@ -235,7 +303,9 @@ def test_a_tab_that_lacks_a_thing_says_how_to_get_it(config: Config, app: object
         ("/check?text=a&kind=poem", "Kind: invalid enum value"),
     ],
 )
-def test_what_makes_no_sense_is_said_on_the_tab(client: FlaskClient, address: str, reason: str) -> None:
+def test_what_makes_no_sense_is_said_on_the_tab(
+    client: FlaskClient, address: str, reason: str
+) -> None:
     response = client.get(address, headers={"Accept": "text/html"})
     assert response.status_code == 400
     assert reason in response.text
@@ -246,7 +316,9 @@ def test_a_page_is_looked_at_added_and_found(live: Path, root: Path) -> None:
     html = (root / "examples" / "pages-ar" / "ar-nile-dams.html").read_bytes()
     with writable(live) as serving:
         client = serving.client()
-        shown = client.post("/add", data={"file": (io.BytesIO(html), "dams.html"), "act": "preview"}, headers=HERE)
+        shown = client.post(
+            "/add", data={"file": (io.BytesIO(html), "dams.html"), "act": "preview"}, headers=HERE
+        )
         assert shown.status_code == 200
         fields = dict(_fields(shown.text))
         assert fields["title"]
@@ -264,7 +336,11 @@ def test_a_page_is_looked_at_added_and_found(live: Path, root: Path) -> None:
             ("It changed.", {"replace": "yes"}, "Added: 0. Replaced: 1. Unchanged: 0. Refused: 0."),
         ):
             table = io.BytesIO(f"docid,text,date\nrow,{text},2020\n".encode())
-            shown = client.post("/add", data={"file": (table, "t.csv"), "act": "preview", "lang": "en"}, headers=HERE)
+            shown = client.post(
+                "/add",
+                data={"file": (table, "t.csv"), "act": "preview", "lang": "en"},
+                headers=HERE,
+            )
             assert '<input type="checkbox" name="replace" value="yes">' in shown.text
             fields = dict(_fields(shown.text)) | replace
             assert counted in client.post("/add", data={**fields, "act": "add"}, headers=HERE).text
@@ -274,14 +350,18 @@ def test_a_page_is_looked_at_added_and_found(live: Path, root: Path) -> None:
         assert "2020 · WHO" in shown
         assert "left out: 1 no text, the first at t.csv:3" in shown
         assert "not used, because a file was chosen: text" in shown
-        own_form = client.post("/add", data={"text": "a", "act": "preview"}, headers={"Origin": "http://localhost"})
+        own_form = client.post(
+            "/add", data={"text": "a", "act": "preview"}, headers={"Origin": "http://localhost"}
+        )
         assert own_form.status_code == 200
         _refusals(serving)
 
 
 def _refusals(serving: Writable) -> None:
     client = serving.client()
-    foreign = client.post("/add", data={"text": "a", "act": "add"}, headers={"Sec-Fetch-Site": "cross-site"})
+    foreign = client.post(
+        "/add", data={"text": "a", "act": "add"}, headers={"Sec-Fetch-Site": "cross-site"}
+    )
     assert foreign.status_code == 403
     assert client.post("/add", data={"text": "a", "act": "add"}).status_code == 403
     for name, content, reason in (
@@ -294,7 +374,9 @@ def _refusals(serving: Writable) -> None:
             "bad.jsonl:1: has no &#34;id&#34; (or &#34;docid&#34;, &#34;snippet_id&#34;).</p>",
         ),
     ):
-        response = client.post("/add", data={"file": (io.BytesIO(content), name), "act": "preview"}, headers=HERE)
+        response = client.post(
+            "/add", data={"file": (io.BytesIO(content), name), "act": "preview"}, headers=HERE
+        )
         assert response.status_code == 400
         assert reason in response.text, name
     without = serving.app.test_client()

@@ -38,7 +38,9 @@ def one(request: pytest.FixtureRequest, learned: dict[str, TrainedRanker]) -> Tr
     return learned[request.param]
 
 
-def test_what_was_saved_scores_alike(one: TrainedRanker, dev: list[Statement], config: Config, tmp_path: Path) -> None:
+def test_what_was_saved_scores_alike(
+    one: TrainedRanker, dev: list[Statement], config: Config, tmp_path: Path
+) -> None:
     path = tmp_path / "model"
     model_file.save(path, one.manifest, one.ranker.state())
     loaded = load(path, "ct2021-1a", config)
@@ -49,7 +51,9 @@ def test_what_was_saved_scores_alike(one: TrainedRanker, dev: list[Statement], c
         assert (one.ranker.score(dev) == expected).all()
 
 
-def test_a_statement_scores_the_same_in_any_company(one: TrainedRanker, dev: list[Statement]) -> None:
+def test_a_statement_scores_the_same_in_any_company(
+    one: TrainedRanker, dev: list[Statement]
+) -> None:
     if one.manifest.model == "random":
         pytest.skip("chance counts the statements")
     together = one.ranker.score(dev)
@@ -57,7 +61,9 @@ def test_a_statement_scores_the_same_in_any_company(one: TrainedRanker, dev: lis
     assert together.tolist() == alone
 
 
-def test_explanations_are_the_words_that_change_the_score(one: TrainedRanker, dev: list[Statement]) -> None:
+def test_explanations_are_the_words_that_change_the_score(
+    one: TrainedRanker, dev: list[Statement]
+) -> None:
     statement = dev[0]
     weights = explain(one.ranker, statement, 5)
     if one.manifest.model == "random":
@@ -81,14 +87,28 @@ def test_the_same_seed_gives_the_same_file(name: str, tmp_path: Path) -> None:
         "  multilingual: {encoder: characters, epochs: 1, buckets: 256, dimension: 8}\n"
     )
     for seed in ("1", "2"):
-        command = [sys.executable, "-m", "factseek", "rank", "ct2021-1a", "--model", name, "--train", str(EXAMPLE)]
+        command = [
+            sys.executable,
+            "-m",
+            "factseek",
+            "rank",
+            "ct2021-1a",
+            "--model",
+            name,
+            "--train",
+            str(EXAMPLE),
+        ]
         command += ["--save", str(tmp_path / seed), "--config", str(settings)]
         environment = {"PYTHONHASHSEED": seed, "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
-        subprocess.run(command, check=True, capture_output=True, cwd=EXAMPLE.parent.parent, env=environment)
+        subprocess.run(
+            command, check=True, capture_output=True, cwd=EXAMPLE.parent.parent, env=environment
+        )
     assert (tmp_path / "1").read_bytes() == (tmp_path / "2").read_bytes()
 
 
-def test_scores_are_those_of_the_organisers_pipeline(train: list[Statement], dev: list[Statement]) -> None:
+def test_scores_are_those_of_the_organisers_pipeline(
+    train: list[Statement], dev: list[Statement]
+) -> None:
     ranker = kind("ngram").train(train, Config(), silent).ranker
     theirs = make_pipeline(TfidfVectorizer(), SVC(C=1, gamma=0.75, random_state=0))
     theirs.fit([one.text for one in train], [one.label for one in train])

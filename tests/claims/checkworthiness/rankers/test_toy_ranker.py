@@ -44,7 +44,9 @@ def restore(state, config):
 
 
 @pytest.fixture(autouse=True)
-def plugged(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def plugged(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
     folder = tmp_path_factory.mktemp("plugged")
     (folder / "toy_digits.py").write_text(TOY)
     monkeypatch.setattr(rankers, "__path__", [*rankers.__path__, str(folder)])
@@ -57,7 +59,9 @@ def test_the_ranker_is_trained_saved_loaded_and_ranks(rank: Rank, tmp_path: Path
     train, dev = EXAMPLES / "checkworthy-en-train.tsv", EXAMPLES / "checkworthy-en-dev.tsv"
     trained = rank("ct2021-1a", "--model", "toy-digits", "--train", train, "--save", "model")
     assert trained.code == 0, trained.err
-    ranked = rank("ct2021-1a", "--load", "model", "--input", dev, "--top", 3, "--words", 1, "--json")
+    ranked = rank(
+        "ct2021-1a", "--load", "model", "--input", dev, "--top", 3, "--words", 1, "--json"
+    )
     assert ranked.code == 0, ranked.err
     rows = [json.loads(line) for line in ranked.out.splitlines()]
     digits = [sum(map(str.isdigit, row["text"])) for row in rows]
