@@ -11,7 +11,6 @@ import threading
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import ExitStack, closing
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -30,15 +29,12 @@ from ..retrieval.lucene.analysis import Analyzer
 from ..retrieval.lucene.jvm import start
 from ..retrieval.retrievers import ParallelRankings, Rankings, Retriever
 from ..retrieval.search.options import CountQuery, IndexState, ReadNote, ShardHealth
-from ..retrieval.search.snapshot import IndexEncoders, Snapshot, fitting_encoder
+from ..retrieval.search.snapshot import IndexEncoders, fitting_encoder
 from ..retrieval.store.documents import Place, Stored
-from ..retrieval.store.index_folder import Lease
 from ..retrieval.store.manifest import Manifest
 from ..retrieval.store.signatures import WORDS, Signatures
-from . import layout
 from .layout import Shards, owner
 from .rankings import AskShards, CollectionTerms, ShardedRanking, ShardedRankings
-from .settings import ClusterSettings
 
 if TYPE_CHECKING:
     from ..retrieval.encoders.runtime import OnnxEncoder as Encoder
@@ -55,44 +51,6 @@ MOST_NOTED = 10_000
 
 class ShardLostError(PartMissingError):
     """No replica of a shard answers."""
-
-
-def open_state(folder: Path, config: Config, encoders: IndexEncoders) -> IndexState:
-    """Open the published state of the sharded index in ``folder``: on a cluster if one is
-    configured, else here.
-
-    Raises IndexStateError if the index or one of its shards is missing or damaged, and what the
-    cluster raises.
-    """
-    cluster: ClusterSettings | None = getattr(config, "cluster", None)
-    if cluster is not None and cluster.address:
-        from .actors import open_state as open_on_cluster
-
-        return open_on_cluster(folder, config, cluster, encoders)
-    shards, lease = layout.open_leased(folder)
-    with closing(lease), ExitStack() as opened:
-        states: list[IndexState] = []
-        for shard in shards.shards:
-            state = Snapshot(shard.folder(folder), config, encoders, manifest=shard.manifest)
-            states.append(state)
-            opened.callback(state.close)
-        opened.pop_all()
-    return cast(
-        IndexState, ShardedState(folder, shards, states, config, encoders, gather=Gathering())
-    )
-
-
-def read_published(folder: Path) -> Manifest:
-    """Return the published state of the sharded index in ``folder`` as one manifest."""
-    return layout.read(folder).merged
-
-
-def lease_segments(folder: Path) -> tuple[list[tuple[Path, Manifest]], Lease]:
-    """Return the folder and the manifest of each shard in ``folder``, and a lease that keeps their
-    segments.
-    """
-    shards, lease = layout.open_leased(folder)
-    return [(shard.folder(folder), shard.manifest) for shard in shards.shards], lease
 
 
 class Gathering:

@@ -28,8 +28,9 @@ from .combiner import CombinerRequest
 from .combiner import train as learn_combination
 from .everything import CONFIG, INDEX, train_all
 from .examples import of_documents
-from .trainer import ADDED, ALONE, SETTINGS, ModelTraining, TrainingRequest, check_target
-from .trainer import train as train_on
+from .trainer import ADDED, ALONE, ModelTraining, TrainingRequest
+from .training import SETTINGS, check_target
+from .training import train as train_on
 from .tune import FIRST_LINE, as_json, as_text, as_yaml
 from .tune import tune as tune_on
 

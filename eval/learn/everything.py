@@ -31,9 +31,10 @@ from ..run.batch import Judged, JudgedFiles, depth_of, read_judged, search_all
 from ..scoring.measures import values_of
 from ..scoring.statistics import Interval, Values, compare_pairs, intervals
 from ..scoring.tables import interval_table
-from . import combiner, trainer
+from . import combiner
 from .examples import read_candidates, split
 from .trainer import ModelTraining, TrainingRequest
+from .training import train as train_encoder
 
 ENCODER, INDEX, COMBINER, CONFIG = "encoder", "index", "combiner.model", "config.yaml"
 _STEPS, _FIGURES = "steps.json", "figures.json"
@@ -80,7 +81,7 @@ def train_all(
             output,
             f"{training.digest()} {sample} {msgspec.json.encode(choices, order='deterministic')!r}",
         )
-        steps.take(ENCODER, lambda _: trainer.train(index, judged, training, progress))
+        steps.take(ENCODER, lambda _: train_encoder(index, judged, training, progress))
         steps.take(INDEX, lambda target: _add_vectors(source, target, training.target, config))
         if not steps.done(COMBINER, str(folds)):
             parts = split(

@@ -1,4 +1,4 @@
-"""Train an encoder or a re-ranker, write it to a new folder, and measure it on held-out queries.
+"""The settings of a training, and how the trainers of libraries run.
 
 The trainers come from sentence-transformers and transformers, which also write and read the
 checkpoints. An interrupted training leaves its checkpoints next to the folder, and the same request
@@ -13,30 +13,21 @@ import logging
 import math
 import os
 import shutil
-import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
 import msgspec
-import numpy as np
 
-from ... import __version__
-from ...core.errors import FactseekError, MachineError, QueryError
-from ...core.files import saving_reported, sha256, storable, sync_tree, write_atomically
-from ...core.progress import Progress, silent
+from ...core.errors import FactseekError, MachineError
+from ...core.files import sha256, storable, write_atomically
+from ...core.progress import Progress
 from ...core.terminal import say
 from ...retrieval.encoders.cache import model_folder
 from ...retrieval.encoders.sources import check_model_folder, find_model
-from ...retrieval.search.index import Index
-from ..run.batch import Judged
-from ..scoring.statistics import Values, compare_pairs, intervals
-from ..scoring.tables import interval_table
-from .examples import read_candidates, split
+from ..scoring.statistics import Values
 
 
 class ModelTraining(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,106 +95,11 @@ class TrainingRequest:
         return hashlib.sha256(msgspec.json.encode(facts)).hexdigest()
 
 
-# The setting for each kind of model.
-SETTINGS = {"encoder": "encoder.model", "reranker": "rerank.model"}
 # The name under which the trainer receives the measure of the stopping queries.
 LOOKED_AT = "stopping"
-_NOUNS = {"encoder": "sentence encoder", "reranker": "re-ranker"}
-_LIBRARIES = ("sentence-transformers", "transformers", "torch", "accelerate")
 _TIMED_STEPS = 3
 _WARM_UP = 0.1
 _LONGEST = 200  # the number of characters of a library's message to show
-
-
-def train(
-    index: Index, judged: Judged, request: TrainingRequest, progress: Progress = silent
-) -> tuple[dict[str, Any], str]:
-    """Train, and write the model to the new folder ``request.target``.
-
-    Return its card (``training.json`` in the folder), and its figures on the judging queries as a
-    table. Raises QueryError if the folder exists, or there are too few judged queries or no
-    negatives; MachineError if the model is not on this machine, or the disk is full.
-    """
-    from .models import EncoderTraining, RerankerTraining
-
-    check_target(request.target)
-    try:
-        import accelerate  # noqa: F401
-        import datasets  # noqa: F401
-    except ImportError as error:
-        remedy = "install it with: python -m pip install 'factseek[train]'"
-        raise MachineError(f"training needs the package {error.name}", remedy=remedy) from None
-    settings = request.settings
-    parts = split(
-        read_candidates(index, judged, settings.depth, progress), judged.qrels, settings.seed
-    )
-    if not any(candidate.negatives() for candidate in parts.learned):
-        raise QueryError(
-            f"all of the first {settings.depth} hits are relevant: there are no negatives to learn "
-            "from"
-        )
-    if not settings.patience:
-        parts = parts._replace(stopping=(), judging=[*parts.stopping, *parts.judging])
-    training: Any = (EncoderTraining if request.what == "encoder" else RerankerTraining)(
-        request, judged.qrels
-    )
-    before = training.before(parts.judging)
-    with _checkpoints_kept(request):
-        training.learn(parts.learned, parts.stopping, progress)
-        after = training.values(parts.judging)
-        of_before, of_after = intervals(np.stack([before, after], axis=1), settings.seed)
-        test = compare_pairs(before, after, settings.seed)
-        ranked = training.describe_ranked(parts.judging)
-        figures = {
-            "of": ranked,
-            "measure": settings.measure,
-            "before": of_before,
-            "after": of_after,
-            "test": test,
-        }
-        facts = {
-            "what": request.what,
-            "better": test.sure,
-            "index": request.index,
-            "sources": request.sources(),
-            "settings": settings,
-            "beside": training.beside,
-            "queries": {
-                name: len(getattr(parts, name)) for name in ("learned", "stopping", "judging")
-            },
-            "grouped": parts.grouped,
-            "figures": figures,
-            "versions": {
-                "factseek": __version__,
-                **{name: metadata.version(name) for name in _LIBRARIES},
-            },
-        }
-        card = msgspec.to_builtins(facts)
-        text = (
-            f"{interval_table(settings.measure, {'before': of_before, 'trained': of_after})}\n"
-            f"{len(parts.judging):,} queries that the model did not learn from: {ranked}\n"
-            f"{test.verdict(f'held-out {settings.measure}')}\n"
-        )
-        # Write next to the target, and rename when complete.
-        with tempfile.TemporaryDirectory(prefix=".train-", dir=request.target.parent) as scratch:
-            made = Path(scratch) / "model"
-            training.save(str(made))
-            (made / "training.json").write_text(json.dumps(card, indent=2) + "\n", "utf-8")
-            (made / "README.md").write_text(_readme(request, card, text), "utf-8")
-            sync_tree(made)
-            made.rename(request.target)
-    shutil.rmtree(request.checkpoints, ignore_errors=True)
-    return card, text
-
-
-def check_target(target: Path) -> None:
-    """Raise QueryError if a model cannot be written to the new folder ``target``."""
-    if target.exists():
-        raise QueryError("already exists", place=target, remedy="give a new folder")
-    if not target.parent.is_dir():
-        raise QueryError(
-            f"there is no folder {target.parent}", place=target, remedy="create it first"
-        )
 
 
 def prepare(seed: int) -> None:
@@ -306,7 +202,7 @@ def run_trainer(trainer: Any, request: TrainingRequest, progress: Progress) -> N
     folder = request.checkpoints
     noted = folder / "request.sha256"
     if noted.is_file() and noted.read_text("utf-8") == request.digest():
-        _drop_cut(folder)
+        drop_cut_checkpoints(folder)
     else:
         if folder.exists() and any(folder.iterdir()):
             say(f"note: removed the checkpoints of another training from {folder}")
@@ -319,21 +215,7 @@ def run_trainer(trainer: Any, request: TrainingRequest, progress: Progress) -> N
     trainer.train(resume_from_checkpoint=checkpoint)
 
 
-@contextmanager
-def _checkpoints_kept(request: TrainingRequest) -> Iterator[None]:
-    """If a training fails or is interrupted, keep complete checkpoints; raise MachineError if the
-    disk is full.
-    """
-    try:
-        with saving_reported(request.target.parent):
-            yield
-    except BaseException:
-        if request.checkpoints.is_dir() and not _drop_cut(request.checkpoints):
-            shutil.rmtree(request.checkpoints, ignore_errors=True)
-        raise
-
-
-def _drop_cut(folder: Path) -> list[Path]:
+def drop_cut_checkpoints(folder: Path) -> list[Path]:
     """Remove incomplete checkpoints; return the others."""
     whole = []
     for checkpoint in folder.glob("checkpoint-*"):
@@ -371,37 +253,3 @@ def _steps_shown(progress: Progress) -> Any:
             self._bar.close()
 
     return StepsShown()
-
-
-def _readme(request: TrainingRequest, card: dict[str, Any], text: str) -> str:
-    def format_facts(facts: Mapping[str, object], form: str) -> str:
-        return "\n".join(form.format(name, value) for name, value in facts.items() if value != "")
-
-    beside = "".join(f", with `{name}` {value:g}" for name, value in card["beside"].items())
-    sources = "\n".join(
-        f"- {source['name']}, SHA-256 {source['sha256']}" for source in card["sources"]
-    )
-    return f"""# {request.target.name}
-
-A {_NOUNS[request.what]} that `factseek train {request.what}` made of {request.settings.base}
-for the index {request.index}. Set `{SETTINGS[request.what]}` to this folder{beside}.
-
-## What it is worth
-
-```
-{text.rstrip()}
-```
-
-## What it learned from
-
-{sources or "- titles and sentences of the documents of the index, without judgements"}
-- queries: {", ".join(f"{count} {name}" for name, count in card["queries"].items())}
-
-## Settings
-
-{format_facts(card["settings"], "- {}: {}")}
-
-## Versions
-
-{format_facts(card["versions"], "- {} {}")}
-"""

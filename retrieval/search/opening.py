@@ -23,7 +23,7 @@ Opening = Callable[[Path, Config, IndexEncoders], IndexState]
 """A function that opens the state of an index, from its folder, the settings, and a function that
 opens encoders.
 """
-FORMS = {SHARDS: "cluster.coordinator"}
+FORMS = {SHARDS: "cluster.opening"}
 """For each other form of an index: the file that marks it, and the module that opens it as this
 module does.
 """
