@@ -52,6 +52,7 @@ def build(
     verb: Verb = "",
     language: str = "",
     dense: bool = True,
+    encoders: Sequence[str] = (),
     views: Sequence[str] = (),
     shards: int | None = None,
     config: Config | None = None,
@@ -64,13 +65,15 @@ def build(
     ``beir``, …). It may also be ``irds:NAME``, a dataset of ir_datasets, which needs no
     ``sources``. ``verb`` says what to do with an existing index: ``append``, ``update`` or
     ``overwrite``. ``language`` is an ISO 639-1 code and chooses the analyzer. Without ``dense`` the
-    index has no vectors. ``views`` names additional parts of the index, such as ``vectors:NAME``,
-    the vectors of another encoder. ``shards`` is the number of shards of a new index.
+    index has no vectors. ``encoders`` names the models of the vectors, by default that of
+    ``config``; each makes separate vectors. ``views`` names additional parts of the index.
+    ``shards`` is the number of shards of a new index.
 
     Raises SourceError if a source cannot be read. Raises IndexStateError if there is an index and
     ``verb`` is missing, or if the request does not fit the index. Raises MachineError if the disk
-    is full, or Java or the encoder is missing. Raises UsageError if ``verb`` is unknown or
-    ``shards`` is out of range. Raises ConfigError if a setting of ``config`` is invalid.
+    is full, or Java or the encoder is missing. Raises UsageError if ``verb`` is unknown, ``shards``
+    is out of range, or ``encoders`` are given without ``dense``. Raises ConfigError if a setting of
+    ``config`` is invalid, or a prompt in it belongs to another model.
     """
     from .cluster.layout import is_sharded
     from .core.settings import check
@@ -85,6 +88,9 @@ def build(
     config = check(config) if config else Config()
     refuse_text("sources", sources)
     refuse_text("views", views)
+    refuse_text("encoders", encoders)
+    if encoders and not dense:
+        raise UsageError("encoders are given, but dense is False", remedy="leave out one of them")
     args = Namespace(kind=kind, sources=list(sources), language=language)
     with stand_ins(args):
         request = BuildRequest(
@@ -94,6 +100,7 @@ def build(
             verb=verb,
             language=args.language,
             dense=dense,
+            encoders=tuple(encoders),
             views=tuple(views),
         )
         if shards is not None or is_sharded(request.folder):

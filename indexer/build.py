@@ -21,6 +21,7 @@ from ..core.errors import IndexStateError, SourceError, UserError
 from ..core.files import os_errors_reported, sha256, storable
 from ..core.progress import bar
 from ..core.terminal import join_words
+from ..retrieval.encoders.sources import check_choice
 from ..retrieval.filters import field_names
 from ..retrieval.lucene.analysis import analyzer_name, language_code
 from ..retrieval.store import manifest as manifests
@@ -233,8 +234,11 @@ def _records(request: BuildRequest, options: ReadOptions) -> Iterator[Record]:
 def encoders_of(request: BuildRequest, config: Config) -> Encoders:
     """Return the encoders of an index; a new index gets those of the request, else the encoder for
     its language.
+
+    Raises ConfigError if the prompts in the configuration belong to another model.
     """
     language = language_code(request.language or config.index.language)
+    check_choice(config.encoder, request.encoders, language)
     return Encoders(config, language=language, models=request.encoders)
 
 

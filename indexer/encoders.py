@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..core.errors import ConfigError, UsageError
 from ..retrieval.encoders.runtime import open_encoder
-from ..retrieval.encoders.sources import MissingModelError, choose_model, for_language, of_index
+from ..retrieval.encoders.sources import MissingModelError, choose_models, for_language, of_index
 from ..retrieval.store.manifest import VECTORS, EncoderInfo
 from .settings import Config
 
@@ -27,7 +27,7 @@ class Encoders:
         """
         self._config = config
         self._opened: dict[str, Encoder] = {}
-        settings = [choose_model(config.encoder, model) for model in models] or [config.encoder]
+        settings = choose_models(config.encoder, models) or [config.encoder]
         views = (VECTORS, *further_views(models))
         self._new = {
             view: for_language(each, language) for view, each in zip(views, settings, strict=True)

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
-from ...core.errors import MachineError
+from ...core.errors import ConfigError, MachineError
 from ...core.files import read_regular
 from ..config import AUTO, EncoderSettings
 from ..store.manifest import EncoderInfo
 
 MODEL_FILES = (".json", ".txt", ".model", ".safetensors", ".bin")
 _FETCH = "fetch the model again"
+_OF_A_MODEL = ("query_prompt", "document_prompt", "max_tokens")
+"""The settings of the group ``encoder`` that change the vectors of one model, and are recorded with
+the index.
+"""
 _TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", ".model")
 REINSTALL = "install it again: python -m pip install --force-reinstall {}"
 ENGLISH = "all-MiniLM-L6-v2"
@@ -226,8 +231,8 @@ def for_language(settings: EncoderSettings, language: str) -> EncoderSettings:
 
 def choose_model(settings: EncoderSettings, model: str) -> EncoderSettings:
     """Return the settings for a model, without the settings specific to another model."""
-    if settings.model == model:
-        return settings
+    if _is_same(settings.model, model):
+        return msgspec.structs.replace(settings, model=model)
     plain: dict[str, Any] = {
         "max_tokens": 0,
         "query_prompt": "",
@@ -235,6 +240,53 @@ def choose_model(settings: EncoderSettings, model: str) -> EncoderSettings:
         "languages": (),
     }
     return msgspec.structs.replace(settings, model=model, **plain)
+
+
+def check_choice(settings: EncoderSettings, models: Sequence[str], language: str) -> None:
+    """Raise ConfigError if prompts or a number of tokens are configured, but not for the chosen
+    ``models``.
+    """
+    configured = [name for name in _OF_A_MODEL if getattr(settings, name)]
+    if not configured or not models:
+        return
+    place = f"encoder.{configured[0]}"
+    if len(models) > 1:
+        what = f"applies to one model, but --encoder (in Python: encoders) names {len(models)}"
+        raise ConfigError(what, place=place, remedy=f"leave out {place}, or name one model")
+    chosen = for_language(msgspec.structs.replace(settings, model=models[0]), language).model
+    if settings.model != AUTO and not _is_same(settings.model, chosen):
+        what = (
+            f"applies to encoder.model, {settings.model}, but --encoder (in Python: encoders) "
+            f"names {chosen}"
+        )
+        raise ConfigError(
+            what, place=place, remedy=f"set encoder.model to {chosen}, or leave out {place}"
+        )
+
+
+def choose_models(settings: EncoderSettings, models: Sequence[str]) -> list[EncoderSettings]:
+    """Return the settings for each model; if there is one, and the configuration names none, its
+    prompts apply.
+    """
+    if settings.model == AUTO and len(models) == 1:
+        return [msgspec.structs.replace(settings, model=models[0])]
+    return [choose_model(settings, model) for model in models]
+
+
+def _is_same(one: str, other: str) -> bool:
+    """Return whether two names or paths mean the same model."""
+    return _identity(one) == _identity(other)
+
+
+def _identity(model: str) -> str:
+    """Return one spelling for all names and paths of a model, as :func:`find_model` reads them."""
+    for bundled, bundle in BUNDLES.items():
+        if model in bundle.names:
+            return bundled
+    folder = Path(model).expanduser()
+    if model.strip() and folder.is_dir():
+        return str(folder.resolve())
+    return model if "/" in model or model == AUTO else f"sentence-transformers/{model}"
 
 
 def of_index(made_by: EncoderInfo, settings: EncoderSettings) -> EncoderSettings:

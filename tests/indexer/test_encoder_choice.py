@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from factseek import commands
-from factseek.core.errors import MachineError
+import factseek
+from factseek import EncoderSettings, commands
+from factseek.core.errors import MachineError, UserError
 from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.encoders import sources
 from factseek.retrieval.encoders.sources import ENGLISH, MULTILINGUAL, find_model
@@ -16,6 +17,7 @@ from factseek.retrieval.search.index import open_index
 from factseek.retrieval.search.options import Search
 from factseek.retrieval.store import manifest as manifests
 from factseek.settings import Config, convert
+from tests.small_models import small_encoder
 
 BOTH = (ENGLISH, MULTILINGUAL)
 VARIANT = f"dense:{MULTILINGUAL}"
@@ -47,6 +49,106 @@ def test_a_collection_whose_encoder_is_missing_is_told_both_ways_out(
         "vectors\n"
     )
     assert commands.main([*command, "--no-dense"]) == 0
+
+
+def index_one_text(folder: Path, settings: str, *arguments: str) -> int:
+    (folder / "texts.jsonl").write_text(
+        '{"id": "a", "text": "Water boils at 100 degrees."}\n', "utf-8"
+    )
+    (folder / "settings.yaml").write_text(settings, "utf-8")
+    places = [
+        str(folder / "texts.jsonl"),
+        "--index",
+        str(folder / "ix"),
+        "--config",
+        str(folder / "settings.yaml"),
+    ]
+    return commands.main(["index", "jsonl", *places, *arguments])
+
+
+@pytest.mark.parametrize(
+    "named", ["", f"model: sentence-transformers/{ENGLISH}, ", "model: ./model, "]
+)
+def test_prompts_of_the_configuration_apply_to_the_encoder_that_is_chosen(
+    named: str, tmp_path: Path
+) -> None:
+    (tmp_path / "model").symlink_to(small_encoder())
+    chosen = str(tmp_path / "model") if "./model" in named else ENGLISH
+    settings = (
+        f"encoder: {{{named}query_prompt: 'ask: ', document_prompt: 'text: ', max_tokens: 32}}"
+    )
+    assert index_one_text(tmp_path, settings, "--encoder", chosen) == 0
+    encoder = manifests.read(tmp_path / "ix").encoder
+    assert encoder is not None
+    assert (encoder.query_prompt, encoder.document_prompt, encoder.max_tokens) == (
+        "ask: ",
+        "text: ",
+        32,
+    )
+    with open_index(tmp_path / "ix") as index:
+        assert (index.encoder.query_prompt, index.encoder.document_prompt) == ("ask: ", "text: ")
+        assert index.encoder.max_tokens == 32
+
+
+@pytest.mark.parametrize(
+    "setting", ["query_prompt: 'ask: '", "document_prompt: 'text: '", "max_tokens: 32"]
+)
+@pytest.mark.parametrize("shards", [(), ("--shards", "2")])
+def test_prompts_of_another_model_are_refused(
+    setting: str, shards: tuple[str, ...], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    name = setting.partition(":")[0]
+    given = ["--encoder", ENGLISH, *shards]
+    assert index_one_text(tmp_path, f"encoder: {{model: {MULTILINGUAL}, {setting}}}", *given) == 2
+    assert capsys.readouterr().err == (
+        f"factseek: encoder.{name}: applies to encoder.model, {MULTILINGUAL}, but --encoder (in "
+        "Python: encoders) names"
+        f" {ENGLISH}; set encoder.model to {ENGLISH}, or leave out encoder.{name}\n"
+    )
+    assert (
+        index_one_text(tmp_path, f"encoder: {{{setting}}}", *given, "--encoder", MULTILINGUAL) == 2
+    )
+    assert capsys.readouterr().err == (
+        f"factseek: encoder.{name}: applies to one model, but --encoder (in Python: encoders) "
+        "names 2; leave out "
+        f"encoder.{name}, or name one model\n"
+    )
+    assert not (tmp_path / "ix").exists()
+
+
+def test_another_encoder_may_be_chosen_where_no_prompt_is_set(tmp_path: Path) -> None:
+    assert (
+        index_one_text(tmp_path, f"encoder: {{model: {MULTILINGUAL}}}", "--encoder", ENGLISH) == 0
+    )
+    encoder = manifests.read(tmp_path / "ix").encoder
+    assert encoder is not None
+    assert encoder.name == ENGLISH
+
+
+def test_the_python_api_takes_encoders_and_refuses_prompts_of_another(tmp_path: Path) -> None:
+    source = tmp_path / "texts.jsonl"
+    source.write_text('{"id": "a", "text": "Water boils at 100 degrees."}\n', "utf-8")
+    prompted = Config(encoder=EncoderSettings(model=MULTILINGUAL, document_prompt="text: "))
+    with pytest.raises(
+        UserError,
+        match=r"^encoder\.document_prompt: applies to encoder\.model, multilingual-e5-small",
+    ):
+        factseek.build("jsonl", [source], tmp_path / "ix", encoders=[ENGLISH], config=prompted)
+    with pytest.raises(UserError, match=r"^encoders are given, but dense is False"):
+        factseek.build("jsonl", [source], tmp_path / "ix", encoders=[ENGLISH], dense=False)
+    prompted = Config(encoder=EncoderSettings(document_prompt="text: "))
+    report = factseek.build("jsonl", [source], tmp_path / "ix", encoders=[ENGLISH], config=prompted)
+    assert report.manifest.encoder is not None
+    assert report.manifest.encoder.document_prompt == "text: "
+
+
+def test_a_query_prompt_applies_to_a_search_however_the_model_is_spelled(tmp_path: Path) -> None:
+    assert index_one_text(tmp_path, "", "--encoder", ENGLISH) == 0
+    settings = convert(
+        {"encoder": {"model": f"sentence-transformers/{ENGLISH}", "query_prompt": "ask: "}}, "test"
+    )
+    with open_index(tmp_path / "ix", settings) as index:
+        assert index.encoder.query_prompt == "ask: "
 
 
 @pytest.fixture(scope="module")
