@@ -83,7 +83,8 @@ def parse_choices(k: int, named: Mapping[str, Any]) -> SearchChoices:
         raise QueryError("filter must be a mapping, and stages a list", remedy=remedy)
     if k < 1:
         raise QueryError(f"k {k} is out of range", remedy="give a number, 1 or more")
-    return SearchChoices(k=k, **named)
+    # A dictionary, unlike other mappings, can be copied and pickled with the retriever.
+    return SearchChoices(k=k, **{**named, "filter": dict(named.get("filter", {}))})
 
 
 def facts(hit: Evidence) -> dict[str, Any]:
@@ -134,6 +135,10 @@ class LocalSource:
         self._folder = folder
         self._opening = threading.Lock()
         self._index: Index | None = None
+
+    def __reduce__(self) -> tuple[type[LocalSource], tuple[str]]:
+        """Let a copy, also in another process, open the index again."""
+        return LocalSource, (str(Path(self._folder).absolute()),)
 
     def passages(self, queries: Sequence[str], choices: SearchChoices) -> list[list[Evidence]]:
         """Return the hits of each query with their passages, best first.

@@ -53,6 +53,10 @@ class FactseekDocs(BaseDocs):
         """Take an open index; it must stay open as long as the dataset is used."""
         self._index = index
 
+    def __reduce__(self) -> tuple[Any, tuple[str]]:
+        """Let a copy, also in another process, open the index again."""
+        return _reopen_docs, (str(self._index.info.place.absolute()),)
+
     def docs_iter(self) -> _Documents:
         """Return the documents in the order of the index; a slice of them can be iterated and
         sliced again.
@@ -87,6 +91,10 @@ class FactseekDocstore(Docstore):
         """Take an open index."""
         super().__init__(FactseekDoc)
         self._index = index
+
+    def __reduce__(self) -> tuple[Any, tuple[str]]:
+        """Let a copy, also in another process, open the index again."""
+        return _reopen_docstore, (str(self._index.info.place.absolute()),)
 
     def get_many_iter(self, doc_ids: Iterable[str]) -> Iterator[FactseekDoc]:
         """Yield the documents with these ids."""
@@ -188,6 +196,14 @@ def register(
     """
     ir_datasets.registry.register(name, dataset(index, queries=queries, qrels=qrels))
     return ir_datasets.load(name)
+
+
+def _reopen_docs(folder: str) -> FactseekDocs:
+    return FactseekDocs(open_index(folder))
+
+
+def _reopen_docstore(folder: str) -> FactseekDocstore:
+    return FactseekDocstore(open_index(folder))
 
 
 def _doc(document: Document) -> FactseekDoc:

@@ -554,6 +554,13 @@ class Index:
         self._state.close()
         self._own_encoders.close()
 
+    def __reduce__(self) -> str:
+        """Raise TypeError: two copies would close the same files."""
+        raise TypeError(
+            "an open index cannot be copied or pickled; open it again: "
+            f"open_index({str(self.info.place)!r})"
+        )
+
     def __enter__(self) -> Self:
         return self
 

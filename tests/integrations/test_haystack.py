@@ -1,5 +1,7 @@
 """Haystack's component: in a pipeline, saved and loaded, with Haystack's filters and errors."""
 
+import copy
+import pickle
 from typing import Any
 
 import pytest
@@ -113,3 +115,13 @@ def test_what_makes_no_sense_raises_value_error(index: str) -> None:
         FactseekRetriever(index).run(QUERY, top_k=-1)
     with pytest.raises(ValueError, match="there is no field 'colour'"):
         FactseekRetriever(index).run(QUERY, filters=condition("meta.colour", "==", "red"))
+
+
+def test_a_copy_opens_the_index_again(index: str) -> None:
+    retriever = FactseekRetriever(index, condition("meta.kind", "==", "snippets"), top_k=2)
+    expected = retriever.run(QUERY)
+    copies = [copy.deepcopy(retriever), pickle.loads(pickle.dumps(retriever))]
+    retriever.close()
+    for each in copies:
+        assert each.run(QUERY) == expected
+        each.close()

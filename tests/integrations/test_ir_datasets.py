@@ -2,7 +2,9 @@
 its dataset.
 """
 
+import copy
 import itertools
+import pickle
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -215,3 +217,12 @@ def test_without_ir_datasets_it_is_said_how_to_get_it(
             "install 'factseek[ir-datasets]'\n"
         ),
     )
+
+
+def test_a_copy_of_a_dataset_opens_the_index_again(folder: Path, searcher: Searcher) -> None:
+    dataset = integration.dataset(folder, queries=[("1", "measles")])
+    docids = [document.docid for document in searcher.documents()]
+    for again in (copy.deepcopy(dataset), pickle.loads(pickle.dumps(dataset))):
+        assert [document.doc_id for document in again.docs_iter()] == docids
+        assert again.docs_store().get(docids[0]).doc_id == docids[0]
+        assert [query.text for query in again.queries_iter()] == ["measles"]

@@ -1,6 +1,8 @@
 """LangChain's retriever: documents with all that a hit says, as a runnable, and its errors."""
 
 import asyncio
+import copy
+import pickle
 
 import pytest
 
@@ -112,3 +114,18 @@ def test_a_wrong_argument_is_refused_by_its_name(
     ):
         with pytest.raises(ValidationError, match=message):
             ask()
+
+
+def test_a_copy_opens_the_index_again(index: str) -> None:
+    retriever = FactseekRetriever(index=index, k=2, filter={"kind": "snippets"})
+    expected = retriever.invoke(QUERY)
+    copies = [
+        copy.deepcopy(retriever),
+        pickle.loads(pickle.dumps(retriever)),
+        retriever.model_copy(deep=True),
+    ]
+    retriever.close()
+    for each in copies:
+        assert each.invoke(QUERY) == expected
+        each.close()
+    assert copy.deepcopy(retriever.bind(k=1)).invoke(QUERY) == expected[:1]

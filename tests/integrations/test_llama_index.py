@@ -3,6 +3,9 @@ errors.
 """
 
 import asyncio
+import copy
+import pickle
+from types import MappingProxyType
 
 import pytest
 
@@ -64,3 +67,15 @@ def test_what_makes_no_sense_raises_value_error(
 ) -> None:
     with pytest.raises(ValueError, match=message):
         FactseekRetriever(index, **choices).retrieve(QUERY)  # type: ignore[arg-type]
+
+
+def test_a_copy_opens_the_index_again(index: str) -> None:
+    retriever = FactseekRetriever(
+        index, similarity_top_k=2, filter=MappingProxyType({"kind": "snippets"})
+    )
+    expected = retriever.retrieve(QUERY)
+    copies = [copy.deepcopy(retriever), pickle.loads(pickle.dumps(retriever))]
+    retriever.close()
+    for each in copies:
+        assert each.retrieve(QUERY) == expected
+        each.close()

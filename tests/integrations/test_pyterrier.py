@@ -2,6 +2,8 @@
 Terrier is started.
 """
 
+import copy
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -95,3 +97,13 @@ def test_what_makes_no_sense_raises_what_pyterrier_raises(index: str) -> None:
     ]:
         with pytest.raises(ValueError, match=message):
             FactseekTransformer(index, **options).search("smallpox")
+
+
+def test_a_copy_opens_the_index_again(index: str, topics: pd.DataFrame) -> None:
+    transformer = FactseekTransformer(index, num_results=5, metadata=["text"])
+    expected = transformer.transform(topics)
+    copies = [copy.deepcopy(transformer), pickle.loads(pickle.dumps(transformer))]
+    transformer.close()
+    for each in copies:
+        pd.testing.assert_frame_equal(each.transform(topics), expected)
+        each.close()

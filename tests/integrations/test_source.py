@@ -1,5 +1,7 @@
 """An index asked by its folder and by its address: the same hits, and errors of the same kind."""
 
+import copy
+import pickle
 import socket
 import threading
 from collections.abc import Iterator
@@ -198,3 +200,25 @@ def _free_port() -> int:
         listening.bind(("127.0.0.1", 0))
         port: int = listening.getsockname()[1]
         return port
+
+
+def test_a_pickled_folder_is_opened_again_from_another_folder(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(folder.parent)
+    source = open_source(folder.name)
+    expected = source.columns([QUERY], SearchChoices(k=3))
+    pickled = pickle.dumps(source)
+    source.close()
+    monkeypatch.chdir(tmp_path)
+    again = pickle.loads(pickled)
+    assert again.columns([QUERY], SearchChoices(k=3)) == expected
+    again.close()
+
+
+def test_an_open_index_says_that_it_is_not_copied(searcher: Searcher) -> None:
+    for how in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError) as refused:
+            how(searcher)
+        what = "an open index cannot be copied or pickled; open it again"
+        assert str(refused.value) == f"{what}: open_index({str(searcher.info.place)!r})"
