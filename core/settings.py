@@ -252,6 +252,8 @@ def _explain(wrong: Mismatch, kind: type[Settings]) -> str:
     if wrong.no_choice:
         values = choices(_dotted_types(kind)[key])
         reason += f"; the values are {', '.join(map(str, values))}"
+    if wrong.text_for_truth:
+        reason += "; write true or false"
     return f"{key}: {reason}" if key else reason
 
 

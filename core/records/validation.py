@@ -13,6 +13,7 @@ import msgspec
 
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`")
 _MISSING = re.compile(r"Object missing required field `(.*)`")
+_TEXT_FOR_TRUTH = "Expected `bool`, got `str`"
 _ANY_KEY = "[...]"
 
 
@@ -21,7 +22,8 @@ class Mismatch(NamedTuple):
     whole object.
 
     ``unknown`` and ``missing`` name a field below the path. ``of_a_key`` means that a key of the
-    mapping is invalid, ``no_choice`` that a value is not one of the choices.
+    mapping is invalid, ``no_choice`` that a value is not one of the choices, ``text_for_truth``
+    that a text replaces a truth value.
     """
 
     reason: str
@@ -30,6 +32,7 @@ class Mismatch(NamedTuple):
     missing: str = ""
     of_a_key: bool = False
     no_choice: bool = False
+    text_for_truth: bool = False
 
     @property
     def field(self) -> str:
@@ -49,6 +52,7 @@ def mismatch(error: msgspec.ValidationError) -> Mismatch:
         missing=missing[1] if missing else "",
         of_a_key=inside != where,
         no_choice=reason.startswith("Invalid enum value"),
+        text_for_truth=reason == _TEXT_FOR_TRUTH,
     )
 
 

@@ -6,10 +6,13 @@ import msgspec
 import pytest
 
 from factseek.claims.checkworthiness import rankers
+from factseek.core.config_file import read_yaml
 from factseek.core.errors import ConfigError
 from factseek.retrieval import retrievers, stages
 from factseek.retrieval.config import plugin_settings
 from factseek.settings import Config, read, read_config
+
+TAG = "tag:yaml.org,2002:"
 
 
 def test_the_documented_defaults_are_the_defaults(root: Path) -> None:
@@ -75,6 +78,95 @@ def test_yaml_cannot_make_objects(tmp_path: Path) -> None:
     path.write_text("bm25: !!python/object/apply:os.system ['true']\n", "utf-8")
     with pytest.raises(ConfigError, match="could not determine a constructor"):
         read(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("index: {language: no}", ("index", "language", "no")),
+        ("index: {analyzer: 10:30}", ("index", "analyzer", "10:30")),
+        ("index: {analyzer: 2020-13-45}", ("index", "analyzer", "2020-13-45")),
+        ("index: {analyzer: 007}", ("index", "analyzer", "007")),
+        (r'index: {analyzer: "\ud83d\ude00"}', ("index", "analyzer", "\U0001f600")),
+        (
+            "server: {indexes: {on: /a, 2020-01-01: /b}}",
+            ("server", "indexes", {"on": "/a", "2020-01-01": "/b"}),
+        ),
+        ("bm25: {b: 1e-1}", ("bm25", "b", 0.1)),
+        ("bm25: {b: .5}", ("bm25", "b", 0.5)),
+        ("search: {k: +3}", ("search", "k", 3)),
+        ("search: {group: FALSE}", ("search", "group", False)),
+        ("search: {<<: {k: 3, max_k: 50}, k: 4}", ("search", "k", 4)),
+        ("search: {k: &many 30, max_k: *many}", ("search", "max_k", 30)),
+    ],
+)
+def test_a_plain_value_is_what_it_looks_like(
+    tmp_path: Path, text: str, value: tuple[str, str, object]
+) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text(text, "utf-8")
+    group, name, expected = value
+    assert getattr(getattr(read(path), group), name) == expected
+
+
+LISTS = "a0: &a0 [x, x]\n" + "".join(
+    f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 9)
+)
+MERGES = "a0: &a0 {k: 1}\n" + "".join(
+    f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 9)}]}}\n" for n in range(1, 9)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("search: {k: 10:30}", ": search.k: expected int, got str"),
+        ("search: {k: 2020-13-45}", ": search.k: expected int, got str"),
+        ("search: {k: 2020-01-01T01:00:00+99:99}", ": search.k: expected int, got str"),
+        ("search: {k: 010}", ": search.k: expected int, got str"),
+        ("search: {k: 1_000}", ": search.k: expected int, got str"),
+        ("search: {group: yes}", ": search.group: expected bool, got str; write true or false"),
+        ("bm25: {k1: .inf}", ": bm25.k1: expected float <= 1000000.0"),
+        ("bm25: {k1: .nan}", ": bm25.k1: expected float >= 0.0"),
+        ("search:\n  k: !!bool maybe", ":2: 'maybe' is no bool; leave out the tag !!bool"),
+        ("search: {k: !!int 1:30}", ":1: '1:30' is no int; leave out the tag !!int"),
+        (f"search: {{k: {'9' * 5000}}}", ":1: a number has too many digits"),
+        (
+            r'index: {language: "\ud83d"}',
+            ":1: a text has half of a surrogate pair; write the character itself",
+        ),
+        ("search:\n  k: \a", ":2: is not YAML: the character U+0007 is not allowed"),
+        (
+            r'search: {k: "\UFFFFFFFF"}',
+            ": contains an invalid value: Python int too large to convert to C int",
+        ),
+        ("search: &a [*a]", ":1: a value contains an alias of itself; write it out"),
+        (LISTS, ":6: has more than 100,000 values with its aliases written out; use fewer aliases"),
+        (
+            MERGES,
+            ":6: has more than 100,000 values with its aliases written out; use fewer aliases",
+        ),
+        *(
+            (
+                f"search: {{k: !!{tag} x}}",
+                f":1: is not YAML: could not determine a constructor for the tag '{TAG}{tag}'",
+            )
+            for tag in ("binary", "timestamp", "set")
+        ),
+    ],
+)
+def test_what_yaml_could_misread_is_one_line(tmp_path: Path, text: str, fault: str) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text(text, "utf-8")
+    with pytest.raises(ConfigError) as error:
+        read(path)
+    assert str(error.value) == f"{path}{fault}"
+
+
+def test_a_key_of_a_merged_mapping_is_not_repeated(tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text("a: {b: {c: &c {<<: {k: 1}, k: 2}}}\nsearch: {<<: *c}\n", "utf-8")
+    assert read_yaml(path) == {"a": {"b": {"c": {"k": 2}}}, "search": {"k": 2}}
 
 
 @pytest.fixture
