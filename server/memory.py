@@ -93,40 +93,58 @@ class Charge:
 
     def __init__(self, budget: Budget) -> None:
         self._budget = budget
+        self._closed = False
         self.held = 0
 
     def spend(self, size: int, share: float = 1.0) -> None:
         """Take ``size`` more bytes, within ``share`` of the budget, or raise NoMemoryError."""
-        budget = self._budget
-        with budget.lock:
-            budget.eldest = budget.eldest or self
-            # Favour some requests: else a request larger than the whole budget would never succeed,
-            # and parallel answers would all fail.
-            favoured = budget.held <= self.held or self is budget.eldest
-            if not favoured and budget.held + size > budget.limit * share:
-                raise NoMemoryError
-            budget.held += size
-            self.held += size
-            budget.peak = max(budget.peak, budget.held)
+        with self._budget.lock:
+            self._take(size, share)
 
     def give_back(self, size: int) -> None:
         """Give back ``size`` bytes, or all that it holds if that is less."""
-        budget = self._budget
-        with budget.lock:
-            size = min(size, self.held)
-            budget.held -= size
-            self.held -= size
-            if not self.held and self is budget.eldest:
-                budget.eldest = None
+        with self._budget.lock:
+            self._release(size)
 
     def keep(self, size: int, share: float = 1.0) -> None:
         """Hold exactly ``size`` bytes from now on, within ``share`` of the budget, or raise
         NoMemoryError.
         """
-        if size < self.held:
-            self.give_back(self.held - size)
-        elif size > self.held:
-            self.spend(size - self.held, share)
+        with self._budget.lock:
+            if size > self.held:
+                self._take(size - self.held, share)
+            else:
+                self._release(self.held - size)
+
+    def close(self) -> None:
+        """Give back everything, and refuse more: a thread that the request has left behind must not
+        take any.
+        """
+        with self._budget.lock:
+            self._closed = True
+            self._release(self.held)
+
+    def _take(self, size: int, share: float) -> None:
+        budget = self._budget
+        if self._closed:
+            raise NoMemoryError
+        budget.eldest = budget.eldest or self
+        # Favour some requests: else a request larger than the whole budget would never succeed, and
+        # parallel answers would all fail.
+        favoured = budget.held <= self.held or self is budget.eldest
+        if not favoured and budget.held + size > budget.limit * share:
+            raise NoMemoryError
+        budget.held += size
+        self.held += size
+        budget.peak = max(budget.peak, budget.held)
+
+    def _release(self, size: int) -> None:
+        budget = self._budget
+        size = min(size, self.held)
+        budget.held -= size
+        self.held -= size
+        if not self.held and self is budget.eldest:
+            budget.eldest = None
 
 
 class PartMemory(Memory):
@@ -157,7 +175,8 @@ class PartMemory(Memory):
     def give_back(self, size: int) -> None:
         """Let the rest of the same part use ``size`` bytes again."""
         with self._lock:
-            self._spent -= size
+            # A thread of an earlier try may give back what `take_again` no longer counts.
+            self._spent = max(0, self._spent - size)
 
     def take_again(self) -> None:
         """Take at once what the refused part needed, or raise NoMemoryError, so that the part is
