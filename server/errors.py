@@ -45,6 +45,7 @@ TITLES = {
     "not-found": "Not found",
     "not-written": "Not written",
     "precondition-failed": "The document does not match the condition",
+    "stopping": "The server is stopping",
     "timed-out": "The request took too long",
     "too-large": "Too large",
     "too-many-requests": "Too many requests",
@@ -104,6 +105,15 @@ class OverloadedError(RefusedError):
 
     def __init__(self, message: str = "the server is busy; try again") -> None:
         super().__init__(message, retry_after=1)
+
+
+class StoppingError(RefusedError):
+    """The server stops before it has answered the request."""
+
+    slug = "stopping"
+
+    def __init__(self) -> None:
+        super().__init__("the server is stopping; send the request again", retry_after=1)
 
 
 class UnknownIndexError(NotFoundError):

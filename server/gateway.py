@@ -24,8 +24,8 @@ from urllib.parse import unquote_to_bytes
 
 from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 
-from .errors import OverloadedError, RefusedError
-from .hooks import REFUSAL
+from .errors import OverloadedError, RefusedError, StoppingError
+from .hooks import LAST_LINE, REFUSAL
 from .memory import MEMORY, Budget, Charge
 from .settings import ServerSettings
 
@@ -34,6 +34,8 @@ WSGI = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 ALWAYS = ("/livez", "/readyz", "/metrics")
 # Seconds for a refused client to read the reason, and for a last request before a stop.
 LAST_CALL = 2.0
+_LAST_WORDS = LAST_CALL + 1.0  # seconds after the time of a stop for a last line or a refusal
+RESET = "factseek.reset"  # the key in the scope for the function that resets the connection
 # Requests that wait for a writer have their own threads, so that no search waits.
 _CHANGES = ("PUT", "DELETE")
 _CHANGE_THREADS, _ALWAYS_THREADS, _STREAM_THREADS = 16, 2, 2
@@ -105,9 +107,40 @@ class Gateway:
             if settings.writes
             else self._searches
         )
+        self._running: set[asyncio.Task[Any]] = set()
+        self._over = False  # whether the time of a stop is over
+        self.unfinished = 0  # the number of requests that a stop has cut off
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Answer one request."""
+        task = asyncio.current_task()
+        sender, environ, charge = _Sender(send), environ_of(scope), Charge(self.budget)
+        environ[MEMORY] = charge
+        if task is not None:
+            self._running.add(task)
+        try:
+            await self._exchange(scope, environ, charge, receive, sender)
+        except asyncio.CancelledError:
+            if not self._over:
+                raise
+            self.unfinished += 1
+            await self._cut_off(scope, environ, receive, sender)
+        except _GoneError:
+            pass  # nobody reads the answer
+        finally:
+            if task is not None:
+                self._running.discard(task)
+            charge.close()
+
+    def end(self) -> None:
+        """Cut off all requests that are not answered yet, because the time of a stop is over."""
+        self._over = True
+        for task in tuple(self._running):
+            task.cancel()
+
+    async def _exchange(
+        self, scope: Any, environ: dict[str, Any], charge: Charge, receive: Any, sender: _Sender
+    ) -> None:
         changes = scope["method"] in _CHANGES or scope["path"] in self._changing
         lane = (
             self._always
@@ -116,30 +149,38 @@ class Gateway:
             if changes
             else self._searches
         )
-        send, environ, charge = _noting_gone(send), environ_of(scope), Charge(self.budget)
-        environ[MEMORY] = charge
-        whole = False
-        with suppress(_GoneError):  # nobody reads the answer
-            try:
-                if scope.get("crowded") and lane is not self._always:
-                    raise OverloadedError
-                body = await self._body(scope, receive, charge)
-                whole = True
-                environ["wsgi.input"] = io.BytesIO(body)
-                if body:
-                    environ["CONTENT_LENGTH"] = str(len(body))
-                answer = await self._answer(
-                    lane, scope, environ, join=scope["http_version"] == "1.0"
-                )
-                if answer.rest is not None:
-                    await self._stream(answer, receive, send)
-                else:
-                    charge.keep(len(answer.body) if len(answer.body) > _LARGE_ANSWER else 0)
-                    await _send_whole(answer, send)
-            except (RefusedError, HTTPException) as error:
-                await self._refuse(error, environ, receive, send, whole=whole)
-            finally:
-                charge.keep(0)
+        try:
+            if scope.get("crowded") and lane is not self._always:
+                raise OverloadedError
+            body = await self._body(scope, receive, charge)
+            environ["wsgi.input"] = io.BytesIO(body)
+            if body:
+                environ["CONTENT_LENGTH"] = str(len(body))
+            answer = await self._answer(lane, scope, environ, join=scope["http_version"] == "1.0")
+            if answer.rest is not None:
+                await self._stream(answer, receive, sender)
+            else:
+                charge.keep(len(answer.body) if len(answer.body) > _LARGE_ANSWER else 0)
+                await _send_whole(answer, sender)
+        except (RefusedError, HTTPException) as error:
+            await self._refuse(error, environ, receive, sender)
+
+    async def _cut_off(
+        self, scope: Any, environ: dict[str, Any], receive: Any, sender: _Sender
+    ) -> None:
+        """Tell the client that the server stops: by a refusal, by the last line of the stream, or
+        else by a reset.
+        """
+        with suppress(_GoneError, TimeoutError):
+            async with asyncio.timeout(_LAST_WORDS):
+                if not sender.started:
+                    await self._refuse(StoppingError(), environ, receive, sender)
+                elif LAST_LINE in environ and sender.after_line:
+                    await sender({"type": "http.response.body", "body": environ[LAST_LINE]})
+        if not sender.complete:
+            # A client could take the end of a connection for the end of the answer, but not a
+            # reset.
+            scope[RESET]()
 
     async def _body(self, scope: Any, receive: Any, charge: Charge) -> bytes:
         announced = next(
@@ -199,24 +240,28 @@ class Gateway:
             raise OverloadedError
         self._streams += 1
         gone = loop.create_task(receive())
+        work: Future[tuple[bytes, bool, bool]] | None = None
         try:
             await _begin(answer, send, more=True)
             more = True
             while more and not gone.done():
-                piece, more, waits = await loop.run_in_executor(
-                    pool, _next_pieces, answer.rest or ()
-                )
+                work = pool.submit(_next_pieces, answer.rest or ())
+                piece, more, waits = await asyncio.wrap_future(work)
                 await send({"type": "http.response.body", "body": piece, "more_body": more})
                 if waits:
                     await asyncio.sleep(_PAUSE)
         finally:
             gone.cancel()
             self._streams -= 1
-            pool.submit(_close, answer)
+            if work is None or work.done():
+                pool.submit(_close, answer)
+            else:  # a piece is still being made, and only afterwards can the answer be closed
+                work.add_done_callback(lambda _: _close(answer))
 
     async def _refuse(
-        self, error: Exception, environ: dict[str, Any], receive: Any, send: Any, *, whole: bool
+        self, error: Exception, environ: dict[str, Any], receive: Any, send: Any
     ) -> None:
+        whole = "wsgi.input" in environ  # whether the body of the request has been read
         # The traceback would keep the body in memory until garbage collection.
         error.__traceback__ = error.__context__ = None
         answer = _call_application(
@@ -327,16 +372,30 @@ def _close(answer: _Answer) -> None:
         _log.exception("an answer could not be closed")
 
 
-def _noting_gone(send: Any) -> Any:
-    async def send_checked(message: dict[str, Any]) -> None:
+class _Sender:
+    """Sends an answer, and knows how much of it has been sent.
+
+    Raises _GoneError if the client has left.
+    """
+
+    def __init__(self, send: Any) -> None:
+        self._send = send
+        self.started = self.complete = False
+        self.after_line = True  # whether the sent part of the body ends with a line
+
+    async def __call__(self, message: dict[str, Any]) -> None:
         try:
-            await send(message)
+            await self._send(message)
         except RuntimeError as error:  # uvloop raises it for a closed transport
             if "is closed" in str(error):
                 raise _GoneError from None
             raise
-
-    return send_checked
+        self.started = True
+        if message["type"] != "http.response.body":
+            return
+        if message["body"]:
+            self.after_line = message["body"].endswith(b"\n")
+        self.complete = not message.get("more_body")
 
 
 async def _begin(answer: _Answer, send: Any, *, more: bool) -> None:

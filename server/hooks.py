@@ -23,6 +23,8 @@ from .settings import ServerSettings
 _access = logging.getLogger("factseek.access")
 # The key in the environ under which the gateway stores the error that refuses a request.
 REFUSAL = "factseek.refusal"
+# The key in the environ for the line that ends a stream which a stop cuts off.
+LAST_LINE = "factseek.last_line"
 _SANE = re.compile(r"[A-Za-z0-9._-]{1,64}")
 PROTECTION = {
     "Content-Security-Policy": (

@@ -664,6 +664,15 @@ class BatchFault(AnswerPart):
     field: str
 
 
+class BatchStopped(AnswerPart):
+    """The last line of NDJSON that the stop of the server cuts off; queries without a line are not
+    answered.
+    """
+
+    error: str = "stopping"
+    detail: str = "the server is stopping; send the queries that have no line again"
+
+
 BATCH_RESULTS = (BatchHits, BatchFault)
 
 

@@ -7,16 +7,17 @@ Each worker opens the indexes itself, because neither Java nor SQLite survives a
 
 from __future__ import annotations
 
+import math
 import mimetypes
 import os
 import resource
 import socket
 import tempfile
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import uvicorn
 from gunicorn.app.base import BaseApplication
 
 from ..cluster.ray_cluster import check as check_cluster
@@ -36,10 +37,9 @@ from .logs import log_to_stderr
 from .metrics import Counts
 from .routing import networks_of
 from .runtime import REGISTRY, IndexRegistry, IndexReloader, Writers, checked_name
-from .settings import Config
-from .worker import EventWorker, server_of
+from .settings import Config, ServerSettings
+from .worker import BACKLOG, STOP_MARGIN, EventWorker, HttpServer, server_of
 
-BACKLOG = 2048
 _RESERVED_DESCRIPTORS = 256  # kept for indexes, templates and writers, but at most a quarter of all
 
 
@@ -112,15 +112,7 @@ class FactseekServer(BaseApplication):  # type: ignore[misc]  # gunicorn has no 
 
     def __init__(self, config: Config, listener: socket.socket) -> None:
         self._config = config
-        # Allow this process and its children to open as many files as the system permits.
-        most, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        with suppress(OSError, ValueError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-            most = hard
-        self._most_connections = config.server.max_connections
-        if most != resource.RLIM_INFINITY:
-            free = most - min(_RESERVED_DESCRIPTORS, most // 4)
-            self._most_connections = min(config.server.max_connections, free)
+        self._most_connections = most_connections(config.server)
         self._rates, self._counts = Rates(len(config.server.keys)), Counts()
         # When this pipe closes, the writers know that the master and the workers have ended.
         self._lifeline = os.pipe() if config.server.writes else None
@@ -137,6 +129,7 @@ class FactseekServer(BaseApplication):  # type: ignore[misc]  # gunicorn has no 
             "threads": self._config.server.threads,
             "backlog": BACKLOG,
             "timeout": 120,
+            "graceful_timeout": math.ceil(self._config.server.stop_seconds + STOP_MARGIN),
             "loglevel": "warning",
             "control_socket_disable": True,
             # A heartbeat, not data.
@@ -175,7 +168,7 @@ class FactseekServer(BaseApplication):  # type: ignore[misc]  # gunicorn has no 
             app.jinja_env.get_template(name)
         return app
 
-    def server(self, application: WSGI, **more: Any) -> tuple[Gateway, uvicorn.Server]:
+    def server(self, application: WSGI, notify: Callable[[], object]) -> tuple[Gateway, HttpServer]:
         """Return the gateway to the application that :meth:`load` made, and the HTTP server of a
         worker.
         """
@@ -186,7 +179,20 @@ class FactseekServer(BaseApplication):  # type: ignore[misc]  # gunicorn has no 
         )
         gateway = Gateway(application, settings, changing)
         gateway.refused = lambda status: self._counts.add((("refused_total", status), 1))
-        return gateway, server_of(gateway, self._most_connections, **more)
+        return gateway, server_of(gateway, self._most_connections, notify)
+
+
+def most_connections(settings: ServerSettings) -> int:
+    """Return how many connections a process may accept, after it allowed itself as many open files
+    as possible.
+    """
+    most, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        most = hard
+    if most == resource.RLIM_INFINITY:
+        return settings.max_connections
+    return min(settings.max_connections, most - min(_RESERVED_DESCRIPTORS, most // 4))
 
 
 def takes_files(folder: str) -> bool:

@@ -30,6 +30,7 @@ class ServerSettings(Settings, frozen=True, kw_only=True):
     memory_bytes: Positive = 100_000_000
     answer_seconds: Annotated[float, msgspec.Meta(gt=0, le=86_400)] = 600.0
     search_seconds: Annotated[float, msgspec.Meta(gt=0, le=3600)] = 10.0
+    stop_seconds: Annotated[float, msgspec.Meta(gt=0, le=86_400)] = 30.0
     per_minute: Count = 0
     keys: dict[str, Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}$")]] = msgspec.field(
         default_factory=dict

@@ -6,13 +6,17 @@ requests.
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import logging
 import os
 import re
 import signal
+import socket
+import struct
 import sys
 import termios
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from http import HTTPStatus
@@ -22,20 +26,27 @@ import uvicorn
 from gunicorn.workers.base import Worker
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from .gateway import LAST_CALL, Gateway
+from .gateway import LAST_CALL, RESET, Gateway
 from .memory import give_memory_back, share_memory_among_threads
 
 # Seconds to send a request or read more of an answer; and of silence between requests.
 READING, IDLE = 20.0, 15.0
 # Bytes of a head, and of its address; a body may have a longer query.
 _MOST_HEAD, _MOST_ADDRESS = 16_384, 8_190
+BACKLOG = 2048  # the number of connections that may wait until they are accepted
 # Bytes to parse at once: only the pipelined requests in one slice are kept besides the current one.
 _SLICE = 4_096
 # Connections above the limit that are still read, because they may be health checks.
 _RESERVED_CONNECTIONS = 16
+_SWEEP_EVERY = 1.0  # seconds between two searches for slow clients
+_LAST_WORDS = 2 * LAST_CALL  # seconds after `server.stop_seconds` for last lines and refusals
+STOP_MARGIN = 3 * LAST_CALL  # seconds after `server.stop_seconds` until a process has ended
+# The value of SO_LINGER that makes closing a connection reset it.
+_AT_ONCE = struct.pack("ii", 1, 0)
 _MUCH = 16 << 20  # after more bytes than this, memory is given back once nothing is held
 _HOST = re.compile(rb"[A-Za-z0-9._~!$&'()*+,;=%:\[\]-]*")
 _UPGRADE = re.compile(rb"\r\nUpgrade:", re.IGNORECASE)
+_log = logging.getLogger("factseek.server")
 
 
 class _Connection(HttpToolsProtocol):
@@ -188,6 +199,7 @@ class _Connection(HttpToolsProtocol):
         ):
             raise ValueError
         self._head_since = self._silent = 0
+        self.scope[RESET] = self._reset  # type: ignore[literal-required]
         if self._crowded:
             self.scope["crowded"] = True  # type: ignore[typeddict-unknown-key]
         super().on_headers_complete()
@@ -233,6 +245,17 @@ class _Connection(HttpToolsProtocol):
             self.transport.write_eof()
         self.loop.call_later(LAST_CALL, self.transport.abort)
 
+    def _reset(self) -> None:
+        """Close the connection so that the client sees an error and takes nothing for the end of
+        the answer.
+        """
+        with (
+            suppress(OSError),
+            socket.socket(fileno=os.dup(self.transport.get_extra_info("socket").fileno())) as same,
+        ):
+            same.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)
+        self.transport.abort()
+
     def sweep(self) -> None:  # noqa: C901  one check after the other
         """Disconnect a client that sends its request, or reads its answer, too slowly."""
         now = self.loop.time()
@@ -266,14 +289,60 @@ class _Connection(HttpToolsProtocol):
             self.transport.close()
 
 
-class _Server(uvicorn.Server):
+class HttpServer(uvicorn.Server):
+    """A server of uvicorn that disconnects slow clients, and whose stop has a time limit."""
+
+    def __init__(
+        self, config: uvicorn.Config, gateway: Gateway, notify: Callable[[], object], every: float
+    ) -> None:
+        """Look for slow clients and call ``notify`` whenever ``every`` seconds have passed."""
+        super().__init__(config)
+        self._gateway, self._notify, self._every = gateway, notify, every
+
     def capture_signals(self) -> AbstractContextManager[None]:  # type: ignore[override]
+        """Leave the signals to the process."""
         return nullcontext()
 
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serve until ``should_exit`` is set."""
+        sweeping = asyncio.create_task(self._sweep())
+        try:
+            await super().serve(sockets)
+        finally:
+            sweeping.cancel()
 
-def server_of(gateway: Gateway, most: int, **more: Any) -> uvicorn.Server:
-    """Return a server of uvicorn for a gateway, for ``most`` connections; ``more`` are further
-    settings of uvicorn.
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Finish the current requests, and cut off those that take longer than
+        ``server.stop_seconds``.
+        """
+        seconds = self._gateway.settings.stop_seconds
+        end = asyncio.get_running_loop().call_later(seconds, self._gateway.end)
+        await super().shutdown(sockets)
+        end.cancel()
+        if self._gateway.unfinished:
+            what = (
+                "%d unfinished requests were cut off %g seconds after the signal to stop "
+                "(server.stop_seconds)"
+            )
+            _log.warning(what, self._gateway.unfinished, seconds)
+
+    async def _sweep(self) -> None:
+        while True:
+            self._notify()
+            sweep(self, self._gateway)
+            await asyncio.sleep(self._every)
+
+
+def server_of(
+    gateway: Gateway,
+    most: int,
+    notify: Callable[[], object] = lambda: None,
+    *,
+    every: float = _SWEEP_EVERY,
+) -> HttpServer:
+    """Return a server of uvicorn for a gateway, for ``most`` connections.
+
+    It calls ``notify``, and disconnects slow clients, whenever ``every`` seconds have passed.
     """
     config = uvicorn.Config(
         gateway,
@@ -287,9 +356,11 @@ def server_of(gateway: Gateway, most: int, **more: Any) -> uvicorn.Server:
         proxy_headers=False,
         server_header=False,
         timeout_keep_alive=int(IDLE),
-        **more,
+        # Or a float.
+        timeout_graceful_shutdown=gateway.settings.stop_seconds + _LAST_WORDS,  # type: ignore[arg-type]
+        backlog=BACKLOG,
     )
-    return _Server(config)
+    return HttpServer(config, gateway, notify, every)
 
 
 def sweep(server: uvicorn.Server, gateway: Gateway) -> None:
@@ -304,7 +375,7 @@ def sweep(server: uvicorn.Server, gateway: Gateway) -> None:
 class EventWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
     """One worker process of gunicorn, for :class:`factseek.server.serve.FactseekServer`."""
 
-    _server: uvicorn.Server | None = None
+    _server: HttpServer | None = None
 
     def init_process(self) -> None:
         """Load the application and serve."""
@@ -335,26 +406,27 @@ class EventWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
         The process exits without the usual cleanup: the Java virtual machine and native libraries
         still have threads, and the order of their destructors is undefined.
         """
-        server: uvicorn.Server
-        self._gateway, server = self.app.server(
-            self.wsgi,
-            backlog=self.cfg.backlog,
-            timeout_graceful_shutdown=self.cfg.graceful_timeout,
-            callback_notify=self._tick,
-            timeout_notify=0,
-        )
+        gateway: Gateway
+        server: HttpServer
+        gateway, server = self.app.server(self.wsgi, self._tick)
         self._server = server
         server.run([listener.sock for listener in self.sockets])
-        self.app.reloader.stop()
-        logging.shutdown()
-        for stream in (sys.stdout, sys.stderr):
-            with suppress(OSError, ValueError):
-                stream.flush()
-        os._exit(0)
+        if not gateway.unfinished:  # else a thread may still search the indexes
+            self.app.reloader.stop()
+        exit_at_once()
 
-    async def _tick(self) -> None:
+    def _tick(self) -> None:
         self.notify()
-        if self._server is not None:
-            if os.getppid() != self.ppid:
-                self._server.should_exit = True
-            sweep(self._server, self._gateway)
+        if self._server is not None and os.getppid() != self.ppid:
+            self._server.should_exit = True
+
+
+def exit_at_once() -> None:
+    """End this process without the usual cleanup, which would wait for threads and native
+    libraries.
+    """
+    logging.shutdown()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(0)

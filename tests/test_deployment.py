@@ -15,6 +15,8 @@ import pytest
 import yaml
 
 from factseek import commands
+from factseek.server.settings import ServerSettings
+from factseek.server.worker import STOP_MARGIN
 
 KNOWN = {
     "ARG",
@@ -135,3 +137,12 @@ def test_systemd_finds_no_fault_in_the_unit(root: Path, tmp_path: Path) -> None:
         [program, "verify", str(unit)], capture_output=True, text=True, check=False, timeout=60
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_server_may_finish_its_requests_before_it_is_killed(
+    unit: configparser.SectionProxy, compose: dict[str, Any]
+) -> None:
+    settings = ServerSettings()
+    longest = settings.stop_seconds + STOP_MARGIN
+    assert int(unit["TimeoutStopSec"]) >= longest
+    assert int(compose["stop_grace_period"].removesuffix("s")) >= longest

@@ -24,6 +24,7 @@ from ...retrieval.search.federated import chosen_weights
 from ...retrieval.store.documents import checksum, state_of
 from .. import schemas
 from ..errors import BadInput
+from ..hooks import LAST_LINE
 from ..memory import charged_document
 from ..runtime import READY, ServedIndex, index_named, registry, suited_indexes
 from ..schemas import document_answer, from_body, from_query, json_answer, query_text
@@ -316,6 +317,7 @@ def search_batch(name: str) -> Response:
         run, failed = batch.run()
         return Response(run, mimetype=TEXT, headers={"X-Failed-Queries": str(failed)})
     if wanted == NDJSON:
+        request.environ[LAST_LINE] = msgspec.json.encode(schemas.BatchStopped()) + b"\n"
         return Response(
             batch.pieces(lambda _, answer: msgspec.json.encode(answer) + b"\n"), mimetype=NDJSON
         )

@@ -12,7 +12,7 @@ import uvloop
 
 from factseek.server.gateway import Gateway
 from factseek.server.settings import ServerSettings
-from factseek.server.worker import server_of, sweep
+from factseek.server.worker import server_of
 
 Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 PATIENCE = 20.0
@@ -25,23 +25,13 @@ class GatewayBench:
         self.gateway.refused = self.refusals.append
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
-        self.server = server_of(self.gateway, settings.max_connections, timeout_graceful_shutdown=5)
+        self.server = server_of(self.gateway, settings.max_connections, every=0.05)
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
 
     def _run(self) -> None:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(self._serve())
-
-    async def _serve(self) -> None:
-        sweeping = asyncio.create_task(self._sweep())
-        await self.server.serve([self._listener])
-        sweeping.cancel()
-
-    async def _sweep(self) -> None:
-        while True:
-            sweep(self.server, self.gateway)
-            await asyncio.sleep(0.05)
+            runner.run(self.server.serve([self._listener]))
 
     def stop(self) -> None:
         self.server.should_exit = True
@@ -67,7 +57,9 @@ class GatewayBench:
 
 @contextmanager
 def serving(application: Application, **settings: Any) -> Iterator[GatewayBench]:
-    bench = GatewayBench(application, ServerSettings(**{"max_body_bytes": 1_000, **settings}))
+    bench = GatewayBench(
+        application, ServerSettings(**{"max_body_bytes": 1_000, "stop_seconds": 5.0, **settings})
+    )
     try:
         yield bench
     finally:
