@@ -53,12 +53,14 @@ class _GoneError(Exception):
     """The client left before its request was complete."""
 
 
-class _Lane:
+class Lane:
+    """The requests of one kind: the threads that answer them, and how many may wait."""
+
     def __init__(self, name: str, threads: int, waiting: float) -> None:
         self.pool = ThreadPoolExecutor(threads, name)
         self.capacity = threads + waiting
         # Each with its scope and its work.
-        self.jobs: dict[asyncio.Future[_Answer], tuple[Any, Future[None]]] = {}
+        self.jobs: dict[asyncio.Future[Answer], tuple[Any, Future[None]]] = {}
 
     def make_way(self) -> None:
         """Make room for a request, if necessary by refusing one whose client may be gone, or raise
@@ -74,7 +76,7 @@ class _Lane:
         raise OverloadedError
 
 
-class _Answer(NamedTuple):
+class Answer(NamedTuple):
     """The head of an answer with its whole body, or with its first piece and the ``rest``."""
 
     status: int
@@ -98,12 +100,12 @@ class Gateway:
         self._application = application
         self._changing = frozenset(changing)
         self.budget = Budget(settings.memory_bytes)
-        self._searches = _Lane("answer", settings.threads, settings.max_waiting)
+        self._searches = Lane("answer", settings.threads, settings.max_waiting)
         self._stream_pool = ThreadPoolExecutor(_STREAM_THREADS, "stream")
         self._streams, self._most_streams = 0, settings.threads + settings.max_waiting
-        self._always = _Lane("always", _ALWAYS_THREADS, inf)
+        self._always = Lane("always", _ALWAYS_THREADS, inf)
         self._changes = (
-            _Lane("change", _CHANGE_THREADS, settings.max_waiting)
+            Lane("change", _CHANGE_THREADS, settings.max_waiting)
             if settings.writes
             else self._searches
         )
@@ -202,17 +204,17 @@ class Gateway:
                 return bytes(body)
 
     async def _answer(
-        self, lane: _Lane, scope: Any, environ: dict[str, Any], *, join: bool
-    ) -> _Answer:
+        self, lane: Lane, scope: Any, environ: dict[str, Any], *, join: bool
+    ) -> Answer:
         """Let a thread of ``lane`` answer; with ``join``, in one piece.
 
         Raise OverloadedError if too many wait.
         """
         lane.make_way()
         loop = asyncio.get_running_loop()
-        future: asyncio.Future[_Answer] = loop.create_future()
+        future: asyncio.Future[Answer] = loop.create_future()
 
-        def settle(set_: Callable[[Any], None], value: _Answer | Exception) -> None:
+        def settle(set_: Callable[[Any], None], value: Answer | Exception) -> None:
             if not future.cancelled():
                 set_(value)
 
@@ -233,7 +235,7 @@ class Gateway:
         finally:
             lane.jobs.pop(future, None)
 
-    async def _stream(self, answer: _Answer, receive: Any, send: Any) -> None:
+    async def _stream(self, answer: Answer, receive: Any, send: Any) -> None:
         pool, loop = self._stream_pool, asyncio.get_running_loop()
         if self._streams >= self._most_streams:
             pool.submit(_close, answer)
@@ -323,7 +325,7 @@ def _variable(name: bytes) -> str:
     return upper if upper == "CONTENT_TYPE" else f"HTTP_{upper}"
 
 
-def _call_application(application: WSGI, environ: dict[str, Any], *, join: bool) -> _Answer:
+def _call_application(application: WSGI, environ: dict[str, Any], *, join: bool) -> Answer:
     started: list[tuple[str, list[tuple[str, str]]]] = []
 
     def start(status: str, headers: list[tuple[str, str]], _: Any = None) -> None:
@@ -350,7 +352,7 @@ def _call_application(application: WSGI, environ: dict[str, Any], *, join: bool)
     ]
     if join and not bodiless and "content-length" not in names:
         lines.append((b"content-length", b"%d" % len(body)))
-    return _Answer(int(status[:3]), lines, body, pieces if stream else None, close)
+    return Answer(int(status[:3]), lines, body, pieces if stream else None, close)
 
 
 def _next_pieces(pieces: Iterable[bytes]) -> tuple[bytes, bool, bool]:
@@ -365,7 +367,7 @@ def _next_pieces(pieces: Iterable[bytes]) -> tuple[bytes, bool, bool]:
     return bytes(together), False, False
 
 
-def _close(answer: _Answer) -> None:
+def _close(answer: Answer) -> None:
     try:
         answer.close()
     except Exception:  # noqa: BLE001  the client already has the answer
@@ -398,12 +400,12 @@ class _Sender:
         self.complete = not message.get("more_body")
 
 
-async def _begin(answer: _Answer, send: Any, *, more: bool) -> None:
+async def _begin(answer: Answer, send: Any, *, more: bool) -> None:
     await send({"type": "http.response.start", "status": answer.status, "headers": answer.headers})
     await send({"type": "http.response.body", "body": answer.body, "more_body": more})
 
 
-async def _send_whole(answer: _Answer, send: Any) -> None:
+async def _send_whole(answer: Answer, send: Any) -> None:
     """Send an answer. If it is large, return after the client has read most of it."""
     large = len(answer.body) > _LARGE_ANSWER
     await _begin(answer, send, more=large)

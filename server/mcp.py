@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 from urllib.parse import quote
 
 import msgspec
-import uvicorn
 from flask import Flask
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import (
@@ -31,7 +30,7 @@ from mcp.server.mcpserver.exceptions import (
 from mcp.server.mcpserver.resources import ResourceSecurity
 from mcp.server.mcpserver.tools import Tool
 from pydantic import BaseModel, Field, ValidationError
-from werkzeug.test import Client, TestResponse
+from werkzeug.test import Client
 
 from .. import __version__
 from ..claims import settings as claims
@@ -49,6 +48,7 @@ from ..retrieval.search.listings import EXAMPLE_SOURCE, is_example
 from .api import rankers
 from .app import create_app
 from .logs import log_to_stderr
+from .mcp_http import PATH, serve_tools
 from .runtime import REGISTRY
 from .schemas import SearchRequest
 from .serve import listen, url_of
@@ -61,8 +61,6 @@ if TYPE_CHECKING:
     from ..retrieval.search.index import Index
 
 T = TypeVar("T")
-Application = Callable[[Any, Any, Any], Awaitable[None]]
-PATH = "/mcp"  # the path of the tools over HTTP
 WARNING = (
     "A model made this verdict from retrieved sentences. The verdict is often wrong: read the "
     "evidence, and cite the "
@@ -80,9 +78,6 @@ _INSTRUCTIONS = (
 # The maximum number of characters of a passage in an answer; get_document returns the whole text.
 _EXCERPT = 600
 _MOST = 20  # the maximum number of hits of an answer, because an agent reads every hit
-_CREDENTIALS = (b"authorization", b"x-api-key")
-# Headers of a refusal for the agent.
-_KEPT = ("content-type", "retry-after", "www-authenticate", "x-request-id")
 
 
 def _said_of(option: str) -> str:
@@ -348,6 +343,8 @@ class OneLineServer(MCPServer[Any]):
             version=__version__,
             log_level="WARNING",
             tools=offered,
+            # The list of tools never changes, so a stream of its changes would be idle.
+            subscriptions=False,
         )
         # A docid is not a path: a collection may use any characters in it.
         security = ResourceSecurity(exempt_params=frozenset({"docid"}))
@@ -382,39 +379,6 @@ class OneLineServer(MCPServer[Any]):
             raise ToolError(f"Error executing tool {name}: {'; '.join(faults)}") from None
 
 
-def add_gate(app: Application, door: Flask, threads: int) -> Application:
-    """Return ``app`` behind ``door``, the HTTP API: if ``door`` refuses a caller, the caller gets
-    this refusal.
-    """
-    pool = ThreadPoolExecutor(threads, "gate")
-
-    def answer_to(scope: Any) -> TestResponse:
-        headers = [
-            (name.decode(), value.decode("latin-1"))
-            for name, value in scope["headers"]
-            if name in _CREDENTIALS
-        ]
-        address = (scope.get("client") or ("",))[0]
-        return Client(door.wsgi_app).get(
-            "/v1/indexes", headers=headers, environ_base={"REMOTE_ADDR": address}
-        )
-
-    async def gate(scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] == "http":
-            answer = await asyncio.get_running_loop().run_in_executor(pool, answer_to, scope)
-            if answer.status_code >= 400:
-                sent = [(name.lower(), value) for name, value in answer.headers]
-                kept = [(name.encode(), value.encode()) for name, value in sent if name in _KEPT]
-                await send(
-                    {"type": "http.response.start", "status": answer.status_code, "headers": kept}
-                )
-                await send({"type": "http.response.body", "body": answer.get_data()})
-                return
-        await app(scope, receive, send)
-
-    return gate
-
-
 def run(config: Config, verdicts: Path | None, *, http: bool) -> None:
     """Offer the tools on standard input and output until the input ends or, with ``http``, over
     HTTP until a signal.
@@ -426,20 +390,8 @@ def run(config: Config, verdicts: Path | None, *, http: bool) -> None:
         if listener is None:
             server.run("stdio")
             return
-        app = server.streamable_http_app(
-            streamable_http_path=PATH,
-            json_response=True,
-            stateless_http=True,
-            max_request_body_size=settings.max_body_bytes,
-            host=settings.host,
-        )
-        gate = add_gate(app, create_app(config, indexes), settings.threads)
         say(f"factseek offers its tools on {url_of(listener)}{PATH}")
-        proxies = settings.trusted_proxies
-        proxied: dict[str, Any] = {"proxy_headers": bool(proxies), "forwarded_allow_ips": proxies}
-        uvicorn.Server(uvicorn.Config(gate, log_level="warning", access_log=False, **proxied)).run(
-            sockets=[listener]
-        )
+        serve_tools(server, create_app(config, indexes), listener, settings)
 
 
 @contextmanager
