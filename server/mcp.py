@@ -49,6 +49,7 @@ from .api import rankers
 from .app import create_app
 from .logs import log_to_stderr
 from .mcp_http import PATH, serve_tools
+from .mcp_stdio import serve_lines
 from .runtime import REGISTRY
 from .schemas import SearchRequest
 from .serve import listen, url_of
@@ -388,7 +389,7 @@ def run(config: Config, verdicts: Path | None, *, http: bool) -> None:
     log_to_stderr()
     with open_server(config, verdicts) as (server, indexes):
         if listener is None:
-            server.run("stdio")
+            asyncio.run(serve_lines(server))
             return
         say(f"factseek offers its tools on {url_of(listener)}{PATH}")
         serve_tools(server, create_app(config, indexes), listener, settings)
