@@ -29,6 +29,7 @@ from mcp.server.mcpserver.exceptions import (
 )
 from mcp.server.mcpserver.resources import ResourceSecurity
 from mcp.server.mcpserver.tools import Tool
+from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata
 from pydantic import BaseModel, Field, ValidationError
 from werkzeug.test import Client
 
@@ -78,6 +79,7 @@ _INSTRUCTIONS = (
 )
 # The maximum number of characters of a passage in an answer; get_document returns the whole text.
 _EXCERPT = 600
+_MOST_FAULTS = 5  # the maximum number of wrong arguments that a refusal names
 _MOST = 20  # the maximum number of hits of an answer, because an agent reads every hit
 
 
@@ -321,6 +323,16 @@ def _in_pool(pool: Executor, call: Callable[..., T]) -> Callable[..., Awaitable[
     return run
 
 
+class ExactArguments(FuncMetadata):
+    """The arguments of a tool, each of exactly the type of its schema: no text and no boolean is
+    read as a number.
+    """
+
+    def pre_parse_json(self, data: dict[str, Any]) -> dict[str, Any]:
+        """Return the arguments as they are. The SDK would read a list from a text."""
+        return data
+
+
 class OneLineServer(MCPServer[Any]):
     """An MCP server that refuses invalid or unknown arguments in one line, with their names."""
 
@@ -335,8 +347,10 @@ class OneLineServer(MCPServer[Any]):
         offered = [Tool.from_function(_in_pool(pool, tool)) for tool in listed]
         for tool in offered:
             arguments = tool.fn_metadata.arg_model
-            arguments.model_config["extra"] = "forbid"
+            arguments.model_config.update(extra="forbid", strict=True)
             arguments.model_rebuild(force=True)
+            fields = {name: getattr(tool.fn_metadata, name) for name in FuncMetadata.model_fields}
+            tool.fn_metadata = ExactArguments(**fields)
             tool.parameters = arguments.model_json_schema(by_alias=True)
         super().__init__(
             "factseek",
@@ -370,13 +384,16 @@ class OneLineServer(MCPServer[Any]):
                 error.__cause__, ValidationError
             ):
                 raise
+            errors = error.__cause__.errors(include_input=False)
             faults = []
-            for fault in error.__cause__.errors(include_input=False):
+            for fault in errors[:_MOST_FAULTS]:
                 unknown = fault["type"] == "extra_forbidden"
                 place = ".".join(map(str, fault["loc"]))
                 faults.append(
                     f"{place[:80]}: {'there is no such argument' if unknown else fault['msg']}"
                 )
+            if len(errors) > _MOST_FAULTS:
+                faults.append(f"and {len(errors) - _MOST_FAULTS} more")
             raise ToolError(f"Error executing tool {name}: {'; '.join(faults)}") from None
 
 

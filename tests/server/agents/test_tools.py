@@ -168,6 +168,31 @@ def test_a_claim_with_a_model_has_a_verdict_and_a_warning(tmp_path: Path, exampl
         ),
         ("get_document", {"docid": "nothing"}, "there is no document 'nothing'"),
         ("search", {"query": CLAIM, "until": "2016"}, "until: there is no such argument"),
+        ("search", {"query": CLAIM, "k": True}, "k: Input should be a valid integer"),
+        ("search", {"query": CLAIM, "k": False}, "k: Input should be a valid integer"),
+        ("search", {"query": CLAIM, "k": "5"}, "k: Input should be a valid integer"),
+        ("search", {"query": CLAIM, "k": 5.0}, "k: Input should be a valid integer"),
+        ("search", {"query": CLAIM, "k": None}, "k: Input should be a valid integer"),
+        ("search", {"query": 5}, "query: Input should be a valid string"),
+        ("search", {"query": CLAIM, "index": True}, "index: Input should be a valid string"),
+        ("search", {"query": CLAIM, "as_of": 2016}, "as_of: Input should be a valid string"),
+        ("search", {"query": CLAIM, "retriever": "null"}, "retriever: "),
+        (
+            "search",
+            {"query": CLAIM, "retriever": ["bm25"]},
+            "retriever: Input should be a valid string",
+        ),
+        ("get_document", {"docid": 7}, "docid: Input should be a valid string"),
+        ("check_claim", {"claim": CLAIM, "k": True}, "k: Input should be a valid integer"),
+        ("rank_claims", {"texts": "a text"}, "texts: Input should be a valid list"),
+        ("rank_claims", {"texts": '["a text"]'}, "texts: Input should be a valid list"),
+        ("rank_claims", {"texts": {"a": 1}}, "texts: Input should be a valid list"),
+        ("rank_claims", {"texts": [1]}, "texts.0: Input should be a valid string"),
+        (
+            "rank_claims",
+            {"texts": [None] * 900},
+            "texts.0: Input should be a valid string; texts.1: ",
+        ),
     ],
 )
 def test_what_makes_no_sense_is_one_line(
@@ -180,6 +205,7 @@ def test_what_makes_no_sense_is_one_line(
     assert result.is_error
     assert result.content[0].text.startswith(f"Error executing tool {name}: {message}")
     assert "\n" not in result.content[0].text
+    assert len(result.content[0].text) < 400
 
 
 def command(config: Config, *options: str) -> list[str]:
