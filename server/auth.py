@@ -11,6 +11,7 @@ import hmac
 import math
 import secrets
 import struct
+from collections.abc import Mapping
 from time import monotonic
 
 from flask import Flask, g, request
@@ -46,7 +47,7 @@ def register(app: Flask, settings: ServerSettings, rates: Rates | None) -> None:
     """Let ``app`` refuse requests above the rate limit and, if keys are configured, requests
     without a known key.
 
-    The caller is the name of the key, or the address if no key was sent. If the server allows
+    The caller is the name of the key, or the address if no known key was sent. If the server allows
     changes and is not private, reading needs no key. The views that write check the key themselves.
     """
     if not settings.keys and not settings.per_minute:
@@ -57,25 +58,32 @@ def register(app: Flask, settings: ServerSettings, rates: Rates | None) -> None:
         if request.path.startswith(OPEN):
             return
         key = _sent_key() if settings.keys else ""
-        if settings.keys and (key or settings.private or not settings.writes):
-            sent = digest(key)
-            # Compare all keys, each in constant time, so that the duration reveals nothing.
-            known = [
-                name for name, held in settings.keys.items() if hmac.compare_digest(sent, held)
-            ]
-            if not known:
-                raise _make_unauthorized()
-            g.key_name = known[-1]
-        g.caller = caller = g.get("key_name") or f"address {request.remote_addr}"
-        wait = rates.wait(caller, settings.per_minute) if settings.per_minute else 0.0
+        needed = bool(settings.keys) and (bool(key) or settings.private or not settings.writes)
+        name = _name_of(key, settings.keys) if needed else ""
+        g.caller = name or f"address {request.remote_addr}"
+        # A wrong key counts too, towards the rate of its address: else keys could be tried without
+        # limit.
+        wait = rates.wait(g.caller, settings.per_minute) if settings.per_minute else 0.0
         if wait:
             reason = (
                 f"at most {settings.per_minute} requests a minute are answered; wait "
                 f"{wait:.1f} seconds"
             )
             raise RefusedError(reason, 429, "too-many-requests", retry_after=wait)
+        if needed and not name:
+            raise _make_unauthorized()
+        if name:
+            g.key_name = name
 
     app.before_request(check)
+
+
+def _name_of(key: str, keys: Mapping[str, str]) -> str:
+    """Return the name under which the configuration has a key, or ""."""
+    sent = digest(key)
+    # Compare all keys, each in constant time, so that the duration reveals nothing.
+    known = [name for name, held in keys.items() if hmac.compare_digest(sent, held)]
+    return known[-1] if known else ""
 
 
 def check_key() -> None:

@@ -139,6 +139,24 @@ def test_each_key_has_its_own_rate(limited: Limited) -> None:
     assert statuses == [200, 429, 200]
 
 
+@pytest.mark.parametrize("more", [{}, {"writes": True}, {"writes": True, "private": True}])
+def test_wrong_keys_count_towards_the_rate_of_their_address(
+    limited: Limited, more: dict[str, bool]
+) -> None:
+    client = limited(keys={"newsroom": digest(KEY)}, per_minute=3, **more)
+
+    def status(given: str, address: str, client: FlaskClient = client) -> int:
+        headers = {"Authorization": given} if given.startswith("B") else {"X-API-Key": given}
+        return client.get(
+            "/v1/indexes", headers=headers, environ_overrides={"REMOTE_ADDR": address}
+        ).status_code
+
+    wrong = [f"Bearer {OTHER}", basic("me", "guess"), "guess", f"Bearer {OTHER}x", "another"]
+    assert [status(given, "192.0.2.1") for given in wrong] == [401, 401, 401, 429, 429]
+    assert status(f"Bearer {OTHER}", "192.0.2.2") == 401
+    assert status(f"Bearer {KEY}", "192.0.2.1") == 200
+
+
 def test_a_key_is_made_and_fits_the_configuration(capsys: pytest.CaptureFixture[str]) -> None:
     parser = argparse.ArgumentParser()
     cli.register(parser.add_subparsers())
