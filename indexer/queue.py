@@ -16,7 +16,7 @@ import secrets
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
@@ -32,8 +32,13 @@ JOBS = "jobs"
 
 No manifest names it, so snapshots and builds ignore it.
 """
-LOCK, FILE = "lock", "queue.sqlite"
-"""Two files in the folder ``JOBS``. The writer locks the first; the second is the queue."""
+LOCK, FILE, TROUBLE = "lock", "queue.sqlite", "trouble.json"
+"""Three files in the folder ``JOBS``. The writer locks the first; the second is the queue.
+
+The third says why changes and bulks wait. It keeps its size, so that the writer can say so on a
+full disk.
+"""
+_TROUBLE_BYTES = 2_048
 MOST_REFUSALS = 100
 """The maximum number of refused documents, and of skipped ones, that a job lists; the others are
 only counted.
@@ -43,6 +48,8 @@ State = Literal["queued", "running", "done", "failed"]
 Result = Literal[
     "created", "replaced", "unchanged", "deleted", "absent", "conflict", "unsure", "failed"
 ]
+Work = Literal["changes", "bulks"]
+"""The two kinds of work that wait in the queue."""
 _SECONDS = 5.0
 """The maximum number of seconds that a process waits while another process writes to the queue."""
 _FORGOTTEN = 3600.0
@@ -175,9 +182,12 @@ class Queue:
         place = folder / JOBS
         with os_errors_reported(place):
             place.mkdir(exist_ok=True)
-        self._path = place / FILE
+        self._path, self._trouble = place / FILE, place / TROUBLE
         with _errors_reported(self._path):
             self._database = _connection(self._path, to_read=to_read)
+        if not to_read and not self._trouble.is_file():
+            with suppress(MachineError):
+                self._write_troubles({})
 
     def close(self) -> None:
         """Close the queue."""
@@ -208,12 +218,14 @@ class Queue:
         )
         if not found:
             return None
-        self._change("DELETE FROM change WHERE number = ?", number)
+        with suppress(MachineError):  # on a full disk, the result stays until remove_old removes it
+            self._change("DELETE FROM change WHERE number = ?", number)
         return msgspec.json.decode(found[0], type=ChangeOutcome)
 
     def withdraw(self, number: int) -> bool:
         """Withdraw a change. Return False if the writer has already taken it."""
-        return self._change("DELETE FROM change WHERE number = ? AND NOT taken", number) > 0
+        with self._transaction():
+            return self._drop(number)
 
     def submit_bulk(self, mode: Mode, documents: Sequence[bytes]) -> Job:
         """Add documents, each a line of JSON, for the writer.
@@ -257,7 +269,8 @@ class Queue:
             for number, content, boot, seconds, taken in rows:
                 if boot != _boot_id() or not 0 <= time.monotonic() - seconds <= patience:
                     _log.warning("dropped a change: its client no longer waits")
-                    self._database.execute("DELETE FROM change WHERE number = ?", (number,))
+                    if not self._drop(number):
+                        self._database.execute("DELETE FROM change WHERE number = ?", (number,))
                     continue
                 change = msgspec.json.decode(content, type=Change)
                 if change.docid in claimed or len(claimed) == most:
@@ -265,6 +278,14 @@ class Queue:
                 self._database.execute("UPDATE change SET taken = 1 WHERE number = ?", (number,))
                 claimed[change.docid] = ClaimedChange(number, change, bool(taken))
         return list(claimed.values())
+
+    def release(self, numbers: Iterable[int]) -> None:
+        """Put changes that were taken, but not made, back into the queue: their clients can
+        withdraw them again.
+        """
+        with self._transaction():
+            rows = [(number,) for number in numbers]
+            self._database.executemany("UPDATE change SET taken = 0 WHERE number = ?", rows)
 
     def answer(self, number: int, outcome: ChangeOutcome) -> None:
         """Store the result of a change for the client."""
@@ -291,6 +312,34 @@ class Queue:
         job.state, job.error, job.ended = ("failed" if error else "done"), error, now()
         statement = "UPDATE bulk SET record = ?, documents = NULL, ended = ? WHERE id = ?"
         self._change(statement, msgspec.json.encode(job), time.time(), job.id, durable=True)
+
+    def note_trouble(self, work: Work, reason: str) -> None:
+        """Store why the waiting changes or bulks cannot be made at the moment; ``""`` says that
+        they can.
+        """
+        # Escaped, two reasons fit.
+        reasons = {**self._troubles(), work: reason[: _TROUBLE_BYTES // 16]}
+        self._write_troubles(reasons)
+
+    def trouble(self, work: Work) -> str:
+        """Return why the waiting changes or bulks cannot be made at the moment, or ``""``."""
+        return self._troubles().get(work, "")
+
+    def _troubles(self) -> dict[str, str]:
+        try:
+            return msgspec.json.decode(self._trouble.read_bytes(), type=dict[str, str])
+        # There is none, or it is just being written.
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+            return {}
+
+    def _write_troubles(self, reasons: dict[str, str]) -> None:
+        content = msgspec.json.encode(reasons).ljust(_TROUBLE_BYTES)
+        with os_errors_reported(self._trouble):
+            handle = os.open(self._trouble, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            try:
+                os.pwrite(handle, content, 0)
+            finally:
+                os.close(handle)
 
     def record_writes(self, writes: Iterable[tuple[int, str]]) -> None:
         """If bulks wait, record the changes (number, docid) that are about to be published."""
@@ -342,6 +391,20 @@ class Queue:
             with self._transaction():
                 number = self._next()
             self.record_writes((number, docid) for docid in docids)
+
+    def _drop(self, number: int) -> bool:
+        """Remove a change that no writer has taken, and the record of a writer that had to put it
+        back.
+        """
+        dropped = (
+            self._database.execute(
+                "DELETE FROM change WHERE number = ? AND NOT taken", (number,)
+            ).rowcount
+            > 0
+        )
+        if dropped:
+            self._database.execute("DELETE FROM single WHERE number = ?", (number,))
+        return dropped
 
     def _next(self) -> int:
         number = self._database.execute("INSERT INTO accepted DEFAULT VALUES").lastrowid or 0
@@ -419,10 +482,10 @@ def _connection(path: Path, *, to_read: bool) -> sqlite3.Connection:
                 time.sleep(0.01)
                 continue
             database.close()
-            if not to_read or os.access(path, os.W_OK):
+            if not to_read or not path.is_file():
                 raise
             break
-    # The disk is read-only. Without a write-ahead log, the file alone contains the queue.
+    # The disk is read-only or full. Without a write-ahead log, the file alone contains the queue.
     how = "mode=ro" if path.with_name(f"{path.name}-wal").is_file() else "immutable=1"
     return sqlite3.connect(
         f"{path.absolute().as_uri()}?{how}", uri=True, isolation_level=None, check_same_thread=False
@@ -434,6 +497,8 @@ def _errors_reported(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode == sqlite3.SQLITE_FULL:
+            raise MachineError("the disk is full", place=path, remedy="free disk space") from None
         raise MachineError(
             f"{error}", place=path, remedy="free disk space, or let this user write the file"
         ) from None

@@ -3,14 +3,15 @@ index's queue.
 
 Single documents go before bulks. Bulks are written slice by slice, so that no single change waits
 for a whole bulk. Changes that arrive while a batch is published form the next batch, so each change
-costs less under load.
+costs less under load. If the machine prevents the work (a full disk, for example), changes and
+bulks stay in the queue, and the writer tries again.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic
 from typing import NamedTuple
@@ -30,8 +31,9 @@ from .compaction import merge_surplus
 from .deletion import publish_without
 from .encoders import Encoders
 from .lock import locked
-from .queue import JOBS, ChangeOutcome, ClaimedChange, Job, Queue, Result
+from .queue import JOBS, ChangeOutcome, ClaimedChange, Job, Queue, Result, Work
 from .settings import Config
+from .trouble import Failure, of_process, passes, reason_of
 
 SOURCE = SourceInfo(name="http", bytes=0, sha256="")
 """Every document that arrives over HTTP has this one source, so that the list of sources does not
@@ -47,6 +49,10 @@ MOST_CHANGES = 200
 LOOK_EVERY, BUSY_EVERY, TROUBLED_EVERY = 0.02, 0.2, 2.0
 """Seconds between two looks for work; also while another process writes the index, and after an
 error of the folder.
+"""
+FIRST_DELAY, LONGEST_DELAY = 0.5, 5.0
+"""Seconds before work is tried again that the machine prevented; each delay is twice as long as the
+one before.
 """
 PAUSE_SECONDS, PAUSE_EVERY = 0.1, 1.0
 """The seconds of a pause in which another process can take the lock, and of continuous changes
@@ -119,6 +125,10 @@ def put(
         # The index keeps its own analyzer; the configured one applies only to new indexes.
         index = msgspec.structs.replace(config.index, analyzer="")
         build_locked(request, msgspec.structs.replace(config, index=index), (SOURCE,), encoders)
+    except BaseException:
+        with suppress(OSError):  # half a segment takes room that the next attempt may need
+            journals.clean(folder)
+        raise
     finally:
         source.unlink(missing_ok=True)
 
@@ -236,6 +246,11 @@ class Writer:
         self._encoders = Encoders(config)
         self._opened: Queue | None = None
         self._bulk: Bulk | None = None
+        self._begun: set[str] = set()  # the jobs whose attempts count this process
+        self._delays: dict[Work, float] = {}
+        self._not_before: dict[Work, float] = {}
+        self._noted: dict[Work, str] = {}
+        self._logged = ""
         self._paused = monotonic()
         self._failures = 0
 
@@ -249,7 +264,7 @@ class Writer:
         returns true.
 
         ``stopped`` waits that many seconds. The writer also ends after ``FAILURES`` failures in a
-        row.
+        row that another process may not have.
         """
         self._try(self._remove_old)
         last = monotonic()
@@ -270,27 +285,33 @@ class Writer:
             return BUSY_EVERY
         # The directory is missing or read-only, perhaps only for a while.
         except (UserError, OSError) as error:
-            _log.error("%s", error)
-            self._failures += 1
+            self._log_once(str(error))
+            self._count(Failure("", passes=passes(error), of_process=of_process(error)))
             return TROUBLED_EVERY
 
     def work(self) -> bool:
         """Make the waiting changes; if there are none, publish the next slice of the oldest job.
 
-        Return whether there was work. Raises IndexBusyError, and changes nothing, while another
-        process writes the index.
+        Return whether there was work. After work that the machine prevented, there is none for a
+        while. Raises IndexBusyError, and changes nothing, while another process writes the index.
         """
         changes = self._queue.changes_wait()
         waiting = [] if changes else self._queue.bulks()
-        if not changes and not waiting:
+        # No bulk overtakes the changes, even if the machine prevents them for a while.
+        kind: Work = "changes" if changes else "bulks"
+        if not (changes or waiting) or monotonic() < self._not_before.get(kind, 0.0):
             return False
-        with locked(self._folder), os_errors_reported(self._folder):
-            if changes:
-                self._make(self._queue.claim(MOST_CHANGES, self._patience))
-            else:
-                self._advance(waiting[0])
-            # A failure to merge small segments does not undo what was published.
-            self._try(lambda: merge_surplus(self._folder, self._config))
+        try:
+            with locked(self._folder), os_errors_reported(self._folder):
+                failure = self._make_changes() if changes else self._advance(waiting[0])
+                if failure is None:
+                    # A failure to merge small segments does not undo what was published.
+                    self._try(lambda: merge_surplus(self._folder, self._config))
+        except (UserError, OSError) as error:
+            self._note(kind, reason_of(error, self._folder))
+            raise
+        self._count(failure)
+        self._wait_after(kind, failure)
         return True
 
     def close(self) -> None:
@@ -299,14 +320,46 @@ class Writer:
         """
         if self._bulk is not None:
             job = self._bulk.job
-            job.attempts -= 1
+            job.attempts = max(0, job.attempts - 1)
             self._try(lambda: self._queue.save(job))
         if self._opened is not None:
             self._opened.close()
         self._encoders.close()
 
-    def _make(self, claimed: Sequence[ClaimedChange]) -> None:
+    def _count(self, failure: Failure | None) -> None:
+        """Count consecutive failures, except those that another process would have as well."""
+        if failure is None:
+            self._failures = 0
+        elif failure.of_process or not failure.passes:
+            self._failures += 1
+
+    def _wait_after(self, kind: Work, failure: Failure | None) -> None:
+        """Let the next attempt at a kind of work wait, longer each time, if the machine prevented
+        the last one.
+        """
+        if failure is None or not failure.passes:
+            self._delays.pop(kind, None)
+            self._note(kind, "")
+            self._logged = ""
+            return
+        delay = self._delays.get(kind, FIRST_DELAY)
+        self._delays[kind] = min(2 * delay, LONGEST_DELAY)
+        self._not_before[kind] = monotonic() + delay
+        self._note(kind, failure.line)
+
+    def _note(self, kind: Work, reason: str) -> None:
+        """Store, for clients, why the work waits, if that is new; the disk may be too full for
+        it.
+        """
+        if (
+            self._noted.get(kind) != reason
+            and self._try(lambda: self._queue.note_trouble(kind, reason)) is None
+        ):
+            self._noted[kind] = reason
+
+    def _make_changes(self) -> Failure | None:
         folder, results = self._folder, dict[int, Result]()
+        claimed = self._queue.claim(MOST_CHANGES, self._patience)
 
         def judge() -> None:
             with published_documents(folder) as live:
@@ -317,80 +370,114 @@ class Writer:
         def with_result(*names: Result) -> list[ClaimedChange]:
             return [each for each in claimed if results[each.number] in names]
 
-        if error := self._try(judge):
-            self._answer(claimed, results, error)
-            return
+        if failure := self._try(judge):
+            self._answer(claimed, results, failure)
+            return failure
         puts, gone = with_result("created", "replaced"), with_result("deleted")
         lines, docids = [each.change.line for each in puts], [each.change.docid for each in gone]
-        self._settle(
-            with_result("unchanged", "absent", "conflict", "unsure"), results, lambda: None
+        failures = (
+            self._settle(
+                with_result("unchanged", "absent", "conflict", "unsure"), results, lambda: None
+            ),
+            self._settle(puts, results, lambda: put(folder, lines, self._config, self._encoders)),
+            self._settle(
+                gone, results, lambda: publish_without(folder, manifests.read(folder), docids)
+            ),
         )
-        self._settle(puts, results, lambda: put(folder, lines, self._config, self._encoders))
-        self._settle(gone, results, lambda: publish_without(folder, manifests.read(folder), docids))
+        return next((failure for failure in failures if failure), None)
 
     def _settle(
         self,
         claimed: Sequence[ClaimedChange],
         results: Mapping[int, Result],
         publish: Callable[[], object],
-    ) -> None:
+    ) -> Failure | None:
         """Publish changes, and store the result of each.
 
         First record them, so that earlier bulks do not undo them.
         """
+        if not claimed:
+            return None
         # A client relies on an answer "unchanged" or "absent" too.
         kept = [each for each in claimed if results[each.number] not in ("conflict", "unsure")]
         writes = [(each.number, each.change.docid) for each in kept]
-        if claimed:
-            error = self._try(lambda: self._queue.record_writes(writes)) or self._try(publish)
-            if error:
-                self._try(lambda: self._queue.forget_writes(writes))
-            self._answer(claimed, results, error)
+        before = self._published()
+        failure = self._try(lambda: self._queue.record_writes(writes)) or self._try(publish)
+        if failure and failure.passes and self._published() != before:
+            # They were published all the same, so they stay taken, and the next attempt finds them
+            # made.
+            return failure
+        if failure:
+            self._try(lambda: self._queue.forget_writes(writes))
+        self._answer(claimed, results, failure)
+        return failure
+
+    def _published(self) -> str:
+        """Return the id of the published manifest, or ``""`` if it cannot be read."""
+        try:
+            return manifests.read(self._folder).id
+        except (UserError, OSError):
+            return ""
 
     def _answer(
-        self, claimed: Sequence[ClaimedChange], results: Mapping[int, Result], error: str
+        self,
+        claimed: Sequence[ClaimedChange],
+        results: Mapping[int, Result],
+        failure: Failure | None,
     ) -> None:
-        self._failures = self._failures + 1 if error else 0
+        """Store the result of each change, or put the changes back into the queue if the failure
+        passes.
+        """
+        if failure and failure.passes:
+            self._try(lambda: self._queue.release(each.number for each in claimed))
+            return
         for each in claimed:
-            result = "failed" if error else results[each.number]
-            self._queue.answer(each.number, ChangeOutcome(result=result, error=error))
+            outcome = ChangeOutcome(result="failed", error=failure.line) if failure else None
+            self._queue.answer(each.number, outcome or ChangeOutcome(result=results[each.number]))
 
-    def _advance(self, id_: str) -> None:
-        if self._bulk is None or self._bulk.job.id != id_:
-            self._start(id_)
+    def _advance(self, id_: str) -> Failure | None:
+        """Publish the next slice of a job; end the job after its last slice, or if it can never
+        succeed.
+        """
+        if (self._bulk is None or self._bulk.job.id != id_) and (failure := self._start(id_)):
+            return failure
         bulk = self._bulk
         if bulk is None:
-            return
+            return None
 
         def publish_slice() -> None:
             with published_documents(self._folder) as live:
                 after, lines = bulk.next(live, self._queue.newer_writes(id_))
             if lines:
                 put(self._folder, lines, self._config, self._encoders)
-            # The job advanced, so earlier processes did not die at the next slice.
-            after.attempts = 1
-            self._queue.save(after)
             bulk.job = after
+            # The job advanced, so earlier processes did not die at the next slice.
+            after.attempts, after.state = 1, "running"
+            self._queue.save(after)
 
-        error = self._try(publish_slice)
-        self._failures = self._failures + 1 if error else 0
-        if error or bulk.done:
-            self._queue.end(bulk.job, error)
+        failure = self._try(publish_slice)
+        if failure and failure.passes:
+            self._keep(bulk.job)
+        elif failure or bulk.done:
+            self._queue.end(bulk.job, failure.line if failure else "")
             self._bulk = None
             self._remove_old()
+        return failure
 
-    def _start(self, id_: str) -> None:
+    def _start(self, id_: str) -> Failure | None:
         """Begin a job, or resume one that another writer left; end a job that cannot begin."""
         self._bulk = None
         job = self._queue.job(id_)
         if job is None:
-            return
-        job.attempts += 1
+            return None
+        if id_ not in self._begun:
+            job.attempts += 1
+            self._begun.add(id_)
         job.state, job.started = "running", job.started or manifests.now()
         if job.attempts > ATTEMPTS:
             handled = f"{job.handled} of {job.documents} documents were handled"
             self._queue.end(job, f"the writer died {ATTEMPTS} times at the same place: {handled}")
-            return
+            return None
         self._queue.save(job)
 
         def read() -> None:
@@ -398,29 +485,50 @@ class Writer:
                 job, self._queue.documents(id_), manifests.read(self._folder).language
             )
 
-        if error := self._try(read):
-            self._queue.end(job, error)
+        failure = self._try(read)
+        if failure and failure.passes:
+            self._keep(job)
+        elif failure:
+            self._queue.end(job, failure.line)
+        return failure
+
+    def _keep(self, job: Job) -> None:
+        """Leave a job in the queue that the machine prevents; nobody died at it."""
+        job.state, job.attempts = "queued", 0
+        self._try(lambda: self._queue.save(job))
 
     def _remove_old(self) -> None:
         self._queue.remove_old(most=self._keep_jobs, days=self._keep_job_days)
 
-    def _try(self, call: Callable[[], object]) -> str:
-        """Run ``call``; return its error in one line, or ``""`` if there is none.
+    def _try(self, call: Callable[[], object]) -> Failure | None:
+        """Run ``call``; return its failure, or None.
 
-        The line does not contain the path of the index, which clients must not see.
+        The line of the failure does not contain the path of the index, which clients must not see.
         """
         try:
             with os_errors_reported(self._folder):
                 call()
-        except UserError as error:
+        # The client gets the error, and the writer continues.
+        except Exception as error:  # noqa: BLE001
+            if passes(error):
+                self._log_once(error.line if isinstance(error, UserError) else str(error))
+                return Failure(
+                    reason_of(error, self._folder), passes=True, of_process=of_process(error)
+                )
+            if not isinstance(error, UserError):
+                _log.exception("a change could not be made")
+                return Failure(INTERNAL_ERROR)
             _log.error("%s", error.line)
             place = "the index" if error.place.startswith(str(self._folder)) else error.place
             line = type(error)(error.what, place=place, remedy=error.remedy).line
-            return INTERNAL_ERROR if str(self._folder) in line else line
-        except Exception:  # noqa: BLE001  the client gets the error, and the writer continues
-            _log.exception("a change could not be made")
-            return INTERNAL_ERROR
-        return ""
+            return Failure(INTERNAL_ERROR if str(self._folder) in line else line)
+        return None
+
+    def _log_once(self, line: str) -> None:
+        """Log why the machine prevents work, but not again with each attempt."""
+        if line != self._logged:
+            _log.error("%s", line)
+        self._logged = line
 
 
 def result_of(claimed: ClaimedChange, there: DocumentState | None) -> Result:

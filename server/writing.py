@@ -5,21 +5,23 @@ jobs, and aliases.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Literal, cast
+from typing import Literal, TypeVar, cast
 
 import msgspec
 from flask import Blueprint, Request, Response, g, request, url_for
 from werkzeug.exceptions import UnsupportedMediaType
 
 from ..core.domain import Document
-from ..core.errors import NotFoundError, UserError
+from ..core.errors import MachineError, NotFoundError, UserError
 from ..indexer.aliases import point
 from ..indexer.collections.jsonl import Refused, export_document, read_line, unread_date
 from ..indexer.queue import Change, Job, Mode, Queue, Result, has_queue
+from ..indexer.trouble import BUSY, disk_trouble
+from ..retrieval.search.opening import published_file
 from ..retrieval.store.documents import checksum
 from ..retrieval.store.manifest import SHARDS, Manifest
 from . import schemas
@@ -36,6 +38,7 @@ _LINES = frozenset({"application/x-ndjson", "application/ndjson", "application/j
 _ARRAY = msgspec.json.Decoder(list[msgspec.Raw])
 _OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _log = logging.getLogger("factseek.server")
+_Returned = TypeVar("_Returned")
 
 
 class ConditionError(RefusedError):
@@ -133,22 +136,15 @@ def perform(served: ServedIndex, change: Change) -> Result:
     NotWrittenError.
     """
     folder, patience = folder_of(served), registry().config.server.write_seconds
-    with _queue(folder) as queue:
-        number = queue.submit(change)
-        began = seen = monotonic()
+    deadline = monotonic() + patience
+    with _queue(folder, deadline) as queue:
+        number = _when_writable(folder, lambda: queue.submit(change), deadline)
+        seen = monotonic()
         _ensure_writer(folder)
         while (outcome := queue.outcome(number)) is None:
             now = monotonic()
-            if now > began + patience:
-                seconds = f"within {patience:g} seconds"
-                if queue.withdraw(number):
-                    reason = (
-                        f"the index could not be written {seconds}: another process may be "
-                        "writing it"
-                    )
-                    raise NotWrittenError(f"{reason}; nothing was changed; try again")
-                reason = f"the change is running, but was not published {seconds}"
-                raise NotWrittenError(f"{reason}: check the document before you retry")
+            if now > deadline:
+                raise _not_in_time(queue, number, folder, patience)
             if now > seen + _WRITER_EVERY:
                 seen = now
                 _ensure_writer(folder)
@@ -169,18 +165,51 @@ def perform(served: ServedIndex, change: Change) -> Result:
 
 
 @contextmanager
-def _queue(folder: Path) -> Iterator[Queue]:
+def _queue(folder: Path, deadline: float = 0.0) -> Iterator[Queue]:
     """Open the queue of an index; raise NotWrittenError, after logging the cause, if a change
     cannot be submitted.
+
+    Until ``deadline``, wait for a disk that is full or cannot be written.
     """
     try:
-        with Queue(folder) as queue:
+        with _when_writable(folder, lambda: Queue(folder), deadline) as queue:
             yield queue
     except UserError as error:
         _log.error("%s", error.line)
-        raise NotWrittenError(
-            "the server cannot store the change; the server's log gives the reason"
-        ) from None
+        reason = disk_trouble(folder)
+        why = (
+            f": {reason}; nothing was changed; try again"
+            if reason
+            else "; the server's log gives the reason"
+        )
+        raise NotWrittenError(f"the server cannot store the change{why}") from None
+
+
+def _when_writable(folder: Path, call: Callable[[], _Returned], deadline: float) -> _Returned:
+    """Return the result of ``call``; until ``deadline``, try again if the disk is full or the index
+    is missing.
+    """
+    while True:
+        try:
+            return call()
+        except UserError as error:
+            may_pass = isinstance(error, MachineError) or not published_file(folder).is_file()
+            if not may_pass or monotonic() > deadline:
+                raise
+        sleep(_WRITER_EVERY)
+
+
+def _not_in_time(queue: Queue, number: int, folder: Path, patience: float) -> NotWrittenError:
+    """Withdraw a change, and return the error that says whether it may still happen."""
+    seconds, withdrawn = f"within {patience:g} seconds", False
+    with suppress(MachineError):  # the disk may be too full even for this
+        withdrawn = queue.withdraw(number)
+    reason = queue.trouble("changes") or disk_trouble(folder) or BUSY
+    if withdrawn:
+        reason = f"the index could not be written {seconds}: {reason}"
+        return NotWrittenError(f"{reason}; nothing was changed; try again")
+    reason = f"the change was not published {seconds}, and may still happen"
+    return NotWrittenError(f"{reason}: check the document before you retry")
 
 
 def _ensure_writer(folder: Path) -> None:
@@ -303,11 +332,23 @@ def job_state(job: str) -> Response:
         if not has_queue(folder):
             continue
         with Queue(folder, to_read=True) as queue:
-            record = queue.job(job)
-        if record is not None:
-            return json_answer(_job(name, record))
+            record, waits = queue.job(job), queue.trouble("bulks")
+        if record is None:
+            continue
+        if not record.ended:
+            _say_why_it_waits(record, waits or disk_trouble(folder))
+        return json_answer(_job(name, record))
     reason = f"there is no job {job[:80]!r}; the server forgets a job some time after its end"
     raise RefusedError(reason, 404, "unknown-job")
+
+
+def _say_why_it_waits(job: Job, reason: str) -> None:
+    """Give a job the reason that keeps the writer from it; the disk may be too full to store that
+    the job waits.
+    """
+    if reason:
+        job.state = "queued"
+        job.error = f"the index cannot be written: {reason}; the server tries again"
 
 
 def _job(name: str, job: Job) -> schemas.JobAnswer:

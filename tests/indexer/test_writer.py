@@ -3,16 +3,20 @@ another one died.
 """
 
 import json
-from collections.abc import Sequence
+import resource
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from factseek.core.domain import Document
+from factseek.core.errors import MachineError
 from factseek.indexer.collections.jsonl import export_document
 from factseek.indexer.lock import POLL_SECONDS
-from factseek.indexer.queue import Change, Job, Mode, Queue
+from factseek.indexer.queue import Change, Job, Mode, Queue, Work
 from factseek.indexer.writer import ATTEMPTS, SLICE, Writer, put
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.store import manifest as manifests
@@ -69,6 +73,88 @@ def job_of(folder: Path, job: Job) -> Job:
 def found(folder: Path, query: str) -> list[str]:
     with Index(folder) as index:
         return [hit.docid for hit in index.search([query])[0]]
+
+
+def until_done(writer: Writer, folder: Path, job: Job) -> Job:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not job_of(folder, job).ended:
+        writer.work()
+        time.sleep(0.05)
+    return job_of(folder, job)
+
+
+@contextmanager
+def limited(limit: int, most: int) -> Iterator[None]:
+    """Limit what this process may use, as a quota does, or a machine that others use as well."""
+    before = resource.getrlimit(limit)
+    resource.setrlimit(limit, (most, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(limit, before)
+
+
+def open_files() -> int:
+    return len([*Path("/proc/self/fd").iterdir()])
+
+
+LARGE = [{"docid": "large", "text": "A wombat. " + "word " * 40_000}]
+SHORT_OF = [
+    (resource.RLIMIT_FSIZE, 50_000, "File too large"),
+    (resource.RLIMIT_NOFILE, 0, "Too many open files"),  # 0 of those that are open already
+]
+
+
+def waits_for(folder: Path, work: Work) -> str:
+    with Queue(folder) as queue:
+        return queue.trouble(work)
+
+
+@pytest.mark.parametrize(("limit", "most", "reason"), SHORT_OF)
+def test_a_bulk_waits_for_what_the_machine_lacks(
+    folder: Path, writer: Writer, limit: int, most: int, reason: str
+) -> None:
+    writer.work()  # opens the queue
+    put(folder, [export_document(Document("warm", "Java runs.", language="en"))], Config())
+    job = leave_bulk(folder, [*rows(SLICE), *LARGE])
+    writer.work()
+    with limited(limit, most or open_files() + 8):
+        writer.work()
+    waiting = job_of(folder, job)
+    assert (waiting.handled, waiting.ended, waiting.error) == (SLICE, "", "")
+    assert reason in waits_for(folder, "bulks")
+    assert str(folder) not in waits_for(folder, "bulks")
+    ended = until_done(writer, folder, job)
+    assert (ended.state, ended.added, ended.error) == ("done", SLICE + 1, "")
+    assert waits_for(folder, "bulks") == ""
+    assert found(folder, "wombat") == ["large"]
+
+
+def test_another_writer_goes_on_with_a_bulk_that_waited(folder: Path) -> None:
+    job = leave_bulk(folder, LARGE)
+    for _ in range(ATTEMPTS + 2):
+        # The queue is a file too: the writer may not even store that it begins.
+        limit = limited(resource.RLIMIT_FSIZE, 50_000)
+        with closing(Writer(folder, Config(), *LIMITS)) as writer, suppress(MachineError), limit:
+            writer.work()
+    assert waits_for(folder, "bulks")
+    with closing(Writer(folder, Config(), *LIMITS)) as writer:
+        assert until_done(writer, folder, job).state == "done"
+
+
+def test_a_change_waits_for_what_the_machine_lacks(folder: Path, writer: Writer) -> None:
+    """While it waits, its client can withdraw it, and a bulk does not take it for made."""
+    job = leave_bulk(folder, [{"docid": "b", "text": "A quokka."}])
+    number = leave(folder, "b", "A wombat.")
+    put(folder, [export_document(Document("warm", "Java runs.", language="en"))], Config())
+    with limited(resource.RLIMIT_NOFILE, open_files() + 8):
+        assert writer.work()
+    assert "Too many open files" in waits_for(folder, "changes")
+    with Queue(folder) as queue:
+        assert queue.outcome(number) is None
+        assert queue.withdraw(number)
+    assert until_done(writer, folder, job).added == 1
+    assert found(folder, "quokka") == ["b", "a"]
 
 
 def test_what_gathered_is_published_once(folder: Path, writer: Writer) -> None:
