@@ -30,6 +30,7 @@ from ..retrieval.views import Tools, descriptions, views
 from . import journal as journals
 from .collections import BadLines, LeftOut, ReadOptions, Record, UnreadDates, kinds, reader
 from .collections._documents import other_language
+from .collections._files import leads_outside
 from .compaction import merge_surplus
 from .deletion import live_documents, with_segments, without
 from .encoders import Encoders, further_views
@@ -377,6 +378,8 @@ def _describe_source(source: Path) -> SourceInfo:
         if source.is_dir():
             digest, size = hashlib.sha256(), 0
             for path in sorted(path for path in source.rglob("*") if path.is_file()):
+                if leads_outside(path, source):  # its reader leaves it out
+                    continue
                 line = f"{path.relative_to(source).as_posix()}\0{sha256(path)}\n"
                 digest.update(line.encode("utf-8", "surrogateescape"))
                 size += path.stat().st_size

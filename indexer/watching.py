@@ -16,7 +16,7 @@ from ..core.errors import SourceError, UserError
 from ..retrieval.store.manifest import NAME, check_whole, read
 from .build import BuildReport, BuildRequest, Verb, build, check_fit
 from .collections import reader
-from .collections._files import NOT_REGULAR, OWNER
+from .collections._files import FOLDER_OUTSIDE, NOT_REGULAR, OUTSIDE, OWNER, leads_outside
 from .settings import Config
 
 UNFINISHED = (".tmp", ".part", ".partial", ".crdownload", ".swp", "~")
@@ -76,6 +76,9 @@ class Watch:
             stamp = self._stamp(path)
             if stamp is None or self._read.get(path) == stamp:
                 self._waiting.pop(path, None)
+            elif leads_outside(path, self._folder):
+                self._waiting.pop(path, None)
+                self._note_once(path, f"is a {OUTSIDE}; it is left out")
             elif path not in self._waiting or self._waiting[path][0] != stamp:
                 self._waiting[path] = stamp, now
 
@@ -123,12 +126,20 @@ class Watch:
     def _files(self) -> Iterator[Path]:
         for parent, folders, names in os.walk(self._folder):
             folders[:] = sorted(name for name in folders if not name.startswith("."))
+            for path in (Path(parent, name) for name in folders):
+                if path.is_symlink() and leads_outside(path, self._folder):
+                    self._note_once(path, f"is a {FOLDER_OUTSIDE}; it is left out")
             yield from (Path(parent, name) for name in sorted(names))
 
     def _note(self, path: Path, what: str, remedy: str = "") -> None:
         self._notes.append(
             WatchOutcome((path,), None, SourceError(what, place=path, remedy=remedy).line)
         )
+
+    def _note_once(self, path: Path, what: str) -> None:
+        if path not in self._irregular:
+            self._irregular.add(path)
+            self._note(path, what)
 
     def _stamp(self, path: Path) -> Stamp | None:
         is_hidden = any(part.startswith(".") for part in path.relative_to(self._folder).parts)
@@ -141,9 +152,8 @@ class Watch:
         except OSError:
             status = None
         if not (status and stat.S_IFMT(status.st_mode) in (stat.S_IFREG, stat.S_IFDIR)):
-            if path not in self._irregular and os.path.lexists(path):
-                self._irregular.add(path)
-                self._note(path, f"is {NOT_REGULAR}; it is left out")
+            if os.path.lexists(path):
+                self._note_once(path, f"is {NOT_REGULAR}; it is left out")
             return None
         is_filled = stat.S_ISREG(status.st_mode) and status.st_size > 0
         return (status.st_mtime_ns, status.st_size, status.st_ino) if is_filled else None

@@ -27,6 +27,8 @@ from . import ReadOptions
 OWNER = "~$"
 """The beginning of the name of the file that Excel keeps beside an open workbook."""
 NOT_REGULAR = "not a regular file"
+OUTSIDE = "link to a file outside the folder"
+FOLDER_OUTSIDE = "link to a folder outside the folder"
 _NOT_READ = "of a kind that is not read"
 _DOCUMENTS = tuple(
     f".{ending}" for ending in "doc docx epub odp ods odt pdf ppt pptx rtf xls xlsx zip".split()
@@ -81,8 +83,9 @@ def expand(sources: Iterable[Path], suffixes: tuple[str, ...], options: ReadOpti
 
     In folders, only names that end with one of ``suffixes`` are used, in any case, also with
     ``.gz``; ``""`` matches every name. Hidden entries and links to folders are ignored. Other
-    office files, PDFs and ZIP archives, and files that are not regular, are left out. Raises
-    SourceError if a source cannot be read, a file is empty, or a folder has no such file.
+    office files, PDFs and ZIP archives, files that are not regular, and links that lead out of the
+    folder, are left out. Raises SourceError if a source cannot be read, a file is empty, or a
+    folder has no such file.
     """
     files: dict[Path, Path] = {}
     for source in sources:
@@ -93,16 +96,29 @@ def expand(sources: Iterable[Path], suffixes: tuple[str, ...], options: ReadOpti
     return list(files.values())
 
 
+def leads_outside(path: Path, folder: Path) -> bool:
+    """Return whether a path below a folder leads out of it, over any number of links.
+
+    Whoever names a folder does not name the files that links in it lead to. They may be private.
+    """
+    return not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
+
+
 def one_file(path: Path, inside: str = "") -> Path:
     """Return ``path`` or, if it is a folder, the file ``inside`` it, compressed or not.
 
-    Raises SourceError if the file is missing, empty or not a regular file.
+    Raises SourceError if the file is missing, empty or not a regular file, or if it is not inside
+    the folder.
     """
     if inside and path.is_dir():
         names = [name for name in (inside, f"{inside}.gz") if os.path.lexists(path / name)]
         if not names:
             raise SourceError(f"contains no {inside}", place=path)
-        path = path / names[0]
+        folder, path = path, path / names[0]
+        if leads_outside(path, folder):
+            raise SourceError(
+                f"is a {OUTSIDE}", place=path, remedy="give the file instead of the folder"
+            )
     try:
         status = path.stat()
     except FileNotFoundError:
@@ -124,21 +140,29 @@ def _folder_files(folder: Path, suffixes: tuple[str, ...], options: ReadOptions)
 
     endings = tuple(ending for suffix in suffixes for ending in (suffix, f"{suffix}.gz"))
     there: list[Path] = []
+    linked_folders: list[Path] = []
     try:
         for parent, folders, files in os.walk(folder, onerror=fail):
             folders[:] = [name for name in folders if not name.startswith(".")]
+            linked_folders += [
+                path for name in folders if (path := Path(parent, name)).is_symlink()
+            ]
             there += [Path(parent, name) for name in files if not name.startswith((".", OWNER))]
         named = [path for path in there if path.name.lower().endswith(endings)]
+        outside = [path for path in named if path.is_symlink() and leads_outside(path, folder)]
+        named = sorted(set(named).difference(outside))
         regular = [path for path in named if path.is_file()]
     except OSError as error:
         raise SourceError(
             f"cannot be read: {error.strerror}", place=error.filename or folder
         ) from None
-    documents = sorted(
-        path for path in set(there).difference(named) if path.suffix.lower() in _DOCUMENTS
-    )
+    folders_outside = sorted(path for path in linked_folders if leads_outside(path, folder))
+    unread = set(there).difference(named, outside)
+    documents = sorted(path for path in unread if path.suffix.lower() in _DOCUMENTS)
     for reason, paths in (
         (NOT_REGULAR, sorted(set(named).difference(regular))),
+        (OUTSIDE, sorted(outside)),
+        (FOLDER_OUTSIDE, folders_outside),
         (_NOT_READ, documents),
     ):
         for path in paths:
@@ -151,6 +175,10 @@ def _folder_files(folder: Path, suffixes: tuple[str, ...], options: ReadOptions)
             if others
             else ""
         )
+        if links := [*sorted(outside), *folders_outside]:
+            what += (
+                f", but links that lead out of the folder, such as {links[0].relative_to(folder)}"
+            )
         raise SourceError(
             f"contains no {kind}file{what}",
             place=folder,

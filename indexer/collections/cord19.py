@@ -24,7 +24,7 @@ from ...core.domain import Span
 from ...core.records.dates import clean_date
 from . import RECORDS, Files, ReadOptions, Record, dated
 from ._documents import check_docid, digest, make_record
-from ._files import BadFileError, one_file
+from ._files import OUTSIDE, BadFileError, leads_outside, one_file
 from ._lines import read_json
 from ._tables import Columns, Row, read_rows
 
@@ -153,7 +153,7 @@ class _ParseFolder:
 
     Since May 2020, the metadata contain their paths. In older releases, the name of a parse comes
     from its ``sha`` or ``pmcid``, and the parse may be in any folder. A path that leads out of the
-    folder is not followed.
+    folder is not followed. If a link leads out of it, the parse is left out.
     """
 
     def __init__(self, source: Path) -> None:
@@ -178,11 +178,18 @@ class _ParseFolder:
                 if is_listed
                 else (self._find_file(name + ending) for name in names)
             )
-            parses = [parse for path in found if path and (parse := _read_parse(path, options))]
+            inside = [path for path in found if path and self._is_inside(path, options)]
+            parses = [parse for path in inside if (parse := _read_parse(path, options))]
             best = max(parses, key=lambda parse: len(parse.body), default=_Parse())
             if best.body:
                 return best
         return _Parse()
+
+    def _is_inside(self, path: Path, options: ReadOptions) -> bool:
+        if leads_outside(path, self._root):
+            options.leave_out(path, OUTSIDE)
+            return False
+        return True
 
     def _find_listed(self, names: list[str], options: ReadOptions) -> list[Path]:
         files = []

@@ -25,7 +25,7 @@ from . import Files, ReadOptions, Record
 from ._archives import SUFFIXES as ARCHIVES
 from ._archives import Capture, captures, is_archive
 from ._documents import MAX_DOCID_BYTES, Docids, checkthat_ids, digest, make_record, text_language
-from ._files import BadFileError, expand, read_bytes
+from ._files import OUTSIDE, BadFileError, expand, leads_outside, read_bytes
 from ._lines import read_objects
 from ._office import PDF, SHEETS, pdf_text, select_readable
 from ._pages import Page, PageTooLargeError, binary_kind, decode, extract
@@ -57,7 +57,7 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
     files = expand(pages, (*_PAGES, *ARCHIVES, *select_readable(PDF)), options)
     archives = {path for path in files if is_archive(path)}
     results: dict[str, _Result] = {}  # by the id of the page
-    beside = (path for source in pages if source.is_dir() for path in _beside(source))
+    beside = (path for source in pages if source.is_dir() for path in _beside(source, options))
     for path in expand(claims, (), options) or beside:
         for place, claim in read_objects(path, options):
             if not _is_claim(claim):
@@ -83,18 +83,20 @@ def _is_json(path: Path) -> bool:
     return path.name.lower().removesuffix(".gz").endswith((".json", ".jsonl"))
 
 
-def _beside(folder: Path) -> Iterator[Path]:
+def _beside(folder: Path, options: ReadOptions) -> Iterator[Path]:
     """Yield the claims files of a folder of pages: in its ``claims`` folder, or in one next to
     it.
     """
-    for place in (folder / "claims", folder.resolve().parent / "claims"):
-        for path in sorted(filter(Path.is_file, place.iterdir())) if place.is_dir() else ():
+    for root in (folder, folder.resolve().parent):
+        place = root / "claims"
+        if not place.is_dir() or leads_outside(place, root):
+            continue
+        for path in sorted(path for path in place.iterdir() if path.is_file() and _is_json(path)):
+            if leads_outside(path, root):
+                options.leave_out(path, OUTSIDE)
+                continue
             try:
-                _, claim = (
-                    next(read_objects(path, ReadOptions().silent()), ("", {}))
-                    if _is_json(path)
-                    else ("", {})
-                )
+                _, claim = next(read_objects(path, ReadOptions().silent()), ("", {}))
             except BadFileError:
                 continue
             if _is_claim(claim):

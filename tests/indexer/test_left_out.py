@@ -32,6 +32,104 @@ def test_the_command_names_one_and_the_report_all(
     assert facts["left_out_names"] == {"no main content": menus}
 
 
+def test_links_that_lead_out_of_the_folder_are_named(
+    tmp_path: Path, command: Callable[..., tuple[int, str, str]]
+) -> None:
+    folder, secret = tmp_path / "pages", tmp_path / "secret.txt"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "page.html").write_text(PAGE, "utf-8")
+    secret.write_text("A secret of the neighbours.", "utf-8")
+    (folder / "inside.html").symlink_to("page.html")
+    links = {
+        "absolute.txt": str(secret),
+        "climbs.txt": "sub/../../secret.txt",
+        "gone.txt": "../gone.txt",
+    }
+    for name, target in links.items():
+        (folder / name).symlink_to(target)
+    (folder / "sub" / "up").symlink_to("../..")
+    indexed = ("index", "webpages", folder, "--index", tmp_path / "index", "--no-dense", "--json")
+    code, out, err = command(*indexed)
+    assert code == 0, err
+    facts = json.loads(out)
+    assert (facts["documents"], facts["left_out_names"]) == (
+        1,
+        {
+            "link to a file outside the folder": [str(folder / name) for name in links],
+            "link to a folder outside the folder": [str(folder / "sub" / "up")],
+        },
+    )
+    assert "left out: 3 link to a file outside the folder\n" in err
+    (folder / "page.html").unlink()
+    code, _, err = command(*indexed, "--overwrite")
+    assert code == 2
+    assert "but links that lead out of the folder, such as absolute.txt" in err
+
+
+def test_a_claims_file_that_lies_elsewhere_is_left_out(
+    tmp_path: Path, command: Callable[..., tuple[int, str, str]]
+) -> None:
+    folder, elsewhere = tmp_path / "in" / "pages", tmp_path / "elsewhere.json"
+    (folder / "claims").mkdir(parents=True)
+    (folder / "page.html").write_text(PAGE, "utf-8")
+    claim = {
+        "claimID": "c",
+        "results": [{"pageID": "page", "url": "https://a.org", "title": "A secret"}],
+    }
+    elsewhere.write_text(json.dumps(claim), "utf-8")
+    (folder / "claims" / "c.json").symlink_to(elsewhere)
+    indexed = ("index", "webpages", folder, "--index", tmp_path / "index", "--no-dense", "--json")
+    code, out, err = command(*indexed)
+    assert (code, json.loads(out)["left_out"]) == (0, {"link to a file outside the folder": 1}), err
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_a_parse_that_lies_elsewhere_is_left_out(
+    listed: bool, tmp_path: Path, command: Callable[..., tuple[int, str, str]]
+) -> None:
+    parses, elsewhere = tmp_path / "in" / "pdf_json", tmp_path / "a.json"
+    parses.mkdir(parents=True)
+    elsewhere.write_text(json.dumps({"body_text": [{"text": "A secret.", "section": ""}]}), "utf-8")
+    (parses / "a.json").symlink_to(elsewhere)
+    column, value = ("pdf_json_files", "pdf_json/a.json") if listed else ("sha", "a")
+    (parses.parent / "metadata.csv").write_text(
+        f"cord_uid,title,{column}\n1,A paper,{value}\n", "utf-8"
+    )
+    indexed = (
+        "index",
+        "cord19",
+        parses.parent,
+        "--index",
+        tmp_path / "index",
+        "--no-dense",
+        "--json",
+    )
+    code, out, err = command(*indexed)
+    assert code == 0, err
+    assert json.loads(out)["left_out_names"] == {
+        "link to a file outside the folder": [str(parses / "a.json")]
+    }
+    assert "secret" not in command("export", tmp_path / "index")[1]
+
+
+@pytest.mark.parametrize(("kind", "name"), [("beir", "corpus.jsonl"), ("cord19", "metadata.csv")])
+def test_the_one_file_of_a_folder_is_no_link_that_leads_out(
+    kind: str, name: str, tmp_path: Path, command: Callable[..., tuple[int, str, str]]
+) -> None:
+    folder, elsewhere = tmp_path / "in", tmp_path / "elsewhere"
+    folder.mkdir()
+    elsewhere.write_text(
+        "cord_uid,title\n1,A secret\n" if kind == "cord19" else '{"_id": "1", "text": "a"}\n'
+    )
+    (folder / name).symlink_to(elsewhere)
+    code, _, err = command("index", kind, folder, "--index", tmp_path / "index", "--no-dense")
+    what = "is a link to a file outside the folder; give the file instead of the folder"
+    assert (code, err) == (2, f"factseek: {folder / name}: {what}\n")
+    assert (
+        command("index", kind, folder / name, "--index", tmp_path / "index", "--no-dense")[0] == 0
+    )
+
+
 UNREAD = {
     "beir": (
         "corpus.jsonl",

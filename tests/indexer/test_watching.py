@@ -144,6 +144,30 @@ def test_what_is_not_read(folder: Path) -> None:
     assert looked(watching(folder, pattern="*.jsonl")) == []
 
 
+def test_links_that_lead_out_of_the_folder_are_noted_once(folder: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    write(outside, "secret.jsonl", rows("secret"))
+    write(folder, "a.jsonl", rows("a"))
+    (folder / "link.jsonl").symlink_to(outside / "secret.jsonl")
+    (folder / "linked").symlink_to(outside)
+    watch = watching(folder)
+    outcomes = looked(watch)
+    assert [outcome.error for outcome in outcomes if outcome.error] == [
+        f"{folder}/linked: is a link to a folder outside the folder; it is left out",
+        f"{folder}/link.jsonl: is a link to a file outside the folder; it is left out",
+    ]
+    watch.look([folder / "linked" / "secret.jsonl"])  # as the system's events name it
+    assert [outcome.error for outcome in watch.batches()] == [
+        f"{folder}/linked/secret.jsonl: is a link to a file outside the folder; it is left out"
+    ]
+    assert looked(watch) == []
+    (folder / "a.jsonl").unlink()
+    (folder / "a.jsonl").symlink_to(outside / "secret.jsonl")
+    assert [outcome.report for outcome in looked(watch)] == [None]
+    assert set(texts(tmp_path / "index")) == {"a"}
+
+
 @pytest.mark.parametrize("bad", ["missing", "inside", "sharded"])
 def test_what_cannot_be_watched(folder: Path, bad: str) -> None:
     index = folder / "index" if bad == "inside" else folder.parent / "index"

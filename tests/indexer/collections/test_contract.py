@@ -180,6 +180,28 @@ def test_only_regular_files_are_read(kind: str, folder: Path, make: Callable[[Pa
     assert options.skipped == {"not a regular file": 1}
 
 
+def test_links_that_lead_out_of_the_folder_are_left_out(
+    kind: str, folder: Path, tmp_path: Path
+) -> None:
+    name = source_of(kind).pipe
+    if not name:
+        pytest.skip("reads one file of a folder, by its name")
+    private = tmp_path / "private"
+    private.mkdir()
+    (private / name).write_bytes(
+        next(path for path in folder.rglob("*") if path.is_file()).read_bytes()
+    )
+    (private / "hop").symlink_to(private / name)
+    (folder / name).symlink_to("../private/hop")
+    (folder / "linked").symlink_to(private)
+    records, options = begun(kind, folder, tolerated=1)
+    assert docids(list(records)) == ["1", "2", "4"]
+    assert [tuple(what) for what in options.left_out] == [
+        (str(folder / name), "link to a file outside the folder"),
+        (str(folder / "linked"), "link to a folder outside the folder"),
+    ]
+
+
 def looped(path: Path) -> None:
     path.symlink_to(f"{path.name}.2")
     path.with_name(f"{path.name}.2").symlink_to(path.name)
