@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
 
 _EPILOG = f"""\
-FILE{EVIDENCE}, next to FILE, has each claim's evidence sentences, the probability of each label
-and, if there is no verdict, the reason. A verdict is a hint: a person decides.
+FILE{EVIDENCE}, next to FILE, has each claim's evidence sentences, the probability of each
+label and, if there is no verdict, the reason. A verdict is a hint: a person decides.
 
 models:
 """

@@ -18,7 +18,7 @@ from tests.conftest import ROOT
 TOY = '''
 """A task whose queries are lines of text, numbered, and whose submission is a run of TREC."""
 
-from ...retrieval.records.qrels import read_qrels
+from ...core.records.qrels import read_qrels
 from ..files.answers import TaskDefaults
 from ..files.report import only
 from ..files.answers import TaskQuery
