@@ -18,7 +18,7 @@ from ..core.domain import ScoredDocids
 from ..core.errors import FactseekError, MachineError, NotFoundError, QueryError
 from ..core.text import PROFILES, has_words
 from ..retrieval.search.evidence import Copies, Evidence, PassageAnswer, RetrieverPart
-from ._source import SearchChoices
+from ._choices import SearchChoices
 
 _ADDRESS = re.compile(r"https?://[^/?#\s]+(?:/[^/?#\s]+)*/v1/[^/?#\s]+/?")
 _KEY = re.compile(r"[!-~]*")

@@ -15,7 +15,8 @@ from haystack.utils import Secret
 
 from ..core.errors import FactseekError, QueryError
 from ..retrieval.search.evidence import Evidence
-from ._source import SearchChoices, errors_as, facts, open_source, parse_choices
+from ._choices import SearchChoices, parse_choices
+from ._source import errors_as, facts, open_source
 
 LIBRARY = "haystack"
 EXTRA = "haystack"

@@ -14,14 +14,15 @@ from langchain_core.exceptions import LangChainException
 from langchain_core.retrievers import BaseRetriever
 from pydantic import BaseModel, Field, PrivateAttr, SecretStr
 
-from ._source import SearchChoices, errors_as, facts, open_source
+from ._choices import SearchChoices
+from ._source import errors_as, facts, open_source
 
 LIBRARY = "langchain_core"
 EXTRA = "langchain"
 
 
 class Choices(BaseModel, extra="forbid"):
-    """The fields of :class:`factseek.integrations._source.SearchChoices`, validated; other fields
+    """The fields of :class:`factseek.integrations._choices.SearchChoices`, validated; other fields
     are refused.
     """
 

@@ -15,7 +15,8 @@ from llama_index.core.schema import (
 )
 
 from ..retrieval.search.evidence import Evidence
-from ._source import errors_as, facts, open_source, parse_choices
+from ._choices import parse_choices
+from ._source import errors_as, facts, open_source
 
 LIBRARY = "llama_index"
 EXTRA = "llama-index"
@@ -26,7 +27,7 @@ class FactseekRetriever(BaseRetriever):
     highlights.
 
     ``index`` is a folder, or the address of a served index (``http://HOST:PORT/v1/NAME``).
-    ``choices`` are the other fields of :class:`factseek.integrations._source.SearchChoices`, such
+    ``choices`` are the other fields of :class:`factseek.integrations._choices.SearchChoices`, such
     as ``filter`` and ``as_of``. ``aretrieve`` searches in a thread. Raises ValueError if a search
     fails.
     """

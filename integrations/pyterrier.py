@@ -15,7 +15,8 @@ import pandas as pd
 import pyterrier as pt
 
 from ..retrieval.search.evidence import Evidence
-from ._source import TEXT_FIELDS, errors_as, facts, open_source, parse_choices
+from ._choices import parse_choices
+from ._source import TEXT_FIELDS, errors_as, facts, open_source
 
 LIBRARY = "pyterrier"
 EXTRA = "pyterrier"
@@ -28,7 +29,7 @@ class FactseekTransformer(pt.Transformer):
     """Rank the documents of an index for each query of a frame (``qid``, ``query``).
 
     ``index`` is a folder, or the address of a served index (``http://HOST:PORT/v1/NAME``).
-    ``choices`` are the other fields of :class:`factseek.integrations._source.SearchChoices`, such
+    ``choices`` are the other fields of :class:`factseek.integrations._choices.SearchChoices`, such
     as ``filter`` and ``as_of``. The output has the documents of each query, best first. It adds
     ``docno``, ``score`` and ``rank`` (from 0) to the input's columns, and the fields named in
     ``metadata``: ``text``, ``title``, ``url``, ``date``, ``source`` and so on. Raises ValueError if

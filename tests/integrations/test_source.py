@@ -21,7 +21,8 @@ from factseek.core.errors import (
     NotFoundError,
     QueryError,
 )
-from factseek.integrations._source import SearchChoices, open_source
+from factseek.integrations._choices import SearchChoices
+from factseek.integrations._source import open_source
 from tests.integrations.conftest import QUERY
 
 QUERIES = [QUERY, "?!", "Pluto is a planet", QUERY, "half of \ud83d a planet"]

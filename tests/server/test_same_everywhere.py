@@ -22,7 +22,8 @@ from mcp import Client
 import factseek
 from factseek import commands
 from factseek.core.errors import QueryError
-from factseek.integrations._source import SearchChoices, open_source
+from factseek.integrations._choices import SearchChoices
+from factseek.integrations._source import open_source
 from factseek.retrieval.search.answer import Question
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search

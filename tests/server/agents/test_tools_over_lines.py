@@ -13,7 +13,10 @@ from factseek.server.mcp_stdio import error_of
 from factseek.settings import Config
 
 PARSE, INVALID = -32700, -32600
-CALL = b'{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"search","arguments":{"query":%s}}}'
+CALL = (
+    b'{"jsonrpc":"2.0","id":%s,"method":"tools/call",'
+    b'"params":{"name":"search","arguments":{"query":%s}}}'
+)
 BROKEN = [
     (CALL % (b"7", b'"\\ud83d"'), 7, PARSE),
     (CALL % (b'"a"', b'"\\udc00 b"'), "a", PARSE),
