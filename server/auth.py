@@ -58,8 +58,9 @@ def register(app: Flask, settings: ServerSettings, rates: Rates | None) -> None:
         if request.path.startswith(OPEN):
             return
         key = _sent_key() if settings.keys else ""
-        needed = bool(settings.keys) and (bool(key) or settings.private or not settings.writes)
-        name = _name_of(key, settings.keys) if needed else ""
+        if settings.keys and not key and (settings.private or not settings.writes):
+            raise _make_unauthorized()
+        name = _name_of(key, settings.keys) if key else ""
         g.caller = name or f"address {request.remote_addr}"
         # A wrong key counts too, towards the rate of its address: else keys could be tried without
         # limit.
@@ -70,7 +71,7 @@ def register(app: Flask, settings: ServerSettings, rates: Rates | None) -> None:
                 f"{wait:.1f} seconds"
             )
             raise RefusedError(reason, 429, "too-many-requests", retry_after=wait)
-        if needed and not name:
+        if key and not name:
             raise _make_unauthorized()
         if name:
             g.key_name = name
