@@ -64,10 +64,10 @@ class Adapter:
     ) -> Callable[[View], View]:
         """Answer at an address with the result of a view: an AnswerPart or a list of AnswerParts.
 
-        A variable of the address is ``name`` (an index) or ``docid:docid``. Each view has one
-        route. The names of the adapter's types and views begin with the protocol's name, because
-        the API's description lists all protocols together. A request may give a parameter only
-        once. Bodies and answers are JSON.
+        A variable of the address is ``name`` (an index), ``docid:docid`` or ``docid:model``. Each
+        view has one route. The names of the adapter's types and views begin with the protocol's
+        name, because the API's description lists all protocols together. A request may give a
+        parameter only once. Bodies and answers are JSON.
 
         The view's ``body`` is the query string of a GET, else the request's body; the annotation of
         ``body`` gives the type. If the request does not fit the type, ``misfit`` turns the error

@@ -1,4 +1,5 @@
-"""OpenAI's ``POST /v1/embeddings`` with the encoder of a served index, and ``GET /v1/models``.
+"""OpenAI's ``POST /v1/embeddings`` with the encoder of a served index, ``GET /v1/models`` and ``GET
+/v1/models/NAME``.
 
 There are two models, because an encoder may have one prompt for documents and another for queries.
 The model with the encoder's name makes the vectors of documents. The model with ``:query`` after
@@ -125,14 +126,7 @@ def _misfit(error: BadInput) -> Exception:
 def openai_embeddings(body: OpenAIEmbedding) -> OpenAIVectors:
     """Encode texts as OpenAI does."""
     encoder = _encoder()
-    model = body.model or encoder.name
-    # No other model may answer under this name.
-    if model not in (encoder.name, encoder.name + _QUERY):
-        reason = (
-            f"there is no model {model[:80]!r}; the models are {encoder.name} and "
-            f"{encoder.name}{_QUERY}"
-        )
-        raise NotFoundError(reason)
+    model = _listed(body.model or encoder.name)
     if body.dimensions not in (None, encoder.dimension):
         raise BadInput("dimensions", f"this model has only {encoder.dimension}")
     texts = [body.input] if isinstance(body.input, str) else body.input
@@ -169,8 +163,31 @@ def openai_embeddings(body: OpenAIEmbedding) -> OpenAIVectors:
 @adapter.route("GET", "/v1/models")
 def openai_models() -> OpenAIModels:
     """List the models as OpenAI does."""
+    return OpenAIModels(data=[OpenAIModel(id=name) for name in _names()])
+
+
+@adapter.route("GET", "/v1/models/<docid:model>", problems=(404,))
+def openai_model(model: str) -> OpenAIModel:
+    """Return a model by its name as OpenAI does."""
+    return OpenAIModel(id=_listed(model))
+
+
+def _names() -> tuple[str, str]:
     name = _encoder().name
-    return OpenAIModels(data=[OpenAIModel(id=name), OpenAIModel(id=name + _QUERY)])
+    return name, name + _QUERY
+
+
+def _listed(model: str) -> str:
+    """Return the name of a model if it is listed: no other model may answer under it.
+
+    Raise NotFoundError.
+    """
+    names = _names()
+    if model not in names:
+        raise NotFoundError(
+            f"there is no model {model[:80]!r}; the models are {' and '.join(names)}"
+        )
+    return model
 
 
 def _encoder() -> Encoder:

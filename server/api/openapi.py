@@ -69,6 +69,7 @@ _PATHS = {
     "name": ("index", "the name of a served index"),
     "job": ("job", "a job's id"),
     "docid": ("docid", "a document's id; slashes may be written as %2F"),
+    "model": ("model", "the name of a model; slashes may be written as %2F"),
 }
 """The name of each route variable in the document, and its description."""
 _SEARCHES = ("SearchRequest", "SearchManyRequest", "BatchRequest", "SimpleSearch")

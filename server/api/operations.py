@@ -50,6 +50,11 @@ WRITING = "Writing"  # the tag of operations that need a key and a server that a
 ADDED = "factseek.operations"
 _CLAIM = "Two doses of the measles vaccine are 97 percent effective."
 _BODY = (400, 404, 413, 415)
+_LINES = (
+    "one query per line, in order, each sent as soon as it is answered; if the server stops before "
+    "all are answered, "
+    "the last line has the error `stopping` and no qid"
+)
 _RUN = "a TREC run: qid Q0 docid rank score tag"
 _DOCUMENT = {"title": "Measles vaccine", "text": _CLAIM, "date": "2025-03", "topic": "health"}
 _IF_MATCH = {
@@ -102,10 +107,7 @@ OPERATIONS: Mapping[str, Operation] = MappingProxyType(
             schemas.BatchAnswer,
             body=schemas.BatchRequest,
             problems=_BODY,
-            other={
-                NDJSON: "one query per line, in order, each sent as soon as it is answered",
-                TEXT: _RUN,
-            },
+            other={NDJSON: _LINES, TEXT: _RUN},
             headers={
                 "X-Failed-Queries": "for a TREC run: the number of queries that the run lacks"
             },

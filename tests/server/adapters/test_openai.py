@@ -58,6 +58,22 @@ def test_what_makes_no_sense_is_refused_as_openai_does(
     assert error["type"] == "invalid_request_error"
 
 
+def test_a_listed_model_is_found_by_its_name(asked: FlaskClient) -> None:
+    listed = asked.get("/openai/v1/models").json["data"]
+    assert [asked.get(f"/openai/v1/models/{model['id']}").json for model in listed] == listed
+    assert asked.get(f"/openai/v1/models/{MODEL}%3Aquery").json == listed[1]
+    for other in ("x", "x/y", f"{MODEL}/", f"{MODEL.lower()}:query"):
+        answer = asked.get(f"/openai/v1/models/{other}")
+        message = f"there is no model {other!r}; the models are {MODEL} and {MODEL}:query"
+        error = {
+            "message": message,
+            "type": "invalid_request_error",
+            "param": None,
+            "code": "model_not_found",
+        }
+        assert (answer.status_code, answer.json) == (404, {"error": error})
+
+
 def test_openais_own_client(base: str) -> None:
     openai = pytest.importorskip("openai")
     with openai.OpenAI(base_url=f"{base}/openai/v1", api_key="any", max_retries=0) as client:
@@ -69,6 +85,16 @@ def test_openais_own_client(base: str) -> None:
         ]
         assert abs(np.linalg.norm(answer.data[0].embedding) - 1) < 1e-5
         assert [model.id for model in client.models.list()] == [MODEL, f"{MODEL}:query"]
+        assert [client.models.retrieve(model.id) for model in client.models.list()] == list(
+            client.models.list()
+        )
+        for other in ("text-embedding-3-small", "a/b c?", f"{MODEL}:QUERY"):
+            with pytest.raises(openai.NotFoundError) as unknown:
+                client.models.retrieve(other)
+            assert (unknown.value.code, unknown.value.type) == (
+                "model_not_found",
+                "invalid_request_error",
+            )
         with pytest.raises(openai.NotFoundError) as error:
             client.embeddings.create(model="text-embedding-3-small", input="a")
         assert error.value.code == "model_not_found"
