@@ -44,8 +44,15 @@ from ..core.errors import ConfigError, QueryError
 from ..core.settings import view
 from ..core.terminal import say
 from ..retrieval.filters import parse_filter
+from ..retrieval.search.evidence import Evidence
 from ..retrieval.search.index import open_index
-from ..retrieval.search.listings import EXAMPLE_SOURCE, is_example
+from ..retrieval.search.listings import (
+    EXAMPLE_SOURCE,
+    cited_hit,
+    is_example,
+    is_fact_check,
+    plain_citation,
+)
 from .api import rankers
 from .app import create_app
 from .logs import log_to_stderr
@@ -223,9 +230,12 @@ class AgentTools:
                 else (hit["source"], hit["url"] or hit["docid"])
             )
             where = ", ".join(filter(None, (source, hit["date"], link)))
+            cited = f"{hit['title'] or hit['docid']} ({where})"
+            if is_fact_check(hit["kind"], hit["metadata"]):
+                cited = plain_citation(cited_hit(msgspec.convert(hit, Evidence), name), link)
             shown = {
                 **hit,
-                "citation": f"[{number}] {hit['title'] or hit['docid']} ({where})",
+                "citation": f"[{number}] {cited}",
                 "passage": text
                 if len(text) <= _EXCERPT
                 else f"{text[:_EXCERPT].rsplit(' ', 1)[0]} …",
@@ -347,7 +357,8 @@ class OneLineServer(MCPServer[Any]):
         offered = [Tool.from_function(_in_pool(pool, tool)) for tool in listed]
         for tool in offered:
             arguments = tool.fn_metadata.arg_model
-            arguments.model_config.update(extra="forbid", strict=True)
+            arguments.model_config["extra"] = "forbid"
+            arguments.model_config["strict"] = True
             arguments.model_rebuild(force=True)
             fields = {name: getattr(tool.fn_metadata, name) for name in FuncMetadata.model_fields}
             tool.fn_metadata = ExactArguments(**fields)

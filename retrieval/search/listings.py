@@ -57,20 +57,27 @@ class Citation(NamedTuple):
     """The citation of a hit, each part on one line; an unknown part is ``""``.
 
     ``date`` is a year, a month or a day.
+
+    ``short_title`` is the headline of a fact-check, whose ``title`` quotes the claim and says that
+    this is one.
     """
 
     docid: str
     paper: bool
     title: str
+    short_title: str
     authors: tuple[str, ...]
     source: str
     date: str
     url: str
     doi: str
-    passage: str
+    abstract: str
 
 
 EXAMPLE_SOURCE = "example data of factseek"
+REVIEW = "claimreview"  # the kind of source whose documents are fact-checks
+_CLAIMS = "claims"
+_LONGEST_CLAIM = 300  # the most characters of a claim in the title of a fact-check
 
 
 def is_example(index: str, metadata: Mapping[str, Any]) -> bool:
@@ -87,7 +94,14 @@ def cited_hit(hit: Evidence, index: str = "") -> Evidence:
     if not is_example(index, hit.metadata):
         return hit
     metadata = {name: value for name, value in hit.metadata.items() if name not in _OF_PAPERS}
-    return msgspec.structs.replace(hit, source=EXAMPLE_SOURCE, url="", kind="", metadata=metadata)
+    kind = REVIEW if is_fact_check(hit.kind, hit.metadata) else ""
+    return msgspec.structs.replace(hit, source=EXAMPLE_SOURCE, url="", kind=kind, metadata=metadata)
+
+
+def is_fact_check(kind: str, metadata: Mapping[str, Any]) -> bool:
+    """Return whether a document is a review of the claim that is its text."""
+    rated = bool(_text(metadata, "rating"))
+    return kind == REVIEW or (rated and (kind == _CLAIMS or bool(_text(metadata, "verdict"))))
 
 
 def citation(hit: Evidence) -> Citation:
@@ -95,19 +109,78 @@ def citation(hit: Evidence) -> Citation:
     title.
     """
     hit = cited_hit(hit)
+    if is_fact_check(hit.kind, hit.metadata):
+        return _fact_check_citation(hit)
     passage = _line(hit.passage.text)
     first = next(sentences(passage), None)
     return Citation(
         docid=_line(hit.docid),
         paper=hit.kind == PAPER,
         title=_line(hit.title) or (passage[first.start : first.end] if first else "") or hit.docid,
+        short_title="",
         authors=tuple(filter(None, map(_line, str(hit.metadata.get("authors") or "").split(";")))),
         source=_line(hit.source),
         date=_line(hit.date),
         url=_line(hit.url),
         doi=_line(str(hit.metadata.get("doi") or "")),
-        passage=passage,
+        abstract=passage,
     )
+
+
+def _fact_check_citation(hit: Evidence) -> Citation:
+    """Return the citation of a fact-check.
+
+    What it found is the abstract: the claim is not what the source says.
+    """
+    author, publisher = _text(hit.metadata, "author"), _text(hit.metadata, "publisher")
+    if hit.source == EXAMPLE_SOURCE:
+        author, publisher = "", ""
+    source = publisher or _line(hit.source)
+    headline = _line(hit.title)
+    return Citation(
+        docid=_line(hit.docid),
+        paper=False,
+        title=fact_check_title(hit.passage.text, hit.metadata),
+        short_title="" if _same(headline, hit.passage.text) else headline,
+        authors=(author,) if author and author != source else (),
+        source=source,
+        date=_line(hit.date),
+        url=_line(hit.url),
+        doi=_line(str(hit.metadata.get("doi") or "")),
+        abstract=_text(hit.metadata, "explanation"),
+    )
+
+
+def fact_check_title(claim: str, metadata: Mapping[str, Any]) -> str:
+    """Return a title for a fact-check, with its rating and the quoted claim, such as: Fact check
+    (False): “…”.
+    """
+    rating, quoted = _text(metadata, "rating"), _line(claim)
+    if len(quoted) > _LONGEST_CLAIM:
+        quoted = f"{quoted[:_LONGEST_CLAIM].rsplit(' ', 1)[0]} …"
+    return f"Fact check ({rating}): “{quoted}”" if rating else f"Fact check: “{quoted}”"
+
+
+def plain_citation(hit: Evidence, link: str) -> str:
+    """Return a hit's citation as plain text; ``link`` is its address for readers."""
+    parts = citation(hit)
+    address = f"doi:{parts.doi}" if parts.doi else link
+    if is_fact_check(hit.kind, hit.metadata):
+        return f"{parts.title}. {', '.join(filter(None, (parts.source, parts.date, address)))}"
+    authors = "; ".join(parts.authors[:3]) + (" et al." if len(parts.authors) > 3 else "")
+    title = parts.title if parts.title.endswith(("…", ".", "?", "!", "؟")) else f"{parts.title}."
+    where = ", ".join(filter(None, (parts.source, parts.date)))
+    pieces = [authors and f"{authors}.", f"“{title}”", where and f"{where}.", address]
+    return " ".join(filter(None, pieces))
+
+
+def _same(one: str, other: str) -> bool:
+    return _line(one).casefold().rstrip(".") == _line(other).casefold().rstrip(".")
+
+
+def _text(metadata: Mapping[str, Any], name: str) -> str:
+    value = metadata.get(name)
+    return _line(value) if isinstance(value, str) else ""
 
 
 def _line(text: str) -> str:
@@ -157,13 +230,14 @@ def _ris(hits: Sequence[Evidence], _: str) -> str:
             ("TY", "JOUR" if cited.paper else "ELEC"),
             ("ID", cited.docid),
             ("TI", cited.title),
+            ("ST", cited.short_title),
             *(("AU", author) for author in cited.authors),
             ("JO" if cited.paper else "PB", cited.source),
             ("PY", cited.date[:4]),
             ("DA", cited.date.replace("-", "/")),
             ("DO", cited.doi),
             ("UR", cited.url),
-            ("AB", cited.passage),
+            ("AB", cited.abstract),
         ]
         records.append(
             "".join(f"{tag}  - {value}\r\n" for tag, value in fields if value) + "ER  - \r\n\r\n"
@@ -183,13 +257,14 @@ def _bibtex(hits: Sequence[Evidence], _: str) -> str:
         cited = citation(hit)
         fields = [
             ("title", f"{{{cited.title.translate(_TEX)}}}"),
+            ("shorttitle", cited.short_title and f"{{{cited.short_title.translate(_TEX)}}}"),
             ("author", " and ".join(author.translate(_TEX) for author in cited.authors)),
             ("journal" if cited.paper else "publisher", cited.source.translate(_TEX)),
             ("year", cited.date[:4]),
             ("month", cited.date[5:7]),
             ("doi", cited.doi.translate(_TEX_ADDRESS)),
             ("url", cited.url.translate(_TEX_ADDRESS)),
-            ("abstract", cited.passage.translate(_TEX)),
+            ("abstract", cited.abstract.translate(_TEX)),
         ]
         lines = "".join(
             f"  {name} = {{{value}}},\n" for name, value in fields if value and value != "{}"
@@ -221,9 +296,25 @@ def _item(hit: Evidence) -> dict[str, Any]:
         hit.topic,
         hit.metadata,
     )
-    if review := review_of(document):
-        return review
     cited = citation(hit)
+    same = f"https://doi.org/{cited.doi}" if cited.doi else ""
+    if is_fact_check(hit.kind, hit.metadata):
+        review = review_of(document) or {
+            "@type": "ClaimReview",
+            "@id": name_of(hit.docid),
+            "claimReviewed": hit.passage.text,
+            "url": hit.url if hit.url.startswith(("https://", "http://")) else "",
+            "datePublished": hit.date,
+            "inLanguage": hit.language,
+            "author": make_typed("Organization", name=cited.source),
+        }
+        shown = {
+            "name": cited.title,
+            "headline": cited.short_title,
+            "abstract": cited.abstract,
+            "sameAs": same,
+        }
+        return drop_empty({**review, **shown})
     return drop_empty(
         {
             "@type": _SCHEMA_TYPES.get(hit.kind, "CreativeWork"),
@@ -235,7 +326,7 @@ def _item(hit: Evidence) -> dict[str, Any]:
             "inLanguage": hit.language,
             "author": [make_typed("Person", name=author) for author in cited.authors],
             "publisher": make_typed("Organization", name=hit.source),
-            "sameAs": f"https://doi.org/{cited.doi}" if cited.doi else "",
+            "sameAs": same,
         }
     )
 

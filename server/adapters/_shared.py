@@ -17,6 +17,7 @@ from ...core.domain import Document
 from ...core.errors import QueryError
 from ...retrieval.encoders.cross_encoder import OnnxCrossEncoder as ReRanker
 from ...retrieval.search.evidence import AnswerPart, Evidence
+from ...retrieval.search.listings import fact_check_title, is_fact_check
 from ..errors import BadInput, Problem, RefusedError
 from ..runtime import registry
 from ..schemas import SearchOptions
@@ -43,6 +44,15 @@ def hits_of(
     ``k`` and the query.
     """
     return whole_answer(index, query, search_of(options, index, k_name), query_name).hits
+
+
+def title_of(hit: Evidence) -> str:
+    """Return a title for clients that show no rating: a fact-check says that it is one, and that it
+    rates a claim.
+    """
+    if is_fact_check(hit.kind, hit.metadata):
+        return fact_check_title(hit.passage.text, hit.metadata)
+    return hit.title or hit.docid
 
 
 def text_of(document: Document) -> str:

@@ -19,7 +19,7 @@ from ..runtime import registry
 from ..schemas import ForeignFields, SearchOptions, says
 from ..search import limit_of, search_of, whole_answer
 from . import Adapter, configured_index
-from ._shared import FASTAPI_STATUSES, FastAPIFailure, rank_texts, re_ranker
+from ._shared import FASTAPI_STATUSES, FastAPIFailure, rank_texts, re_ranker, title_of
 
 adapter = Adapter(__name__, FastAPIFailure, FASTAPI_STATUSES)
 _BEST = 3  # the default number of documents per query: rerank_topk of rerank_server.py
@@ -64,8 +64,7 @@ def search_r1_retrieve(body: SearchR1Queries) -> SearchR1Answer:
     for query, text in texts.items():  # a request often repeats a query; search only once
         hits = whole_answer(index, text, search, "queries").hits
         documents = [
-            {"id": hit.docid, "contents": f'"{hit.title or hit.docid}"\n{hit.passage.text}'}
-            for hit in hits
+            {"id": hit.docid, "contents": f'"{title_of(hit)}"\n{hit.passage.text}'} for hit in hits
         ]
         scored = [
             {"document": one, "score": hit.score} for one, hit in zip(documents, hits, strict=True)

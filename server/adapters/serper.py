@@ -19,7 +19,7 @@ from ..errors import Problem
 from ..schemas import ForeignFields, SearchOptions, says
 from ..search import check_most
 from . import Adapter, configured_index
-from ._shared import EXAMPLE, hits_of
+from ._shared import EXAMPLE, hits_of, title_of
 
 _SNIPPET = 300  # the maximum number of characters of a snippet, which is cut between words
 
@@ -104,7 +104,7 @@ def serper_search(body: SerperSearch) -> SerperAnswer:
         )
         organic.append(
             SerperHit(
-                title=hit.title or hit.docid,
+                title=title_of(hit),
                 link=hit.url
                 or url_for("api.document", name=served.name, docid=hit.docid, _external=True),
                 snippet=" ".join(snippet.split()),

@@ -11,8 +11,7 @@ from typing import Any
 
 from ...core.domain import Document, Passage
 from ...core.text import Piece, pieces_of
-from ...retrieval.search.evidence import Evidence, page_at
-from ...retrieval.search.listings import citation
+from ...retrieval.search.evidence import page_at
 
 LONGEST_EXCERPT = 480
 # A function from a text to the ranges that match a query, in order.
@@ -45,23 +44,6 @@ def review_of(metadata: Mapping[str, Any]) -> dict[str, str] | None:
     if not review["rating"].strip():
         return None
     return {**review, "verdict": review["verdict"] if review["verdict"] in _VERDICTS else ""}
-
-
-def plain_citation(hit: Evidence, link: str) -> str:
-    """Return a hit's citation as plain text; ``link`` is the address of the source, or of the
-    document here.
-    """
-    parts = citation(hit)
-    authors = "; ".join(parts.authors[:3]) + (" et al." if len(parts.authors) > 3 else "")
-    title = parts.title if parts.title.endswith(("…", ".", "?", "!", "؟")) else f"{parts.title}."
-    where = ", ".join(filter(None, (parts.source, parts.date)))
-    pieces = [
-        authors and f"{authors}.",
-        f"“{title}”",
-        where and f"{where}.",
-        f"doi:{parts.doi}" if parts.doi else link,
-    ]
-    return " ".join(filter(None, pieces))
 
 
 def excerpt(

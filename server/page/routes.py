@@ -27,16 +27,7 @@ from ..errors import BadInput
 from ..memory import charged_document
 from ..runtime import ServedIndex, index_named, registry, suited_indexes
 from ..search import limit_of
-from .cards import (
-    LONGEST_EXCERPT,
-    REVIEW,
-    Mark,
-    blocks,
-    excerpt,
-    plain_citation,
-    review_of,
-    title_of,
-)
+from .cards import LONGEST_EXCERPT, REVIEW, Mark, blocks, excerpt, review_of, title_of
 from .i18n import direction_of
 from .layout import blueprint, chosen_indexes, page_of, reason_of, short_of, state_parameters
 from .rankings import (
@@ -233,7 +224,7 @@ def _card(served: ServedIndex, hit: Evidence, state: PageState) -> dict[str, Any
         "review": review_of(hit.metadata),
         "link": link,
         "address": address if len(address) <= LONGEST_ADDRESS else own,
-        "plain": plain_citation(cited, source),
+        "plain": listings.plain_citation(cited, source),
         "ris": listings.list_hits([cited], "ris").strip(),
         "cited": source,
         "like": state.address(query="", like=hit.docid, index=[served.name], profile=""),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from factseek import list_hits
 from factseek.retrieval.search.evidence import Copies, Evidence, PassageAnswer
-from factseek.retrieval.search.listings import HEADER
+from factseek.retrieval.search.listings import HEADER, plain_citation
 
 PAPER = Evidence(
     rank=1,
@@ -209,3 +209,110 @@ def test_json_ld_of_reviews_and_of_what_they_cite() -> None:
         "worstRating": 1,
     }
     assert item["itemReviewed"]["author"]["name"] == "A. Nonymous"
+    assert (item["name"], item["headline"]) == (
+        "Fact check (False): “</script><b>Masks</b> kill.”",
+        "No.",
+    )
+
+
+CLAIM = "Masks\nkill {100%} of runners."
+CHECK = Evidence(
+    rank=1,
+    docid="https://facts.example.org/1",
+    score=1.0,
+    retrievers={},
+    title="No, masks are safe",
+    passage=PassageAnswer(number=0, start=0, end=30, text=CLAIM, highlights=[]),
+    url="https://facts.example.org/1",
+    date="2020-08-01",
+    language="en",
+    source="facts.example.org",
+    topic="",
+    kind="claimreview",
+    metadata={
+        "rating": "False",
+        "publisher": "Facts",
+        "author": "Doe, J.",
+        "explanation": "Air\tpasses.",
+    },
+)
+QUOTED = "Fact check (False): “Masks kill {100%} of runners.”"
+
+
+def bare(**changes: object) -> Evidence:
+    """Return the fact-check with only what every review has."""
+    return msgspec.structs.replace(
+        CHECK, **{"title": "", "metadata": {"rating": "False"}, **changes}
+    )
+
+
+def test_a_fact_check_is_cited_with_its_rating_and_not_as_its_claim() -> None:
+    link = "https://facts.example.org/1"
+    assert plain_citation(CHECK, link) == f"{QUOTED}. Facts, 2020-08-01, {link}"
+    assert plain_citation(bare(), link) == f"{QUOTED}. facts.example.org, 2020-08-01, {link}"
+    assert (
+        plain_citation(bare(date="", source="", metadata={}), link)
+        == f"{QUOTED.replace(' (False)', '')}. {link}"
+    )
+    row = bare(kind="claims", metadata={"rating": "nope"})
+    assert plain_citation(row, "").startswith("Fact check (nope): “Masks")
+    snippet = bare(kind="snippets", metadata={"rating": "Falsch", "verdict": "false"})
+    assert plain_citation(snippet, "").startswith("Fact check (Falsch): “Masks")
+    film = bare(kind="snippets", metadata={"rating": "PG-13"})
+    assert (
+        plain_citation(film, link)
+        == f"“Masks kill {{100%}} of runners.” facts.example.org, 2020-08-01. {link}"
+    )
+    long = bare(passage=msgspec.structs.replace(CHECK.passage, text="Masks kill " * 100))
+    assert plain_citation(long, "").startswith("Fact check (False): “Masks kill Masks")
+    assert len(plain_citation(long, "")) < 400
+    example = msgspec.structs.replace(CHECK, metadata={**CHECK.metadata, "source_x": "Example"})
+    assert (
+        plain_citation(example, link) == f"{QUOTED}. example data of factseek, 2020-08-01, {link}"
+    )
+
+
+def test_a_fact_check_in_reference_managers_has_what_it_found_as_abstract() -> None:
+    assert list_hits([CHECK], "ris").split("\r\n") == [
+        "TY  - ELEC",
+        "ID  - https://facts.example.org/1",
+        f"TI  - {QUOTED}",
+        "ST  - No, masks are safe",
+        "AU  - Doe, J.",
+        "PB  - Facts",
+        "PY  - 2020",
+        "DA  - 2020/08/01",
+        "UR  - https://facts.example.org/1",
+        "AB  - Air passes.",
+        "ER  - ",
+        "",
+        "",
+    ]
+    assert list_hits([CHECK], "bibtex") == (
+        "@misc{https:-facts.example.org-1,\n"
+        r"  title = {{Fact check (False): “Masks kill \{100\%\} of runners.”}}," + "\n"
+        "  shorttitle = {{No, masks are safe}},\n  author = {Doe, J.},\n  publisher = {Facts},\n  "
+        "year = {2020},\n"
+        "  month = {08},\n  url = {https://facts.example.org/1},\n  abstract = {Air passes.},\n}\n"
+        "\n"
+    )
+    item = msgspec.json.decode(list_hits([CHECK], "jsonld"))["itemListElement"][0]["item"]
+    assert (item["@type"], item["name"], item["headline"]) == (
+        "ClaimReview",
+        QUOTED,
+        "No, masks are safe",
+    )
+    assert (item["claimReviewed"], item["abstract"]) == (CLAIM, "Air passes.")
+
+
+def test_no_field_of_a_fact_check_has_the_claim_as_title_or_abstract() -> None:
+    unknown = bare(url="", metadata={})
+    for check in (bare(), bare(title="Masks kill {100%} of runners"), unknown):
+        ris, bibtex = list_hits([check], "ris"), list_hits([check], "bibtex")
+        assert re.findall(r"^(?:TI|ST|T\d|AB)  - (?!Fact check)", ris, re.MULTILINE) == []
+        assert ris.count("runners") == bibtex.count("runners") == 1
+        item = msgspec.json.decode(list_hits([check], "jsonld"))["itemListElement"][0]["item"]
+        assert item["@type"] == "ClaimReview"
+        assert item["claimReviewed"] == CLAIM
+        assert item["name"].startswith("Fact check")
+        assert not {"headline", "abstract"} & set(item)

@@ -81,6 +81,27 @@ def test_a_search_is_short_and_cites(config: Config) -> None:
     assert [hit["docid"] for hit in early["hits"]] == ["measles"]
 
 
+def test_a_fact_check_is_cited_with_its_rating(tmp_path: Path) -> None:
+    claim = {
+        "docid": "1",
+        "text": "Masks kill runners.",
+        "url": "https://facts.example.org/1",
+        "date": "2020-08-01",
+        "rating": "False",
+        "verdict": "false",
+        "publisher": "Facts",
+    }
+    folder = build_index(tmp_path / "checks", [claim], language="en", dense=False)
+    hit = called(
+        Config(server=ServerSettings(indexes={"checks": str(folder)})), "search", query="masks"
+    )["hits"][0]
+    expected = (
+        "[1] Fact check (False): “Masks kill runners.”. Facts, 2020-08-01, "
+        "https://facts.example.org/1"
+    )
+    assert hit["citation"] == expected
+
+
 def test_a_long_passage_without_spaces_is_cut(tmp_path: Path) -> None:
     folder = build_index(
         tmp_path / "long", [{"docid": "long", "text": "漢" * 900}], language="zh", dense=False
