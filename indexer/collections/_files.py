@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import io
 import os
+import resource
 import stat
 import subprocess
 from collections.abc import Iterable, Iterator
@@ -24,6 +25,10 @@ from ...core.subprocesses import command, environment
 from ...core.terminal import join_words
 from . import ReadOptions
 
+MEMORY, SECONDS = 3 << 30, 120
+"""The bytes of memory and the seconds of the processor that a separate process may use to read a
+file.
+"""
 OWNER = "~$"
 """The beginning of the name of the file that Excel keeps beside an open workbook."""
 NOT_REGULAR = "not a regular file"
@@ -68,13 +73,23 @@ def ask_child(
     crashes.
     """
     line = command(f"indexer.collections.{module}", *arguments)
-    child = subprocess.run(line, input=content, capture_output=True, env=environment(), check=False)  # noqa: S603
+    # Each thread of numpy's library reserves memory, which counts towards the limit of the process.
+    one_thread = environment(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
+    child = subprocess.run(line, input=content, capture_output=True, env=one_thread, check=False)  # noqa: S603
     answer = (
         msgspec.msgpack.decode(child.stdout, type=kind | str) if child.returncode == 0 else damaged
     )
     if isinstance(answer, str):
         raise BadFileError(path, answer)
     return answer
+
+
+def limit_process() -> None:
+    """Limit the memory and the time of this process, which reads a file that may take all memory or
+    hours.
+    """
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
 
 
 def expand(sources: Iterable[Path], suffixes: tuple[str, ...], options: ReadOptions) -> list[Path]:

@@ -1,14 +1,12 @@
 """Read the columns of Parquet files and of pickled DataFrames.
 
-A pickle is a program: the names in it are imported and called. Before importing a name, this module
-checks it against a list of exact names, and refuses all others. The names on the list make tables,
-arrays and dates, and nothing else. A pickle is read in a separate process (``python -m
-factseek.indexer.collections._frames``), because a damaged pickle may crash the process.
+``_unpickling`` says what a pickle may contain. A pickle is read in a separate process (``python -m
+factseek.indexer.collections._frames``), because a damaged pickle may crash the process. It has the
+limits of memory and time of the process that reads spreadsheets.
 """
 
 from __future__ import annotations
 
-import io
 import pickle
 import re
 import struct
@@ -17,13 +15,14 @@ import warnings
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ...core.records.gzip_files import MOST_TIMES, UNPACKED_AT_ONCE
 from ._documents import plain_name
-from ._files import BadFileError, ask_child
+from ._files import MEMORY, SECONDS, BadFileError, ask_child, limit_process
+from ._unpickling import RefusedError, unpickle
 
 if TYPE_CHECKING:
     from pyarrow.parquet import ParquetFile
@@ -35,48 +34,9 @@ more.
 """
 
 _DAMAGED = "is damaged, or is not a pickle"
+_TOO_LONG = f"unpacks to more than {MOST_TIMES} times its size; it is not a collection"
+_CRASHED = f"is damaged, or a pickle that needs more than {SECONDS} s or {MEMORY >> 30} GB to read"
 
-_ADMITTED = """
-_codecs: encode
-builtins: bytearray bytes object slice
-__builtin__: bytearray bytes object slice
-copy_reg: _reconstructor
-copyreg: _reconstructor
-datetime: date datetime
-numpy: dtype ndarray
-numpy.core.multiarray: _reconstruct scalar
-numpy.core.numeric: _frombuffer
-numpy._core.multiarray: _reconstruct scalar
-numpy._core.numeric: _frombuffer
-pandas: Categorical CategoricalDtype DataFrame Index Int64Dtype NA RangeIndex StringDtype
-pandas._libs.arrays: __pyx_unpickle_NDArrayBacked
-pandas._libs.internals: _unpickle_block
-pandas._libs.missing: NA
-pandas._libs.tslibs.nattype: __nat_unpickle _nat_unpickle
-pandas._libs.tslibs.timestamps: Timestamp _unpickle_timestamp
-pandas.arrays: ArrowStringArray DatetimeArray IntegerArray StringArray
-pandas.core.arrays.categorical: Categorical
-pandas.core.arrays.datetimes: DatetimeArray
-pandas.core.arrays.integer: Int64Dtype IntegerArray
-pandas.core.arrays.string_: StringArray StringDtype
-pandas.core.arrays.string_arrow: ArrowStringArray
-pandas.core.dtypes.dtypes: CategoricalDtype
-pandas.core.frame: DataFrame
-pandas.core.indexes.base: Index _new_Index
-pandas.core.indexes.numeric: Int64Index
-pandas.core.indexes.range: RangeIndex
-pandas.core.internals.managers: BlockManager
-pyarrow.lib: _restore_array py_buffer type_for_alias
-"""
-ADMITTED = frozenset(
-    (module, name)
-    for module, _, names in (line.partition(": ") for line in _ADMITTED.split("\n") if line)
-    for name in names.split()
-)
-"""The names that pickles of pandas 1.0 to 3 use, as (module, name).
-
-Protocols 0 to 2 use the names of Python 2.
-"""
 _DAMAGE = (
     *(
         pickle.UnpicklingError,
@@ -135,6 +95,7 @@ def parquet_records(path: Path, names: list[str]) -> Iterator[dict[str, Any]]:
             if piece.path_in_schema.split(".")[0] in names
         )
         _check_size(path, sum(sizes))
+        _check_size(path, file.metadata.num_rows)
     unpacked = 0
     with _parquet(path, read_dictionary=texts) as file:
         for batch in file.iter_batches(_BATCH_ROWS, columns=names):
@@ -157,15 +118,7 @@ def parquet_records(path: Path, names: list[str]) -> Iterator[dict[str, Any]]:
 
 def _check_size(path: Path, unpacked: int) -> None:
     if unpacked > UNPACKED_AT_ONCE and unpacked > MOST_TIMES * path.stat().st_size:
-        raise BadFileError(
-            path, f"unpacks to more than {MOST_TIMES} times its size; it is not a collection"
-        )
-
-
-class RefusedError(Exception):
-    """A pickle is damaged, uses a name that is not admitted, or contains something other than a
-    DataFrame.
-    """
+        raise BadFileError(path, _TOO_LONG)
 
 
 def read_columns(path: Path, content: bytes, wanted: Collection[str]) -> dict[str, list[Any]]:
@@ -173,7 +126,7 @@ def read_columns(path: Path, content: bytes, wanted: Collection[str]) -> dict[st
     ISO 8601 days.
     """
     question = msgspec.msgpack.encode((sorted(wanted), content))
-    return ask_child(path, "_frames", content=question, kind=dict[str, list[Any]], damaged=_DAMAGED)
+    return ask_child(path, "_frames", content=question, kind=dict[str, list[Any]], damaged=_CRASHED)
 
 
 def load_columns(content: bytes, wanted: Collection[str]) -> dict[str, list[Any]]:
@@ -183,53 +136,53 @@ def load_columns(content: bytes, wanted: Collection[str]) -> dict[str, list[Any]
     DataFrame.
     """
     import pandas
-    from pandas.compat.pickle_compat import Unpickler
-
-    def build(unpickler: Any) -> None:
-        # The pickle would change a class for the whole process.
-        if isinstance(unpickler.stack[-2], type):
-            raise pickle.UnpicklingError
-        Unpickler.dispatch[pickle.BUILD[0]](unpickler)
-
-    class Admitting(Unpickler):  # type: ignore[misc]  # pandas brings no types
-        dispatch: ClassVar[dict[int, Any]] = {**Unpickler.dispatch, pickle.BUILD[0]: build}
-
-        def find_class(self, module: str, name: str) -> Any:
-            if (module, name) not in ADMITTED:
-                raise RefusedError(
-                    f"refers to {module}.{name}, which no table of papers needs, so factseek "
-                    "refused it"
-                )
-            return super().find_class(module, name)
-
-        def persistent_load(self, _: object) -> NoReturn:
-            raise pickle.UnpicklingError
 
     try:
         with warnings.catch_warnings():  # older pandas wrote deprecated names
             warnings.simplefilter("ignore")
-            table = Admitting(io.BytesIO(content)).load()
+            table = unpickle(content)
     except _DAMAGE:
         raise RefusedError(_DAMAGED) from None
     if not isinstance(table, pandas.DataFrame):
         raise RefusedError("contains no pandas DataFrame")
     try:
+        if len(table) > len(content):  # every row of a table takes at least a byte
+            raise RefusedError(_DAMAGED)
         known = set(map(plain_name, wanted))
         named = ((name, at) for at, name in enumerate(table.columns) if isinstance(name, str))
         columns = [(name, table.iloc[:, at]) for name, at in named if plain_name(name) in known]
-        return {
+        cells = {
             name: [
                 None if missing else _plain(value)
                 for value, missing in zip(column, column.isna(), strict=True)
             ]
             for name, column in columns
         }
+        _check_repeats(cells, len(content))
+        return cells
     except _DAMAGE:
         raise RefusedError("contains a table without the layout of a pandas DataFrame") from None
 
 
+def _check_repeats(cells: dict[str, list[Any]], size: int) -> None:
+    """Raise RefusedError if the texts of a table are long because a pickle of ``size`` bytes
+    repeats them.
+    """
+    unpacked = sum(
+        len(text) for column in cells.values() for text in column if isinstance(text, str)
+    )
+    if unpacked > UNPACKED_AT_ONCE and unpacked > MOST_TIMES * size:
+        raise RefusedError(_TOO_LONG)
+
+
 def _plain(value: Any) -> Any:
-    """Return the value of a cell as a plain Python value; a date becomes an ISO 8601 day."""
+    """Return the value of a cell as a plain Python value; a date becomes an ISO 8601 day, a list
+    its type's name.
+
+    A list could contain itself, or a short list many times.
+    """
+    if isinstance(value, (list, tuple, dict, set, frozenset)):
+        return {type(value).__name__: None}
     if hasattr(value, "isoformat"):
         return value.isoformat()[:10]
     # No answer can carry half a surrogate pair; like NUL, it is not text.
@@ -239,6 +192,8 @@ def _plain(value: Any) -> Any:
 
 
 def main() -> None:
+    """Read the pickle on standard input, and write the answer to standard output."""
+    limit_process()
     wanted, content = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=tuple[list[str], bytes])
     try:
         answer: Any = load_columns(content, wanted)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import csv
 import io
 import re
-import resource
 import sys
 from collections.abc import Iterator
 from functools import lru_cache
@@ -23,7 +22,7 @@ from typing import Any
 
 import msgspec
 
-from ._files import BadFileError, ask_child
+from ._files import MEMORY, SECONDS, BadFileError, ask_child, limit_process
 
 SHEETS = (".xlsx", ".ods")
 PDF = ".pdf"
@@ -32,7 +31,6 @@ _NEEDS = "needs more packages; install them with: pip install 'factseek[office]'
 _PROTECTED = "is protected by a password; save it without one"
 _MOST_BYTES = 100_000_000
 """The maximum number of bytes in a file to read, and in the text that it contains."""
-_MEMORY, _SECONDS = 3 << 30, 120
 _ROUNDED = 2**53  # from here on, a float does not represent every integer
 _SHORT_LINE = 0.7
 """A line of a PDF ends a paragraph, or is a heading, if it is shorter than this share of a usual
@@ -85,9 +83,7 @@ def _read_in_child(what: str, path: Path, name: str) -> _Answer:
         raise BadFileError(path, f"is {name}, which {_NEEDS}")
     if path.stat().st_size > _MOST_BYTES:
         raise BadFileError(path, f"is longer than {_MOST_BYTES:,} bytes")
-    damaged = (
-        f"is damaged, or {name} that needs more than {_SECONDS} s or {_MEMORY >> 30} GB to read"
-    )
+    damaged = f"is damaged, or {name} that needs more than {SECONDS} s or {MEMORY >> 30} GB to read"
     return ask_child(path, "_office", what, str(path.resolve()), kind=_Answer, damaged=damaged)
 
 
@@ -200,8 +196,7 @@ def _paragraphs(text: str) -> str:
 
 def main() -> None:
     """Read the file that the arguments name, and write the answer to standard output."""
-    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
-    resource.setrlimit(resource.RLIMIT_CPU, (_SECONDS, _SECONDS))
+    limit_process()
     what, path = sys.argv[1:]
     answer = _read_sheet(path) if what == "sheet" else _read_pdf(path)
     sys.stdout.buffer.write(msgspec.msgpack.encode(answer))

@@ -212,3 +212,81 @@ def test_any_bytes_are_read_or_refused(content: bytes) -> None:
         read_columns(content, {"title"})
     except RefusedError as error:
         assert str(error)
+
+
+def calling(module: str, name: str, arguments: bytes) -> bytes:
+    """Return a pickle, of any length, of a DataFrame's column that is the result of a call."""
+    return b"c" + f"{module}\n{name}\n".encode() + b"(" + arguments + b"tR"
+
+
+ARRAY = calling(
+    "numpy",
+    "ndarray",
+    b"(I300000000\ntS'S7'\n"
+    + calling("_codecs", "encode", b"X\x07\x00\x00\x00measlesS'latin1'\n")
+    + b"I0\n(I0\nt",
+)
+RANGE = (
+    b"cpandas.core.indexes.base\n_new_Index\n(cpandas\nRangeIndex\n"
+    b"(S'start'\nI0\nS'stop'\nI1000000000000\nS'step'\nI1\nS'name'\nNdtR"
+)
+EMPTY = b"cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\n(I0\ntS'b'\ntR"
+
+
+def dtype(name: str) -> bytes:
+    return calling("numpy", "dtype", f"S'{name}'\nI0\nI1\n".encode())
+
+
+LARGE = {
+    "strides of nothing": ARRAY,
+    "an array without content": calling("numpy", "ndarray", b"(I900000000\ntS'S7'\n"),
+    "a range": RANGE,
+    "many bytes": calling("builtins", "bytes", b"I9000000000\n"),
+    "a bytearray": calling("builtins", "bytearray", b"I9000000000\n"),
+    "items of no bytes": EMPTY + b"(I1\n(I900000000000\nt" + dtype("V0") + b"I00\nS''\ntb",
+    "no items of many rows": EMPTY + b"(I1\n(I900000000000\nI0\nt" + dtype("O") + b"I00\n(ltb",
+    "a reconstructed array": calling(
+        "numpy.core.multiarray", "_reconstruct", b"cnumpy\nndarray\n(I900000000\ntS'b'\n"
+    ),
+    "nulls": calling(
+        "pyarrow.lib",
+        "_restore_array",
+        b"("
+        + calling("pyarrow.lib", "type_for_alias", b"S'null'\n")
+        + b"I900000000\nI-1\nI0\n(lN(lNt",
+    ).replace(b"(lN(lN", b"(lp0\nNa(lp1\nN"),
+    "a codec that lengthens": calling("_codecs", "encode", b"X\x01\x00\x00\x00aS'utf-32'\n"),
+    "a slice": calling("builtins", "slice", b"I0\nI900000000000\nI1\n"),
+}
+
+
+@pytest.mark.parametrize("what", LARGE)
+@pytest.mark.parametrize("framed", [False, True])
+def test_a_few_bytes_do_not_ask_for_a_large_table(what: str, framed: bool) -> None:
+    """In a table or by itself, in this process: what is not made takes neither time nor memory."""
+    column = LARGE[what]
+    content = b"cpandas\nDataFrame\n((S'title'\n" + column + b"dtR." if framed else column + b"."
+    with pytest.raises(RefusedError, match=r"^is damaged, or is not a pickle$"):
+        read_columns(content, {"title"})
+
+
+def test_a_table_that_repeats_a_text_is_refused() -> None:
+    import pandas as pd
+
+    frame = pd.DataFrame({"title": ["x" * 1_000_000] * 300}, dtype=object)
+    with pytest.raises(
+        RefusedError, match=r"^unpacks to more than 200 times its size; it is not a collection$"
+    ):
+        read_columns(pickle.dumps(frame), {"title"})
+
+
+def test_a_list_in_a_cell_is_not_unfolded() -> None:
+    import pandas as pd
+
+    nested: list[Any] = ["x"]
+    for _ in range(60):
+        nested = [nested, nested]
+    frame = pd.DataFrame({"title": pd.Series([nested, "a"], dtype=object)})
+    assert _frames.read_columns(Path("p.pkl"), pickle.dumps(frame), {"title"}) == {
+        "title": [{"list": None}, "a"]
+    }
