@@ -8,7 +8,9 @@ best]), ``explanation``, ``publisher``, ``publisher_url``, ``publisher_image`` a
 
 Fact-checkers rate in their own words or on their own scales. Ratings are mapped to four verdicts if
 possible. Any rating between true and false is ``mixed``, as in ClaimsKG's normalisation. A rating
-with unknown words and no scale keeps its words and gets no verdict: a guess would be worse.
+with unknown words and no scale keeps its words and gets no verdict: a guess would be worse. If a
+review has several ratings, their order does not matter, because lists of schema.org have none:
+:func:`ratings_of` says which one is used.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote, urljoin
 
 from ...core.records.claim_review import URN
@@ -189,21 +191,9 @@ def fields_of(node: Node, base: str = "") -> dict[str, str]:
 
 def metadata_of(node: Node) -> dict[str, Any]:
     """Return the metadata of a review's document, as far as known."""
-    claim, rating = _first_object(node.get("itemReviewed")), _first_object(node.get("reviewRating"))
+    claim, rating = _first_object(node.get("itemReviewed")), next(iter(ratings_of(node)), Rating())
     claimant, publisher = _claimant(claim), _publisher(node)
     author = text_in(_first_object(node.get("author")), "name")
-    words = (
-        text_in(rating, "alternateName", "name")
-        or text_in(node, "reviewRating")
-        or text_in(rating, "ratingValue")
-    )
-    worst, value, best = (
-        number_in(rating, name) for name in ("worstRating", "ratingValue", "bestRating")
-    )
-    if worst is None and best is not None:  # schema.org: a missing end of the scale is 1 or 5
-        worst = 1.0
-    elif best is None and worst is not None:
-        best = 5.0
     known = {
         "claimant": text_in(claimant, "name"),
         "claimant_job": text_in(claimant, "jobTitle"),
@@ -213,10 +203,10 @@ def metadata_of(node: Node) -> dict[str, Any]:
         "appearances": list(
             dict.fromkeys(_addresses(claim, "firstAppearance", "appearance", "sameAs", "url"))
         ),
-        "rating": words,
-        "verdict": verdict_of(words, value, worst, best),
-        "scale": [] if None in (worst, value, best) else [worst, value, best],
-        "explanation": text_in(rating, "ratingExplanation", "description"),
+        "rating": rating.words,
+        "verdict": rating.verdict,
+        "scale": [] if None in rating.scale else [*rating.scale],
+        "explanation": rating.explanation,
         "publisher": text_in(publisher, "name"),
         "publisher_url": address_in(publisher, "url", "sameAs"),
         "publisher_image": address_in(publisher, "image", "logo"),
@@ -225,16 +215,76 @@ def metadata_of(node: Node) -> dict[str, Any]:
     return {name: part for name, part in known.items() if part}
 
 
+class Rating(NamedTuple):
+    """A rating of a review; ``scale`` is its worst value, its value and its best value, each None
+    if unknown.
+    """
+
+    words: str = ""
+    verdict: str = ""
+    scale: tuple[float | None, float | None, float | None] = (None, None, None)
+    explanation: str = ""
+
+    def __str__(self) -> str:
+        """Return the words, with the value if the review gives one."""
+        value = self.scale[1]
+        return repr(self.words) if value is None else f"{self.words!r} ({value:g})"
+
+
+def ratings_of(node: Node) -> list[Rating]:
+    """Return the different ratings of a review.
+
+    The first one is used, in whatever order the review lists them.
+
+    Ratings with a verdict come first, then those with words, then those with a scale; else the
+    alphabet decides.
+    """
+    ratings: dict[str, Rating] = {}
+    for part in _each(node.get("reviewRating")):
+        own = part if isinstance(part, dict) else {"name": part}
+        worst, value, best = scale = _scale(own)
+        explanation = text_in(own, "ratingExplanation", "description")
+        texts = (
+            _texts_in(own, "alternateName")
+            or _texts_in(own, "name")
+            or [text_in(own, "ratingValue")]
+        )
+        for words in texts:
+            rating = Rating(words, verdict_of(words, value, worst, best), scale, explanation)
+            if words or rating.explanation:
+                ratings.setdefault(str(rating).casefold(), rating)
+    return sorted(ratings.values(), key=_preference)
+
+
+def _preference(rating: Rating) -> tuple[bool, bool, bool, str]:
+    is_number = rating.words.replace(".", "", 1).isdecimal()
+    return not rating.verdict, is_number, None in rating.scale, str(rating).casefold()
+
+
+def _scale(rating: Node) -> tuple[float | None, float | None, float | None]:
+    worst, value, best = (
+        number_in(rating, name) for name in ("worstRating", "ratingValue", "bestRating")
+    )
+    if worst is None and best is not None:  # schema.org: a missing end of the scale is 1 or 5
+        worst = 1.0
+    elif best is None and worst is not None:
+        best = 5.0
+    return worst, value, best
+
+
 def text_in(node: Node, *names: str) -> str:
     """Return the first text, or number as text, of a node under one of ``names``, on one line; else
     ``""``.
     """
-    for value in (value for name in names for value in _each(node.get(name))):
-        if isinstance(value, str | int | float) and not isinstance(value, bool):
-            text = " ".join(unescape(str(value)).replace("\0", " ").split())
-            if text:
-                return text
-    return ""
+    return next((text for name in names for text in _texts_in(node, name)), "")
+
+
+def _texts_in(node: Node, name: str) -> list[str]:
+    values = [value for value in _each(node.get(name)) if isinstance(value, str | int | float)]
+    texts = [
+        unescape(str(value)).replace("\0", " ") for value in values if not isinstance(value, bool)
+    ]
+    return [" ".join(text.split()) for text in texts if text.strip()]
 
 
 def address_in(node: Node, *names: str) -> str:

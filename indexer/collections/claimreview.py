@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
+from ...core.terminal import join_words
 from ...core.text import unescape
 from . import RECORDS, Files, ReadOptions, Record, dated
 from ._documents import (
@@ -29,7 +30,7 @@ from ._lines import read_json
 from ._linked_data import BrokenScriptError, Node, microdata, nodes_of_type, parse_script, scripts
 from ._office import SHEETS, select_readable
 from ._pages import PageTooLargeError, binary_kind, check_attributes, decode
-from ._reviews import DOCID, docid_in, fields_of, metadata_of
+from ._reviews import DOCID, Rating, docid_in, fields_of, metadata_of, ratings_of
 from ._tables import Columns, read_json_lines, read_rows
 
 SUMMARY = "fact-checks as schema.org ClaimReview: web pages, JSON-LD, Data Commons' feed, CSV"
@@ -90,7 +91,7 @@ _MEANINGS = {
 @dated
 def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
     """Yield one document per review, in the order of the files and of the reviews in each."""
-    docids = Docids()
+    docids, several = Docids(), _SeveralRatings()
     endings = (
         *_PAGES,
         ".json",
@@ -104,7 +105,10 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
     for path in expand(sources, endings, options):
         for review in _reviews(path, options):
             if record := _record(review, docids, options):
+                several.look_at(review)
                 yield record
+    if several.count:
+        options.note(several.sentence)
 
 
 class _Review(NamedTuple):
@@ -112,6 +116,32 @@ class _Review(NamedTuple):
     node: Node
     language: str = ""
     base: str = ""
+
+
+class _SeveralRatings:
+    """Counts the reviews with several ratings, and says which of its ratings the first of them
+    got.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._example = ""
+
+    def look_at(self, review: _Review) -> None:
+        used, *others = ratings_of(review.node) or [Rating()]
+        if not others:
+            return
+        self.count += 1
+        self._example = (
+            self._example
+            or f"{used} is used, not {join_words([*map(str, others)], 'or')} ({review.place})"
+        )
+
+    @property
+    def sentence(self) -> str:
+        if self.count == 1:
+            return f"1 review has several ratings: {self._example}"
+        return f"{self.count} reviews have several ratings; of the first, {self._example}"
 
 
 def _reviews(path: Path, options: ReadOptions) -> Iterator[_Review]:

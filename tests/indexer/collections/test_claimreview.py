@@ -185,6 +185,64 @@ def test_a_scale_does_not_outweigh_words_that_deny_it(rating: str) -> None:
     assert verdict_of("Not false", 1, 1, 5) == ""
 
 
+TRUE_OF_5 = {
+    "@type": "Rating",
+    "alternateName": "Mostly true",
+    "ratingValue": 4,
+    "bestRating": 5,
+    "worstRating": 1,
+}
+FALSE_OF_5 = {
+    "@type": "Rating",
+    "alternateName": "False",
+    "ratingValue": 1,
+    "bestRating": 5,
+    "worstRating": 1,
+}
+SEVERAL: list[tuple[list[Any], str, str]] = [
+    ([TRUE_OF_5, FALSE_OF_5], "False", "'False' (1) is used, not 'Mostly true' (4)"),
+    (["Baloney", "False"], "False", "'False' is used, not 'Baloney'"),
+    (
+        [{"ratingValue": 2}, {"alternateName": "Baloney"}],
+        "Baloney",
+        "'Baloney' is used, not '2' (2)",
+    ),
+    (
+        [{"alternateName": ["Falsch", "Baloney"]}, "Untrue"],
+        "Falsch",
+        "'Falsch' is used, not 'Untrue' or 'Baloney'",
+    ),
+    (["Baloney", "Absurd"], "Absurd", "'Absurd' is used, not 'Baloney'"),
+]
+
+
+@pytest.mark.parametrize(("ratings", "used", "says"), SEVERAL)
+def test_of_several_ratings_one_is_used_and_named(
+    tmp_path: Path, ratings: list[Any], used: str, says: str
+) -> None:
+    path = tmp_path / "r.json"
+    for listed in (ratings, ratings[::-1]):
+        found, options = records(path, json.dumps({**REVIEW, "reviewRating": listed}))
+        assert found[0].document.metadata["rating"] == used
+        assert options.notes == [f"1 review has several ratings: {says} ({path}:1)"]
+
+
+def test_several_reviews_with_several_ratings_are_counted(tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+    reviews = [
+        {**REVIEW, "url": f"https://a.org/{number}", "reviewRating": ["No", "Wrong"]}
+        for number in range(3)
+    ]
+    _, options = records(path, json.dumps(reviews))
+    assert options.notes == [
+        f"3 reviews have several ratings; of the first, 'No' is used, not 'Wrong' ({path}:1)"
+    ]
+    _, options = records(
+        path, json.dumps({**REVIEW, "reviewRating": [FALSE_OF_5, dict(FALSE_OF_5)]})
+    )
+    assert options.notes == []
+
+
 def test_several_reviews_of_one_page(tmp_path: Path) -> None:
     other = with_(claimReviewed="The moon is far.", reviewRating={"alternateName": "True"})
     read, options = records(tmp_path / "a.html", page([REVIEW, other], REVIEW))
