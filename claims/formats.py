@@ -8,8 +8,9 @@ A command gets the tasks, with their readers and writers, from its caller: this 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from ..core.errors import QueryError
@@ -45,6 +46,17 @@ def add_learning(
     parser.add_argument(
         "--model", metavar="NAME", help=f"one of {', '.join(models)} (default: {model})"
     )
+
+
+def try_to_submit(source: object, write: Callable[[Path], None]) -> None:
+    """Raise QueryError, at ``source``, if a submission cannot be written; a user learns this before
+    the training.
+    """
+    with TemporaryDirectory() as folder:
+        try:
+            write(Path(folder, "submission"))
+        except QueryError as error:
+            raise QueryError(error.what, place=source, remedy=error.remedy) from None
 
 
 def check_model(args: argparse.Namespace, manifest: ModelManifest) -> None:

@@ -30,7 +30,7 @@ from ...core.terminal import (
     write_now,
 )
 from ...retrieval.arguments import config_of
-from ..formats import add_learning, check_model
+from ..formats import add_learning, check_model, try_to_submit
 from ..settings import Config
 from ..text.languages import check_languages, language_of, read_language, with_language
 from . import ranking
@@ -121,6 +121,11 @@ def run(args: argparse.Namespace, formats: StatementTasks) -> int:
     format_ = formats.load(args.task)
     # Read the inputs first, so that an error in them appears before minutes of training.
     inputs = [] if args.stream else [_read(args, format_, name) for name in args.input]
+    for name, statements in zip(args.input, inputs, strict=False) if outputs else ():
+        unscored = [(statement.topic, statement.qid, 0.0) for statement in statements]
+        try_to_submit(
+            name, lambda path, rows=unscored: format_.write(rows, path, args.run_id or "factseek")
+        )
     learned = _load_or_train(args, format_)
     if args.stream:
         for entry in rank_stream(learned.ranker, _coming(args, format_, learned), args.words):

@@ -30,7 +30,7 @@ from ...retrieval.filters import parse_filter
 from ...retrieval.search.index import Index, open_index
 from ..evidence.features import NO_EXTRACTORS, EntailmentExtractor, FeatureExtractors, open_contrast
 from ..evidence.sentences import Finder
-from ..formats import add_learning, check_model
+from ..formats import add_learning, check_model, try_to_submit
 from ..settings import Config
 from . import training
 from .models import kind, names
@@ -94,6 +94,9 @@ def run(args: argparse.Namespace, formats: VerdictTasks) -> int:
     config = config_of(args, Config)
     format_ = formats.load(args.task)
     claims = format_.read_claims(args.input, labelled=False) if args.input else []
+    if args.run_id and claims:
+        verdict = (claims[0], format_.LABELS[0], ())
+        try_to_submit("--run-id", lambda path: format_.write_verdicts([verdict], path, args.run_id))
     with open_index(args.index, config) as index:
         finder = finder_of(args, index, config)
         learned = _load_or_train(args, format_, finder, config)

@@ -95,6 +95,31 @@ def test_debates_are_ranked_one_file_each(rank: Rank, files, tmp_path: Path, mod
     assert commands.main(["score", "ct2021-1b", "--gold", *map(str, DEBATES), "--run", *runs]) == 0
 
 
+@pytest.mark.parametrize("outputs", ["runs", "run.tsv"])
+def test_an_id_that_a_submission_cannot_contain_is_refused_before_the_training(
+    rank: Rank, files, tmp_path: Path, outputs: str
+) -> None:
+    short = files("short.tsv", table([(ENGLISH, 1)]))
+    inputs = [DEV, short] if outputs == "runs" else [short]
+    done = rank(
+        "ct2021-1a",
+        "--model",
+        "ngram",
+        "--train",
+        TRAIN,
+        "--input",
+        *inputs,
+        "--output",
+        outputs,
+        "--save",
+        "m.model",
+    )
+    what = "tweet_id '1' is refused by the official checker: give 17 to 23 digits"
+    assert (done.code, done.out, done.err) == (2, "", f"factseek: {short}: {what}\n")
+    assert not (tmp_path / "m.model").exists()
+    assert not (tmp_path / outputs).exists()
+
+
 def test_a_ranking_is_printed_with_the_words_that_weighed_most(rank: Rank, saved: Path) -> None:
     done = rank("ct2021-1a", "--load", saved, "--input", DEV, "--top", 2, "--words", 2, "--json")
     first, second = map(json.loads, done.out.splitlines())

@@ -153,6 +153,18 @@ def test_bad_training_data(
     assert not model.exists()
 
 
+def test_a_run_id_that_a_submission_cannot_contain_is_refused_before_the_training(
+    command: Command, pages: Path, tmp_path: Path
+) -> None:
+    path, model = tmp_path / "train", tmp_path / "model"
+    path.write_text(f"{HEADER}\tlabel\nT\t1\tx\tTRUE\nT\t2\ty\tFALSE\n", "utf-8")
+    learn = ("verdict", "ct2020-verification", "--train", path, "--save", model, "--index", pages)
+    code, _, err = command(*learn, "--input", path, "--output", tmp_path / "run", "--run-id", "a b")
+    what = "'a b' is empty or contains white space: it cannot be written to a column of a file"
+    assert (code, err) == (2, f"factseek: --run-id: {what}\n")
+    assert not model.exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
