@@ -13,6 +13,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+from weakref import finalize
 
 from . import manifest as manifests
 from .documents import SegmentDocuments
@@ -49,6 +50,9 @@ class Lease:
 
     def __init__(self) -> None:
         self._handles: list[int] = []
+        # A lease that nobody closed releases its folders when it is collected. At exit, the system
+        # releases them; the modules that this would need may then be gone.
+        finalize(self, _release, self._handles).atexit = False
 
     def take(self, folder: Path) -> bool:
         """Hold ``folder``; return whether it exists."""
@@ -65,11 +69,12 @@ class Lease:
 
     def close(self) -> None:
         """Release every folder."""
-        while self._handles:
-            os.close(self._handles.pop())
+        _release(self._handles)
 
-    def __del__(self) -> None:
-        self.close()
+
+def _release(handles: list[int]) -> None:
+    while handles:
+        os.close(handles.pop())
 
 
 def open_leased(folder: Path) -> tuple[Manifest, Lease]:

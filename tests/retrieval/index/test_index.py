@@ -152,3 +152,27 @@ def test_the_same_bytes_for_any_hash_seed_and_thread_count(small: Index, tmp_pat
         outputs.add(ran.stdout)
     assert len(outputs) == 1
     assert len(json.loads(outputs.pop())["hits"]) == 40
+
+
+KEEP_AN_INDEX = """
+import sys
+import numpy
+import factseek
+class Keeper:
+    index = factseek.open_index(sys.argv[1])
+    def __init__(self):
+        self.own = factseek.open_index(sys.argv[1])
+numpy.keeper = Keeper()
+"""
+
+
+def test_an_index_that_nobody_closes_says_nothing_at_exit(small: Index) -> None:
+    # An object that another module keeps lives longer than the modules that close files.
+    done = subprocess.run(
+        [sys.executable, "-c", KEEP_AN_INDEX, str(small.info.place)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
