@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 
 from ...core.records.dates import clean_date
 from . import ReadOptions
-from ._files import BadFileError, open_bytes
+from ._child import BadFileError
+from ._files import open_bytes
 
 SUFFIXES = (".warc", ".arc")
 _PAGE_SUFFIXES = (".html", ".htm", ".xhtml", ".txt")

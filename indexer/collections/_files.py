@@ -6,29 +6,21 @@ from __future__ import annotations
 
 import io
 import os
-import resource
 import stat
-import subprocess
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TypeVar, cast
-
-import msgspec
+from typing import cast
 
 from ...core.errors import SourceError
 from ...core.files import open_regular
 from ...core.records.gzip_files import MAGIC, Unpacked
 from ...core.records.table_shape import SAVE_TEXT, shape_of_start
-from ...core.subprocesses import command, environment
 from ...core.terminal import join_words
 from . import ReadOptions
+from ._child import BadFileError
 
-MEMORY, SECONDS = 3 << 30, 120
-"""The bytes of memory and the seconds of the processor that a separate process may use to read a
-file.
-"""
 OWNER = "~$"
 """The beginning of the name of the file that Excel keeps beside an open workbook."""
 NOT_REGULAR = "not a regular file"
@@ -49,47 +41,6 @@ _PACKED = {
     b"PK\x03\x04": "a ZIP archive",
 }
 """Formats that are refused by their first bytes, because reading them as text would give noise."""
-
-
-class BadFileError(SourceError):
-    """A file, or the rest of it, cannot be read; ``place`` and ``what`` are arguments for
-    ``BadLines.report``.
-    """
-
-    def __init__(self, place: Path | str, reason: str) -> None:
-        super().__init__(reason, place=place)
-
-
-Answer = TypeVar("Answer")
-
-
-def ask_child(
-    path: Path, module: str, *arguments: str, content: bytes = b"", kind: type[Answer], damaged: str
-) -> Answer:
-    """Ask a module of this package, in a separate process that a bad file may crash, about a file.
-
-    The process writes a value of ``kind``, or the reason why the file cannot be read. Raises
-    BadFileError if the module refuses the file or, for the reason ``damaged``, if the process
-    crashes.
-    """
-    line = command(f"indexer.collections.{module}", *arguments)
-    # Each thread of numpy's library reserves memory, which counts towards the limit of the process.
-    one_thread = environment(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
-    child = subprocess.run(line, input=content, capture_output=True, env=one_thread, check=False)  # noqa: S603
-    answer = (
-        msgspec.msgpack.decode(child.stdout, type=kind | str) if child.returncode == 0 else damaged
-    )
-    if isinstance(answer, str):
-        raise BadFileError(path, answer)
-    return answer
-
-
-def limit_process() -> None:
-    """Limit the memory and the time of this process, which reads a file that may take all memory or
-    hours.
-    """
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
 
 
 def expand(sources: Iterable[Path], suffixes: tuple[str, ...], options: ReadOptions) -> list[Path]:

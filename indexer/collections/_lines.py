@@ -25,7 +25,8 @@ from ...core.records.table_shape import (
     nul_reason,
 )
 from . import ReadOptions
-from ._files import BadFileError, open_bytes, read_bytes
+from ._child import BadFileError
+from ._files import open_bytes, read_bytes
 
 DEEPEST = 100
 """The maximum number of levels of lists and objects in a line of JSON; an exported line may have

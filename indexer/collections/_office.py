@@ -22,7 +22,7 @@ from typing import Any
 
 import msgspec
 
-from ._files import MEMORY, SECONDS, BadFileError, ask_child, limit_process
+from ._child import MEMORY, SECONDS, BadFileError, ask_child, limit_process
 
 SHEETS = (".xlsx", ".ods")
 PDF = ".pdf"

@@ -17,6 +17,7 @@ from urllib.parse import quote
 from ...core.terminal import join_words
 from ...core.text import unescape
 from . import RECORDS, Files, ReadOptions, Record, dated
+from ._child import BadFileError
 from ._documents import (
     MAX_DOCID_BYTES,
     Docids,
@@ -25,7 +26,7 @@ from ._documents import (
     names_of_any_table,
     text_language,
 )
-from ._files import BadFileError, expand, read_bytes
+from ._files import expand, read_bytes
 from ._lines import read_json
 from ._linked_data import BrokenScriptError, Node, microdata, nodes_of_type, parse_script, scripts
 from ._office import SHEETS, select_readable

@@ -12,8 +12,9 @@ from pathlib import Path
 
 from ...core.records.table_shape import wrapper_advice
 from . import RECORDS, Files, ReadOptions, Record, dated
+from ._child import BadFileError
 from ._documents import Names, columns_of, make_record, names_of_any_table
-from ._files import BadFileError, expand
+from ._files import expand
 from ._lines import read_json
 from ._office import SHEETS, select_readable
 from ._reviews import with_rating

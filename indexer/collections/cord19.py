@@ -23,8 +23,9 @@ from typing import Any, NamedTuple
 from ...core.domain import Span
 from ...core.records.dates import clean_date
 from . import RECORDS, Files, ReadOptions, Record, dated
+from ._child import BadFileError
 from ._documents import check_docid, digest, make_record
-from ._files import OUTSIDE, BadFileError, leads_outside, one_file
+from ._files import OUTSIDE, leads_outside, one_file
 from ._lines import read_json
 from ._tables import Columns, Row, read_rows
 

@@ -24,8 +24,9 @@ from ...retrieval.search.evidence import PAGE_STARTS
 from . import Files, ReadOptions, Record
 from ._archives import SUFFIXES as ARCHIVES
 from ._archives import Capture, captures, is_archive
+from ._child import BadFileError
 from ._documents import MAX_DOCID_BYTES, Docids, checkthat_ids, digest, make_record, text_language
-from ._files import OUTSIDE, BadFileError, expand, leads_outside, read_bytes
+from ._files import OUTSIDE, expand, leads_outside, read_bytes
 from ._lines import read_objects
 from ._office import PDF, SHEETS, pdf_text, select_readable
 from ._pages import Page, PageTooLargeError, binary_kind, decode, extract

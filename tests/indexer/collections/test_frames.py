@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from factseek.indexer.collections import _frames
-from factseek.indexer.collections._files import BadFileError
+from factseek.indexer.collections._child import BadFileError
 from factseek.indexer.collections._frames import RefusedError
 
 FIXTURES = Path(__file__).parent / "fixtures"

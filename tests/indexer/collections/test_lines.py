@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from factseek.core.errors import SourceError
 from factseek.core.records.table_shape import SAVE_AS_UTF8
 from factseek.indexer.collections import BadLines, ReadOptions
-from factseek.indexer.collections._files import BadFileError, read_bytes
+from factseek.indexer.collections._child import BadFileError
+from factseek.indexer.collections._files import read_bytes
 from factseek.indexer.collections._lines import DEEPEST, parse_json_object, read_json, read_lines
 from factseek.indexer.collections._tables import read_cells
 
