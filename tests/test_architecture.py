@@ -6,8 +6,10 @@ Who imports whom is checked by import-linter.
 import configparser
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 from pathlib import Path
 
+import grimp
 import pytest
 
 PACKAGES = ("core", "retrieval", "indexer", "server", "eval", "claims", "cluster", "integrations")
@@ -65,3 +67,13 @@ def test_importing_does_nothing_heavy() -> None:
     script += f"print([name for name in {heavy!r} if name in sys.modules])"
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "[]"
+
+
+def test_no_module_imports_itself_over_others() -> None:
+    graph = grimp.build_graph("factseek", cache_dir=None, exclude_type_checking_imports=True)
+    imported = {
+        module: graph.find_modules_directly_imported_by(module)
+        for module in graph.modules
+        if not module.startswith(("factseek.tests", "factseek.benchmarks"))
+    }
+    TopologicalSorter(imported).prepare()  # it raises CycleError, which names the circle
