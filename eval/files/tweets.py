@@ -72,7 +72,7 @@ def read_tweets(path: Path) -> list[Tweet]:
             tweets.append(tweet_of(path, line, fields))
     elif numbered := table_lines(path, faults):
         line, text = numbered[0]
-        delimiter = _delimiter(text, numbered)
+        delimiter = delimiter_of(text, numbered)
         header = header_names(text, delimiter)
         if not has_id(header):
             faults.error(line, f"the header has no tweet_id: it begins with {quote_value(text)}")
@@ -83,7 +83,10 @@ def read_tweets(path: Path) -> list[Tweet]:
     return tweets
 
 
-def _delimiter(header: str, numbered: Numbered) -> str:
+def delimiter_of(header: str, numbered: Numbered) -> str:
+    """Return what separates the columns of a table, whose first line is its header: tabs unless it
+    has none.
+    """
     return "\t" if "\t" in header else shape_of_lines(numbered).delimiter or "\t"
 
 
@@ -104,7 +107,7 @@ def columns_of(path: Path) -> list[str]:
     first = next(text for _, text in table_lines(path, Strict(path)) if text.strip())
     if first.lstrip().startswith("{"):
         return list(next(row for _, row in json_objects(path, Strict(path))))
-    return [cell.strip().strip('"') for cell in first.split(_delimiter(first, [(1, first)]))]
+    return [cell.strip().strip('"') for cell in first.split(delimiter_of(first, [(1, first)]))]
 
 
 def fields_of(row: Mapping[str, object]) -> dict[str, str]:

@@ -5,7 +5,7 @@ A submission gets a score only if it holds every claim exactly once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,10 +13,19 @@ from ...core.domain import Claim
 from ...core.errors import QueryError
 from ...core.records.lines import Faults, Strict, quote_value
 from ...core.records.runs import column, write_text
+from ...core.records.table_shape import column_at
 from ..files.answers import ScoreOptions, Scores
 from ..files.report import CheckReport, check_ids, only, read_or_refuse
-from ..files.tables import rows
-from ..files.tweets import VERDICTS, claim_key, columns_of, no_labels
+from ..files.tables import json_objects, rows, rows_below, table_lines
+from ..files.tweets import (
+    VERDICTS,
+    claim_key,
+    columns_of,
+    delimiter_of,
+    fields_of,
+    header_names,
+    no_labels,
+)
 from ..files.tweets import read_claims as read_tweets
 
 SUMMARY = "CheckThat! 2020 task 4: is a claim TRUE or FALSE (Arabic)"
@@ -29,6 +38,12 @@ LABELS = ("TRUE", "FALSE")
 
 _LAYOUT = ("topicID", "tweetID", "label", "runID")
 _GOLD = _LAYOUT[:3]
+_GOLD_NAMES = (
+    ("topicid", "topic_id", "topic"),
+    ("tweetid", "tweet_id", "tweet", "claimid", "claim_id", "id_str", "id"),
+    VERDICTS,
+)
+"""The names that the columns of ``_GOLD`` may have in the header of a gold file."""
 
 
 class LabelledClaim(NamedTuple):
@@ -39,8 +54,57 @@ class LabelledClaim(NamedTuple):
 
 
 def read_gold(paths: Sequence[Path]) -> dict[str, LabelledClaim]:
+    """Return the label of each claim; without a header, the columns are those of ``_GOLD``."""
     path = only(paths, "--gold")
-    return read_submission(path, Strict(path), _GOLD)
+    faults = Strict(path)
+    verdicts: dict[str, LabelledClaim] = {}
+    for line, topic, tweet, label in _gold_rows(path, faults):
+        _take(verdicts, line, claim_key(topic, tweet), label, faults)
+    if not verdicts:
+        faults.error(0, "contains no labels")
+    return verdicts
+
+
+def _gold_rows(path: Path, faults: Faults) -> Iterator[tuple[int, str, str, str]]:
+    """Yield the line, the topic, the tweet and the label of each row of a table, or of each JSON
+    line.
+    """
+    numbered = table_lines(path, faults)
+    header = numbered[0][1] if numbered else ""
+    if header.lstrip().startswith("{"):
+        for line, row in json_objects(path, faults):
+            values = fields_of(row)
+            yield _cells(line, list(values), list(values.values()), faults)
+        return
+    delimiter = delimiter_of(header, numbered)
+    names = header_names(header, delimiter)
+    if column_at(names, VERDICTS) is not None:
+        for line, cells in rows_below(path, numbered, delimiter):
+            yield _cells(line, names, cells, faults)
+        return
+    for line, (topic, tweet, label) in rows(path, faults, _GOLD):
+        yield line, topic, tweet, label
+
+
+def _cells(
+    line: int, names: Sequence[str], cells: Sequence[str], faults: Faults
+) -> tuple[int, str, str, str]:
+    """Return the line, and the cells of the columns that ``_GOLD_NAMES`` names."""
+    found = []
+    for wanted, known in zip(_GOLD, _GOLD_NAMES, strict=True):
+        at = column_at(names, known)
+        if at is None:
+            faults.error(
+                line, f"there is no {wanted}: the columns are {quote_value(' '.join(names))}"
+            )
+        elif names.count(names[at]) > 1:
+            faults.error(line, f"the header has {names[at]} twice")
+        cell = cells[at or 0].strip()
+        if len(cell.split()) != 1:
+            faults.error(line, f"{wanted} {quote_value(cell)} is empty or contains white space")
+        found.append(cell)
+    topic, tweet, label = found
+    return line, topic, tweet, label
 
 
 def read_claims(path: Path, *, labelled: bool) -> list[Claim]:
@@ -124,21 +188,21 @@ def score(gold: Sequence[Path], runs: Sequence[Path], options: ScoreOptions) -> 
     )
 
 
-def read_submission(
-    path: Path, faults: Faults, layout: Sequence[str] = _LAYOUT
-) -> dict[str, LabelledClaim]:
+def read_submission(path: Path, faults: Faults) -> dict[str, LabelledClaim]:
     verdicts: dict[str, LabelledClaim] = {}
-    for line, fields in rows(path, faults, layout, one_run=layout is _LAYOUT):
-        topic, tweet, label = fields[:3]
-        qid = claim_key(topic, tweet)
-        if label not in LABELS:
-            header = line == 1 and label.lower() == "label"
-            if header and layout is _GOLD:
-                continue
-            hint = "; a submission has no header" if header else ""
-            hint = "; write it in capitals" if label.upper() in LABELS else hint
-            faults.error(line, f"label {quote_value(label)} is neither TRUE nor FALSE{hint}")
-        if qid in verdicts:
-            faults.error(line, f"claim {quote_value(qid)} is already on line {verdicts[qid].line}")
-        verdicts.setdefault(qid, LabelledClaim(label, line))
+    for line, (topic, tweet, label, _) in rows(path, faults, _LAYOUT, one_run=True):
+        _take(verdicts, line, claim_key(topic, tweet), label, faults)
     return verdicts
+
+
+def _take(
+    verdicts: dict[str, LabelledClaim], line: int, qid: str, label: str, faults: Faults
+) -> None:
+    """Add the label of a claim, or report why it is wrong."""
+    if label not in LABELS:
+        hint = "; a submission has no header" if line == 1 and label.lower() == "label" else ""
+        hint = "; write it in capitals" if label.upper() in LABELS else hint
+        faults.error(line, f"label {quote_value(label)} is neither TRUE nor FALSE{hint}")
+    if qid in verdicts:
+        faults.error(line, f"claim {quote_value(qid)} is already on line {verdicts[qid].line}")
+    verdicts.setdefault(qid, LabelledClaim(label, line))

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from factseek.core.domain import Claim
-from factseek.core.errors import CheckFailed
+from factseek.core.errors import CheckFailed, SourceError
 from factseek.eval.files.answers import ScoreOptions
 from factseek.eval.tasks import task
 
@@ -78,6 +78,63 @@ def test_bad_line_is_said_exactly(case, put):
     content, message = BAD[case]
     path = put("run", content)
     assert TASK.check(path).messages == [message.format(run=path)]
+
+
+GOLDS = {
+    "no header": "T\t1\tTRUE\nU\t1\tFALSE\n",
+    "the official header": "topicID\ttweetID\tlabel\nT\t1\tTRUE\nU\t1\tFALSE\n",
+    "another order": "label\ttweet_id\ttopic_id\nTRUE\t1\tT\nFALSE\t1\tU\n",
+    "more columns": 'topic\turl\tid\ttext\tverdict\nT\ta\t1\tHe said: "x"\tTRUE\nU\tb\t1\ty\tFALSE\n',
+    "quotes": '"Tweet ID"\t"Label"\t"Topic ID"\n"1"\t"TRUE"\t"T"\n"1"\t"FALSE"\t"U"\n',
+    "semicolons": "sep=;\nlabel;topicID;tweetID\nTRUE;T;1\nFALSE;U;1\n",
+    "JSON lines": (
+        '{"label": "TRUE", "tweet_id": 1, "topic_id": "T"}\n{"topic_id": "U", "tweet_id": "1", '
+        '"label": "FALSE"}\n'
+    ),
+}
+
+
+@pytest.mark.parametrize("how", GOLDS)
+def test_the_header_of_the_gold_says_what_its_columns_are(how, put):
+    run = put("run", "T\t1\tTRUE\tr\nU\t1\tFALSE\tr\n")
+    scores = TASK.score([put("gold", GOLDS[how])], [run], ScoreOptions())
+    assert (scores.values["accuracy"], set(scores.per_query)) == (1.0, {"T/1", "U/1"})
+
+
+BAD_GOLDS = {
+    "no topic": (
+        "label\ttweet_id\nTRUE\t1\n",
+        "2: there is no topicID: the columns are 'label tweet_id'",
+    ),
+    "unknown label": (
+        "topicID\ttweetID\tgrade\nT\t1\tTRUE\n",
+        "1: label 'grade' is neither TRUE nor FALSE",
+    ),
+    "twice": ("label\ttopic\ttweet\tlabel\nTRUE\tT\t1\tFALSE\n", "2: the header has label twice"),
+    "no value": (
+        "label\ttopic\ttweet\nTRUE\t\t1\n",
+        "2: topicID '' is empty or contains white space",
+    ),
+    "small letters": (
+        "label\ttopic\ttweet\ntrue\tT\t1\n",
+        "2: label 'true' is neither TRUE nor FALSE; write it in capitals",
+    ),
+    "repeated": (
+        "label\ttopic\ttweet\nTRUE\tT\t1\nFALSE\tT\t1\n",
+        "3: claim 'T/1' is already on line 2",
+    ),
+    "empty": ("", " is empty"),
+    "only a header": ("label\ttopic\ttweet\n", " contains no labels"),
+}
+
+
+@pytest.mark.parametrize("how", BAD_GOLDS)
+def test_a_bad_gold_is_said_exactly(how, put):
+    content, message = BAD_GOLDS[how]
+    gold = put("gold", content)
+    with pytest.raises(SourceError) as caught:
+        TASK.score([gold], [put("run", "T\t1\tTRUE\tr\n")], ScoreOptions())
+    assert caught.value.line == f"{gold}:{message}"
 
 
 def test_every_claim_or_no_score(put):
