@@ -5,6 +5,7 @@ Each other package keeps its settings in a class of its own that extends :class:
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
 from importlib import import_module
 from pathlib import Path
@@ -191,9 +192,15 @@ class Config(Configuration, frozen=True, kw_only=True):
     def reconcile(self, place: str) -> Self:
         """Lower the default of ``search.k`` to ``search.max_k``.
 
-        Raises ConfigError if ``search.k`` was set to more.
+        Raises ConfigError if ``search.k`` was set to more, or if ``search.stages`` names a stage
+        twice.
         """
         search = self.search
+        times = Counter(stage.partition("=")[0] for stage in search.stages)
+        twice = next((name for name, count in times.items() if count > 1), "")
+        if twice:
+            what = f"search.stages: names the stage {twice} twice"
+            raise ConfigError(what, place=place, remedy="leave one out")
         if search.k <= search.max_k:
             return self
         if search.k != SearchSettings().k:

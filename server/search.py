@@ -77,11 +77,10 @@ def search_of(options: SearchOptions, index: Index, k_name: str = "k", offset: i
         search = search._replace(
             retriever=index.resolve(Search(retriever=options.retriever)).retriever
         )
-        if search.fusion or search.where:
-            field = "fusion.weights"
-            index.resolve(search)
+        field = "fusion.weights"
+        index.resolve(search)
     except QueryError as error:  # without its remedy, which may name folders: they are not public
-        raise BadInput(field, " ".join(error.what.split())) from None
+        raise BadInput(error.field or field, " ".join(error.what.split())) from None
     return search
 
 

@@ -206,10 +206,7 @@ class Index:
         resolved = self._resolved(shared)
         k, texts = resolved.depth(options.offset), resolved.texts(queries)
         if resolved.settings.search.stages:
-            staged, retriever = (
-                self.stages(resolved.settings.search.stages, options.where),
-                self._retriever(shared),
-            )
+            staged, retriever = self._stages_of(resolved, options.where), self._retriever(shared)
             ranked = stages.search(
                 retriever, staged, resolved, self._state, queries=texts, k=k, options=options
             )
@@ -234,6 +231,18 @@ class Index:
         Raises QueryError if one cannot be used.
         """
         return stages.open_stages(texts, dataclasses.replace(self._context, where=where))
+
+    def _stages_of(self, resolved: ResolvedSearch, where: Filter | None) -> dict[str, Stage]:
+        """Return the stages of a search; an error names the field ``stages``, also if the
+        configuration names them.
+        """
+        try:
+            return self.stages(resolved.settings.search.stages, where)
+        except QueryError as error:
+            field = error.field or "stages"
+            raise QueryError(
+                error.what, place=error.place, remedy=error.remedy, field=field
+            ) from None
 
     def count(self, query: str, options: Search = DEFAULT_SEARCH) -> Total:
         """Return the total number of hits of a search."""
@@ -384,7 +393,7 @@ class Index:
         """
         resolved = self.resolve(options)
         read = [(resolved.text(query), hits) for query, hits in ranked]
-        staged = self.stages(resolved.settings.search.stages, options.where)
+        staged = self._stages_of(resolved, options.where)
         evidences = read_evidences(
             self._state, read, resolved.retriever, staged, options, highlight=highlight
         )
@@ -598,16 +607,24 @@ def _resolve(manifest: Manifest, folder: Path, config: Config, options: Search) 
     varied = {
         name: getattr(options, name) for name in _SHARED if getattr(options, name) is not None
     }
-    last = [
-        f"{name}={value}"
+    last = {
+        name: value
         for name, value in (("collapse", options.collapse), ("sort", options.sort))
         if value
-    ]
+    }
+    if options.stages is None:
+        configured = {text.partition("=")[0] for text in config.search.stages}
+        for name, value in last.items():
+            if name in configured:
+                what = (
+                    f"{name} {value}: search.stages of the configuration has the stage {name} too"
+                )
+                raise QueryError(
+                    what, remedy=f"leave out {name}, or give the stages of this search", field=name
+                )
     if last:
-        varied["stages"] = (
-            *(config.search.stages if options.stages is None else options.stages),
-            *last,
-        )
+        own = config.search.stages if options.stages is None else options.stages
+        varied["stages"] = (*own, *(f"{name}={value}" for name, value in last.items()))
     search = replace(config.search, **varied)
     config = retrievers.with_default_weights(
         replace(config, search=search, bm25=options.bm25 or config.bm25), manifest

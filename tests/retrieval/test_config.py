@@ -125,6 +125,10 @@ MERGES = "a0: &a0 {k: 1}\n" + "".join(
         ("search: {k: 2020-01-01T01:00:00+99:99}", ": search.k: expected int, got str"),
         ("search: {k: 010}", ": search.k: expected int, got str"),
         ("search: {k: 1_000}", ": search.k: expected int, got str"),
+        (
+            "search: {stages: [collapse, sort, collapse=near]}",
+            ": search.stages: names the stage collapse twice; leave one out",
+        ),
         ("search: {group: yes}", ": search.group: expected bool, got str; write true or false"),
         ("bm25: {k1: .inf}", ": bm25.k1: expected float <= 1000000.0"),
         ("bm25: {k1: .nan}", ": bm25.k1: expected float >= 0.0"),

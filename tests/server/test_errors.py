@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
+from msgspec.structs import replace
 from werkzeug.test import TestResponse
 
 from factseek.claims.verdicts.verdict import TrainedVerdicts
@@ -76,6 +77,49 @@ def test_a_bad_body_names_its_field(
     problem = check(client.post("/v1/english/search", json=body), 400, "bad-input", field)
     if detail:
         assert problem["detail"] == detail
+
+
+@pytest.fixture(scope="module")
+def staged(folders: dict[str, Path], config: Config) -> Iterator[FlaskClient]:
+    """A client of two indexes with stages in their configurations; the second has a stage that no
+    search can use.
+    """
+    search = replace(config.search, stages=("collapse=near", "sort=date"))
+    broken = replace(config, search=replace(config.search, stages=("per_source=0",)))
+    config = replace(config, search=search)
+    with Index(folders["english"], config) as index, Index(folders["english"], broken) as other:
+        yield create_app(
+            config, {"english": index, "broken": other}, ranked_by={}, judged_by={}
+        ).test_client()
+
+
+@pytest.mark.parametrize("more", [{}, {"fusion": "rrf"}, {"filter": {"language": ["en"]}}])
+@pytest.mark.parametrize(("field", "value"), [("collapse", "near"), ("sort", "date")])
+@pytest.mark.parametrize(
+    "address", ["/v1/english/search", "/v1/english/search/batch", "/v1/search"]
+)
+def test_a_stage_of_the_configuration_that_is_asked_for_again_is_named(
+    staged: FlaskClient, address: str, field: str, value: str, more: dict[str, Any]
+) -> None:
+    asked: dict[str, Any] = (
+        {"queries": [{"qid": "1", "text": "a"}]} if "batch" in address else {"query": "a"}
+    )
+    if address == "/v1/search":
+        asked["indexes"] = ["english"]
+    problem = check(
+        staged.post(address, json={**asked, **more, field: value}), 400, "bad-input", field
+    )
+    assert (
+        f"{field} {value}: search.stages of the configuration has the stage {field} too"
+        in problem["detail"]
+    )
+    assert (
+        staged.post(address, json={**asked, **more, field: value, "stages": []}).status_code == 200
+    )
+
+
+def test_a_wrong_stage_of_the_configuration_is_no_fault_of_the_query(staged: FlaskClient) -> None:
+    check(staged.post("/v1/broken/search", json={"query": "a"}), 400, "bad-input", "stages")
 
 
 BAD_TEXTS: list[tuple[bytes, str]] = [

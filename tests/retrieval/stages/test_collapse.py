@@ -153,6 +153,19 @@ def test_on_the_command_line(
     )
 
 
+def test_a_stage_that_the_configuration_has_too_is_named_as_it_was_typed(
+    folder: Path, tmp_path: Path, command: Callable[..., tuple[int, str, str]]
+) -> None:
+    (tmp_path / "settings.yaml").write_text("search: {stages: [collapse=near]}\n", "utf-8")
+    asked = ["search", QUERY, "--index", folder, "--config", tmp_path / "settings.yaml"]
+    code, _, said = command(*asked, "--collapse", "near")
+    what = "search.stages of the configuration has the stage collapse too"
+    remedy = "leave out collapse, or give the stages of this search"
+    assert (code, said) == (2, f"factseek: collapse near: {what}; {remedy}\n")
+    assert command(*asked, "--collapse", "near", "--stage", "per_source")[0] == 0
+    assert command(*asked)[0] == 0
+
+
 def test_signatures_are_added_to_an_index_without(
     without: Path, command: Callable[..., tuple[int, str, str]]
 ) -> None:
