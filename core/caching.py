@@ -9,9 +9,12 @@ import weakref
 from collections.abc import Callable, Hashable
 from contextlib import suppress
 from functools import lru_cache, partial, wraps
+from pathlib import Path
 from threading import Lock, RLock
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
+
+from .errors import ClosedError
 
 if TYPE_CHECKING:
     from functools import _lru_cache_wrapper
@@ -29,6 +32,7 @@ class OpenedOnce:
 
     def __init__(self) -> None:
         self._lock = Lock()
+        self._closed: Path | None = None
         self._opening: dict[Hashable, Any] = {}
         self._open: dict[Hashable, Any] = {}
 
@@ -36,13 +40,27 @@ class OpenedOnce:
         """Return the object ``name``, which ``make`` opens once.
 
         After an error, the next call tries again.
+
+        Raises ClosedError after :meth:`end`.
         """
         with suppress(KeyError):
             return cast(T, self._open[name])
         with self._turn(name):
             if name not in self._open:
+                if self._closed is not None:
+                    raise ClosedError(place=self._closed)
                 self._open[name] = make()
             return cast(T, self._open[name])
+
+    def end(self, place: Path) -> dict[Any, Any]:
+        """Do as :meth:`let_go`, and open nothing from now on: the index in the folder ``place`` is
+        closed.
+
+        Nobody would close what a search opens later.
+        """
+        with self._lock:
+            self._closed = place
+        return self.let_go()
 
     def let_go(self) -> dict[Any, Any]:
         """Wait for the objects that are being opened, then release all objects and return them by

@@ -72,6 +72,19 @@ class IndexStateError(UserError):
     """An index is missing, damaged, of another layout, in use, or does not support the request."""
 
 
+class ClosedError(IndexStateError):
+    """The index was closed before this use of it, or during it."""
+
+    def __init__(
+        self,
+        what: str = "the index is closed",
+        *,
+        place: object = "",
+        remedy: str = "open it again",
+    ) -> None:
+        super().__init__(what, place=place, remedy=remedy)
+
+
 class IndexBusyError(IndexStateError):
     """Another process is writing the index."""
 

@@ -9,7 +9,7 @@ import itertools
 import math
 import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.caching import OpenedOnce
-from ...core.errors import MachineError
+from ...core.errors import ClosedError, MachineError
 from ...core.text import refuse_text
 from ..config import EncoderSettings
 from ..store.manifest import EncoderInfo
@@ -231,7 +231,12 @@ class OnnxEncoder:
                 if self._pool is None:
                     self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="encoder")
                 pool = self._pool
-            yield from pool.map(vector_of, some)
+            try:
+                yield from pool.map(vector_of, some)
+            except (CancelledError, RuntimeError):
+                if pool is self._pool:
+                    raise
+                raise ClosedError(f"the encoder {self.name!r} was closed during its work") from None
 
     def _load(self) -> ExportedModel:
         with self._lock:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ...core.caching import cache_method
 from ...core.domain import Filter
-from ...core.errors import IndexStateError, MachineError, QueryError
+from ...core.errors import ClosedError, IndexStateError, MachineError, QueryError
 from ..config import BM25Settings
 from ..filters import FIELDS, METADATA, days_of, title_tokens, token
 from ..search.collection_statistics import (
@@ -138,7 +138,8 @@ class PassageSearcher:
     """Searches the Lucene indexes of several segments as one, with global statistics.
 
     Rows number the passages of all segments in order. It is safe for threads, which search in
-    parallel. Its methods raise IndexStateError if the index is damaged.
+    parallel. Its methods raise IndexStateError if the index is damaged, ClosedError if it is
+    closed.
     """
 
     def __init__(
@@ -152,6 +153,7 @@ class PassageSearcher:
         self._segments = tuple(folder.parent.name for folder in folders)
         self._analyzer = analyzer
         self._readers: list[int] = []
+        self._closed = False
         try:
             for folder in folders:
                 self._readers.append(_open_reader(folder))
@@ -309,7 +311,8 @@ class PassageSearcher:
         return [TermCount(*of) for of in counts]
 
     def close(self) -> None:
-        """Close the readers; all searches must have ended."""
+        """Close the readers; a search that still runs raises ClosedError."""
+        self._closed = True
         java("Handles").close(self._searcher)
         self._close_readers()
 
@@ -357,7 +360,12 @@ class PassageSearcher:
         return pack(clauses)
 
     def _call_java(self, call: Callable[[], _Returned]) -> _Returned:
-        return call_java(call, self._place, IndexStateError, *_UNREADABLE)
+        try:
+            return call_java(call, self._place, IndexStateError, *_UNREADABLE)
+        except IndexStateError:
+            if self._closed:
+                raise ClosedError(place=self._place) from None
+            raise
 
 
 def passage_ids(folder: Path) -> Iterator[tuple[str, int]]:

@@ -112,7 +112,8 @@ class Index:
     """An index directory, opened for reading; use it as a context manager, or close it.
 
     It is safe for threads, but do not use it after a ``fork``. It keeps its snapshot and files
-    until it is closed. To search segments that are published later, open the index again.
+    until it is closed; a later search raises ClosedError. To search segments that are published
+    later, open the index again.
     """
 
     def __init__(
@@ -557,9 +558,12 @@ class Index:
         return self._state.docids()
 
     def close(self) -> None:
-        """Close the files and the encoders that this index opened."""
+        """Close the files and the encoders that this index opened.
+
+        Running searches raise ClosedError.
+        """
         self._retriever.cache_clear()
-        self._context.opened.let_go()
+        self._context.opened.end(self._state.folder)
         self._state.close()
         self._own_encoders.close()
 

@@ -411,7 +411,7 @@ class Snapshot:
 
     def close(self) -> None:
         """Close the files; a second call does nothing."""
-        for name, opened in self._opened.let_go().items():
+        for name, opened in self._opened.end(self.folder).items():
             # Other indexes share the encoders.
             if "encoder_of" not in name and hasattr(opened, "close"):
                 opened.close()

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from factseek.core.errors import MachineError
+from factseek.core.errors import ClosedError, MachineError
 from factseek.retrieval.config import EncoderSettings
 from factseek.retrieval.encoders import cache as encoder_cache
 from factseek.retrieval.encoders.runtime import OnnxEncoder, open_encoder
@@ -73,6 +73,19 @@ def test_vectors_are_of_unit_length_whatever_the_text(
     assert vectors.shape == (len(TEXTS), encoder.dimension) == (len(TEXTS), 384)
     assert np.allclose(np.linalg.norm(vectors.astype(np.float64), axis=1), 1, atol=1e-6)
     assert encoder.encode_query([]).shape == (0, 384)
+
+
+def test_an_encoder_that_is_closed_during_its_work_says_so() -> None:
+    encoder = open_encoder(EncoderSettings(threads=2))
+    texts = (f"{TEXTS[-1]} {number}" for number in range(1_000_000))
+    stream = encoder.encode_documents_stream(texts, size=1)
+    next(stream)
+    encoder.close()
+    with pytest.raises(ClosedError) as refused:
+        list(stream)
+    assert (
+        refused.value.line == f"the encoder {ENGLISH!r} was closed during its work; open it again"
+    )
 
 
 def sentence_transformer(folder: Path) -> Any:

@@ -8,6 +8,9 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
+import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -16,7 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from factseek.core.domain import Filter
-from factseek.core.errors import IndexStateError, MachineError
+from factseek.core.errors import ClosedError, IndexStateError, MachineError
 from factseek.retrieval.filters import matches
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
@@ -176,3 +179,50 @@ def test_an_index_that_nobody_closes_says_nothing_at_exit(small: Index) -> None:
         check=False,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def search_until_closed(index: Index, retriever: str, began: threading.Barrier) -> str:
+    """Search until the index is closed, each time with a new filter and so with a new mask; return
+    the error.
+    """
+    began.wait()
+    for number in range(100_000):
+        where = Filter(kind=("jsonl",), topic=("T0", "T1", "T2", f"other {number}"))
+        try:
+            assert index.search(["measles"], Search(retriever=retriever, where=where))[0]
+        except ClosedError as error:
+            return error.line
+    raise AssertionError("the index is never closed")
+
+
+@pytest.mark.parametrize("seconds", [0.02, 0.1])
+@pytest.mark.parametrize("retriever", RETRIEVERS)
+def test_a_search_during_which_the_index_is_closed_says_so(
+    small: Index, retriever: str, seconds: float
+) -> None:
+    index, began = Index(small.info.place), threading.Barrier(4, timeout=30)
+    with ThreadPoolExecutor(3) as pool:
+        running = [pool.submit(search_until_closed, index, retriever, began) for _ in range(3)]
+        began.wait()
+        time.sleep(seconds)
+        index.close()
+        lines = [each.result(timeout=60) for each in running]
+    assert all(line.endswith(": the index is closed; open it again") for line in lines)
+
+
+def test_a_closed_index_opens_nothing_again(small: Index) -> None:
+    index = Index(small.info.place)
+    index.close()
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    where = Filter(kind=("jsonl",))
+    calls: list[Callable[[], object]] = [
+        lambda: index.search(["measles"], Search(retriever="dense", where=where)),
+        lambda: index.search(["measles"], Search(retriever="bm25")),
+        lambda: index.count("measles", Search(where=where)),
+        lambda: index.encoder,
+        lambda: index.terms,
+    ]
+    for call in calls:
+        with pytest.raises(ClosedError, match=r": the index is closed; open it again$"):
+            call()
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
