@@ -6,7 +6,8 @@
     │   ├── ConfigError      a setting is unknown, of the wrong type, or out of range
     │   ├── SourceError      a source file or one of its lines cannot be read
     │   ├── IndexStateError  an index is missing, damaged, of another layout, in use,
-    │   │                    or does not support the request
+    │   │   │                or does not support the request
+    │   │   ├── ClosedError      the index was closed before or during this use of it
     │   │   └── IndexBusyError   another process is writing the index
     │   ├── QueryError       a query, filter or option of a search is invalid
     │   ├── NotFoundError    a named index or document does not exist
@@ -21,7 +22,7 @@ index``. Code that needs the place or the remedy reads the field; it never parse
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable
 
 
 class FactseekError(Exception):
@@ -37,9 +38,11 @@ class FactseekError(Exception):
         self.place = str(place)
         self.remedy = remedy
 
-    def __reduce__(self) -> tuple[partial[FactseekError], tuple[()]]:
-        """Return the arguments that recreate this error in another process."""
-        return partial(type(self), self.what, place=self.place, remedy=self.remedy), ()
+    def __reduce__(self) -> tuple[Callable[..., FactseekError], tuple[object, ...]]:
+        """Let a copy, also in another process, have all attributes, whatever arguments its class
+        takes.
+        """
+        return _remake, (type(self), self.args, vars(self))
 
     def __str__(self) -> str:
         """Return the message: ``place: what; remedy``."""
@@ -50,6 +53,14 @@ class FactseekError(Exception):
     def line(self) -> str:
         """The message on a single line, even if a value in it contains line breaks."""
         return " ".join(str(self).split())
+
+
+def _remake(
+    kind: type[FactseekError], args: tuple[object, ...], attributes: dict[str, object]
+) -> FactseekError:
+    error = kind.__new__(kind, *args)
+    vars(error).update(attributes)
+    return error
 
 
 class UserError(FactseekError):

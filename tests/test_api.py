@@ -3,7 +3,9 @@ command line.
 """
 
 import ast
+import copy
 import json
+import pickle
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -220,6 +222,22 @@ def test_settings_that_a_file_could_not_have_are_refused(
             call()
         assert str(refused.value).startswith(fault)
     assert not (tmp_path / "index").exists()
+
+
+def test_an_error_is_copied_whole(index: Searcher) -> None:
+    calls = [
+        partial(index.search, ["a"], Search(where=Filter(as_of="yesterday"))),
+        partial(index.facets, "a", {"x": 1}),
+    ]
+    for call in calls:
+        with pytest.raises(UserError) as refused:
+            call()
+        for again in (copy.deepcopy(refused.value), pickle.loads(pickle.dumps(refused.value))):
+            assert (type(again), str(again), vars(again)) == (
+                type(refused.value),
+                str(refused.value),
+                vars(refused.value),
+            )
 
 
 def test_one_text_is_not_taken_for_its_letters(
