@@ -215,6 +215,7 @@ def divide(
             else:
                 journals.remove_build(folder)
                 manifests.publish(folder, copied(folder, share=None))
+                _remember(folder, old)
                 (folder / SHARDS).unlink()
                 sync_folder(folder)
         _sweep(folder, made, old)
@@ -367,6 +368,7 @@ def _replace_shards(
             raise
         for part in parts:  # published names must exist, even after a power failure
             sync_folder(part)
+        _remember(folder, old)
         return layout.publish(folder, paths, [manifests.read(part) for part in parts])
 
 
@@ -385,6 +387,15 @@ def _sweep(folder: Path, shards: Shards | None, old: Shards | None) -> None:
     former |= {part.resolve() for part in journals.parts_in(folder)}
     for part in sorted(former - named):
         journals.remove_part(part)
+    journals.forget_former(folder, named)
+
+
+def _remember(folder: Path, old: Shards | None) -> None:
+    """Store where the former shards lie, so that the next writer can remove them if this one is
+    killed.
+    """
+    if old:
+        journals.remember_former(folder, [shard.path for shard in old.shards])
 
 
 def _copy_share(

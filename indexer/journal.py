@@ -7,6 +7,7 @@ from __future__ import annotations
 import hashlib
 import re
 import shutil
+from collections.abc import Container, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,6 +20,10 @@ from ..retrieval.store.index_folder import remove_unless_held
 from ..retrieval.store.manifest import BUILD, LOCK, PART, SEGMENTS, SHARDS, SegmentInfo, SourceInfo
 
 NAME = "journal.json"
+FORMER = ".former-shards.json"
+"""The file with the paths of shards that are about to be replaced; it exists until they are
+removed.
+"""
 _SEGMENT = re.compile(r"\.?[0-9]{1,18}")
 _SHARD = re.compile(r"shard-\d+")
 
@@ -144,10 +149,47 @@ def segments_in(folder: Path) -> list[Path]:
 
 
 def parts_in(folder: Path) -> list[Path]:
-    """Return the subfolders of ``folder`` that factseek has marked as parts of the index there."""
+    """Return the folders that factseek has marked as parts of the index in ``folder``, and those
+    that it has emptied.
+
+    They lie in ``folder``, except former shards.
+    """
+    named = [path for path in folder.glob("shard-*") if _SHARD.fullmatch(path.name)]
     return [
-        mark.parent for mark in folder.glob(f"shard-*/{PART}") if _SHARD.fullmatch(mark.parent.name)
+        path
+        for path in (*named, *_former_parts(folder))
+        if (path / PART).is_file() or _is_empty(path)
     ]
+
+
+def remember_former(folder: Path, paths: Sequence[str]) -> None:
+    """Store the paths of shards that are about to be replaced: a shard may lie anywhere."""
+    write_atomically(folder / FORMER, msgspec.json.encode(paths))
+
+
+def forget_former(folder: Path, published: Container[Path] = ()) -> None:
+    """Remove what :func:`remember_former` stored, unless a reader still holds a shard that is not
+    ``published``.
+    """
+    left = [
+        part
+        for part in _former_parts(folder)
+        if (part / PART).is_file() and part.resolve() not in published
+    ]
+    if not left:
+        (folder / FORMER).unlink(missing_ok=True)
+
+
+def _former_parts(folder: Path) -> list[Path]:
+    try:
+        paths = msgspec.json.decode(read_regular(folder / FORMER), type=list[str])
+    except (msgspec.DecodeError, UnicodeDecodeError, OSError):
+        return []
+    return [folder / path for path in paths]
+
+
+def _is_empty(folder: Path) -> bool:
+    return folder.is_dir() and not any(folder.iterdir())
 
 
 def remove_part(part: Path) -> None:
@@ -183,6 +225,7 @@ def sweep(folder: Path) -> None:
     if not (folder / SHARDS).exists():
         for part in parts_in(folder):
             remove_part(part)
+        forget_former(folder)
     for leftover in folder.glob(f".{manifests.NAME}.*.tmp"):
         leftover.unlink(missing_ok=True)
     kept = _read_names(folder)

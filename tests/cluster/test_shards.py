@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -25,6 +27,7 @@ from factseek.retrieval.store import manifest as manifests
 from factseek.retrieval.store.documents import SegmentDocuments
 from factseek.retrieval.store.manifest import DOCUMENTS
 from factseek.settings import Config
+from tests.conftest import ROOT
 
 from .verbs import (
     CONFIG,
@@ -272,6 +275,51 @@ def redirected(index: Path, path: Path) -> None:
     description = json.loads((index / "shards.json").read_text("utf-8"))
     description["shards"][1]["path"] = str(path)
     (index / "shards.json").write_text(json.dumps(description), "utf-8")
+
+
+_DIVIDE_AND_DIE = """
+import os, sys
+from pathlib import Path
+from tests.cluster.verbs import CONFIG, divide
+
+index, shards, last_call, path = sys.argv[1:]
+
+def end_before(call, arguments):
+    if call == last_call and os.fspath(arguments[0]) == path:
+        os._exit(9)
+
+sys.addaudithook(end_before)
+divide(Path(index), int(shards), CONFIG)
+"""
+
+
+@pytest.mark.parametrize("shards", [0, 3])
+@pytest.mark.parametrize(
+    ("call", "name"), [("os.rmdir", "shard-00"), ("os.remove", "elsewhere/manifest.json")]
+)
+def test_what_a_killed_division_left_is_removed_by_the_next_writer(
+    tmp_path: Path, shards: int, call: str, name: str
+) -> None:
+    index, elsewhere = tmp_path / "index", tmp_path / "elsewhere"
+    built(index, written(tmp_path, "first.jsonl", FIRST), shards=2)
+    (index / "shard-01").rename(elsewhere)
+    description = index / "shards.json"
+    description.write_text(
+        description.read_text("utf-8").replace('"shard-01"', f'"{elsewhere}"'), "utf-8"
+    )
+    killed_at = (index if name.startswith("shard") else tmp_path) / name
+    command = [sys.executable, "-c", _DIVIDE_AND_DIE, str(index), str(shards), call, str(killed_at)]
+    assert subprocess.run(command, cwd=ROOT, timeout=120, check=False).returncode == 9
+    assert layout.is_sharded(index) == bool(shards)
+    assert delete(index, ["d1"]).documents == 1
+    new = (
+        {shard.path for shard in layout.read(index).shards} | {"shards.json"}
+        if shards
+        else {"manifest.json", "segments"}
+    )
+    assert {path.name for path in index.iterdir()} == {"lock", *new}
+    assert not elsewhere.exists()
+    assert set(exported(index)) == FIRST.keys() - {"d1"}
 
 
 def test_a_path_that_leads_to_another_index_leaves_that_as_it_was(tmp_path: Path) -> None:
