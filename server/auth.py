@@ -88,7 +88,8 @@ def _name_of(key: str, keys: Mapping[str, str]) -> str:
 
 
 def check_key() -> None:
-    """Raise RefusedError if the current request has no known key."""
+    """Raise RefusedError if the current request, which changes something, has no known key."""
+    g.changes = True
     if not g.get("key_name"):
         raise _make_unauthorized()
 

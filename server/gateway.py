@@ -24,6 +24,7 @@ from urllib.parse import unquote_to_bytes
 
 from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 
+from ..core.errors import FactseekError
 from .errors import OverloadedError, RefusedError, StoppingError
 from .hooks import LAST_LINE, REFUSAL
 from .memory import MEMORY, Budget, Charge
@@ -129,6 +130,11 @@ class Gateway:
             await self._cut_off(scope, environ, receive, sender)
         except _GoneError:
             pass  # nobody reads the answer
+        except FactseekError as error:
+            if not sender.started:
+                raise
+            _log.error("an answer was broken off: %s", error.line)
+            scope[RESET]()
         finally:
             if task is not None:
                 self._running.discard(task)

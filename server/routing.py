@@ -13,11 +13,13 @@ from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Any
 from urllib.parse import quote
 
-from flask import Flask, Request
+from flask import Flask, Request, g
+from flask.typing import ResponseReturnValue
 from werkzeug.middleware.proxy_fix import ProxyFix
 from werkzeug.routing import BaseConverter, MapAdapter
 
-from ..core.errors import ConfigError
+from ..core.errors import ConfigError, IndexStateError
+from .runtime import is_replaced
 
 # The key in the environ of a request whose headers come from a trusted proxy.
 _BY_PROXY = "factseek.by_proxy"
@@ -51,7 +53,24 @@ class DocidConverter(BaseConverter):
 
 
 class Application(Flask):
-    """Flask that writes its addresses with its own host, unless a trusted proxy names another."""
+    """Flask that writes its addresses with its own host, unless a trusted proxy names another.
+
+    If the index of a request was replaced while it was read, the new state answers the request.
+    """
+
+    def dispatch_request(self) -> ResponseReturnValue:
+        """Return the result of the view.
+
+        If an index was replaced meanwhile, call the view once more.
+        """
+        try:
+            return super().dispatch_request()
+        except IndexStateError:
+            if g.get("changes") or not is_replaced():
+                raise
+        for noted in ("queries", "searches"):
+            g.pop(noted, None)
+        return super().dispatch_request()
 
     def create_url_adapter(self, request: Request | None) -> MapAdapter | None:
         """Return the routes bound to a request, or None without one; raise BadHost if the client's

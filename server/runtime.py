@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from time import monotonic
+from time import monotonic, sleep
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -177,6 +177,24 @@ def mark_failed() -> None:
     """Record that the index of the current request could not answer."""
     for served in request.environ.get(_USED, ()):
         registry().failed[served.name] = True
+
+
+def is_replaced() -> bool:
+    """Return whether an index of the current request has a newer state by now, which may have to be
+    opened first.
+    """
+    serving = registry()
+    used: list[ServedIndex] = request.environ.pop(_USED, [])
+    # Whoever moves another folder to the place of an index leaves the place empty for a moment.
+    for pause in (0.0, LOOK_EVERY):
+        sleep(pause if used else 0.0)
+        for each in used:
+            if serving.indexes.get(each.name) is each:
+                serving.refresh(each.name)
+        if any(serving.indexes.get(each.name) is not each for each in used):
+            return True
+    request.environ[_USED] = used
+    return False
 
 
 def checked_name(name: str) -> str:

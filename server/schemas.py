@@ -409,9 +409,11 @@ def body_of(request: Request) -> bytes:
     """
     if request.environ.get("wsgi.input_terminated"):
         # The gateway has read the whole body within the limit, so it needs no further checks.
-        body: bytes = request.environ["wsgi.input"].read()
+        content = request.environ["wsgi.input"]
+        content.seek(0)  # a view that is called once more reads it again
+        body: bytes = content.read()
     else:
-        body = request.get_data(cache=False)
+        body = request.get_data()
     body = body.removeprefix(b"\xef\xbb\xbf")
     if b"\\ud" not in body and b"\\uD" not in body:
         return body
@@ -664,13 +666,13 @@ class BatchFault(AnswerPart):
     field: str
 
 
-class BatchStopped(AnswerPart):
-    """The last line of NDJSON that the stop of the server cuts off; queries without a line are not
+class BatchEnd(AnswerPart):
+    """The last line of a batch in NDJSON that ends early; queries without a line are not
     answered.
     """
 
-    error: str = "stopping"
-    detail: str = "the server is stopping; send the queries that have no line again"
+    error: str
+    detail: str
 
 
 BATCH_RESULTS = (BatchHits, BatchFault)

@@ -9,7 +9,7 @@ but cause no refusals.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future
 from functools import partial
 from itertools import chain
@@ -88,7 +88,7 @@ class Batch:
         """The milliseconds of the work so far."""
         return Took(retrieve=round(self.retrieve, 2), evidence=round(self.evidence, 2))
 
-    def pieces(self, written: Callable[[int, Answer], bytes]) -> Iterator[bytes]:
+    def pieces(self, written: Callable[[int, Answer], bytes]) -> Generator[bytes]:
         """Yield the answers in order; ``written`` turns each into bytes.
 
         Yield an empty piece if there is no memory.

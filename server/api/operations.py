@@ -51,9 +51,9 @@ ADDED = "factseek.operations"
 _CLAIM = "Two doses of the measles vaccine are 97 percent effective."
 _BODY = (400, 404, 413, 415)
 _LINES = (
-    "one query per line, in order, each sent as soon as it is answered; if the server stops before "
-    "all are answered, "
-    "the last line has the error `stopping` and no qid"
+    "one query per line, in order, each sent as soon as it is answered; if the server stops or the "
+    "index fails before "
+    "all are answered, the last line has an error (`stopping` or `unavailable`) and no qid"
 )
 _RUN = "a TREC run: qid Q0 docid rank score tag"
 _DOCUMENT = {"title": "Measles vaccine", "text": _CLAIM, "date": "2025-03", "topic": "health"}

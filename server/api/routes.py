@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import islice
 from struct import Struct
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -16,10 +19,11 @@ from flask.globals import request_ctx
 from msgspec import UNSET
 
 from ...core.domain import Span
+from ...core.errors import FactseekError
 from ...indexer.queue import waiting
 from ...retrieval.search import listings
 from ...retrieval.search.counting import facet_answers, total_answer
-from ...retrieval.search.evidence import Evidence, page_at
+from ...retrieval.search.evidence import AnswerPart, Evidence, page_at
 from ...retrieval.search.federated import chosen_weights
 from ...retrieval.store.documents import checksum, state_of
 from .. import schemas
@@ -36,6 +40,7 @@ if TYPE_CHECKING:
     from ...retrieval.search.index import Index
 
 blueprint = Blueprint("api", __name__)
+_log = logging.getLogger("factseek.server")
 _Options = TypeVar("_Options", schemas.SearchRequest, schemas.SearchManyRequest)
 # Of a cursor: the number of hits before the page, and a digest of the search.
 _HEAD = Struct(">I8s")
@@ -317,10 +322,8 @@ def search_batch(name: str) -> Response:
         run, failed = batch.run()
         return Response(run, mimetype=TEXT, headers={"X-Failed-Queries": str(failed)})
     if wanted == NDJSON:
-        request.environ[LAST_LINE] = msgspec.json.encode(schemas.BatchStopped()) + b"\n"
-        return Response(
-            batch.pieces(lambda _, answer: msgspec.json.encode(answer) + b"\n"), mimetype=NDJSON
-        )
+        request.environ[LAST_LINE] = _line(_end("stopping", "the server is stopping"))
+        return Response(_begin(_lines(batch, g.request_id), 1), mimetype=NDJSON)
     head = {
         "request_id": g.request_id,
         "index": name,
@@ -328,14 +331,55 @@ def search_batch(name: str) -> Response:
         "retriever": batch.retriever,
     }
 
-    def pieces() -> Iterator[bytes]:
+    def pieces() -> Generator[bytes]:
         yield msgspec.json.encode(head)[:-1] + b',"results":['
         yield from batch.pieces(
             lambda number, answer: b"," * bool(number) + msgspec.json.encode(answer)
         )
         yield b'],"took_ms":' + msgspec.json.encode(batch.took) + b"}"
 
-    return Response(pieces(), mimetype=JSON)
+    return Response(_begin(pieces(), 2), mimetype=JSON)
+
+
+def _end(error: str, reason: str) -> schemas.BatchEnd:
+    return schemas.BatchEnd(
+        error=error, detail=f"{reason}; send the queries that have no line again"
+    )
+
+
+def _line(answer: AnswerPart) -> bytes:
+    return msgspec.json.encode(answer) + b"\n"
+
+
+def _lines(batch: Batch, request_id: str) -> Generator[bytes]:
+    """Yield the answers of a batch in lines; if the index fails after the first ones, the last line
+    says so.
+    """
+    has_begun = False
+    try:
+        for piece in batch.pieces(lambda _, answer: _line(answer)):
+            yield piece
+            has_begun = True
+    except FactseekError as error:
+        if not has_begun:
+            raise
+        _log.error("%s %s", request_id, error.line)
+        yield _line(_end("unavailable", "this index cannot be searched at the moment"))
+
+
+def _begin(pieces: Generator[bytes], number: int) -> Iterator[bytes]:
+    """Make the first pieces of an answer, and return all: an error in the first ones can still be
+    answered.
+    """
+    first = list(islice(pieces, number))
+
+    def all_pieces() -> Iterator[bytes]:
+        with closing(pieces):
+            while first:
+                yield first.pop(0)
+            yield from pieces
+
+    return all_pieces()
 
 
 @blueprint.get("/v1/<name>/documents/<docid:docid>")

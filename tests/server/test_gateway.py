@@ -15,8 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from factseek.core.errors import IndexStateError
 from factseek.server import worker
-from factseek.server.hooks import REFUSAL
+from factseek.server.hooks import LAST_LINE, REFUSAL
 from factseek.server.memory import MEMORY
 from tests.server.gateway_bench import PATIENCE, GatewayBench, serving
 
@@ -435,3 +436,60 @@ def test_whatever_is_sent_is_answered_refused_or_given_up(
         answer = b"".join(iter(lambda: client.recv(65_536), b""))
     assert answer == b"" or answer.startswith(b"HTTP/1.1 ")
     assert bench.gateway.budget.held == 0
+
+
+def test_a_stop_ends_each_unfinished_request_so_that_its_client_knows() -> None:
+    free = threading.Event()
+
+    def application(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
+        if error := environ.get(REFUSAL):
+            body = getattr(error, "slug", "").encode()
+            start(f"{getattr(error, 'status', 400)} Refused", [("Content-Length", str(len(body)))])
+            return [body]
+        if environ["PATH_INFO"] == "/lines":
+            environ[LAST_LINE] = b"stopped\n"
+        elif environ["PATH_INFO"] == "/stuck":
+            free.wait(PATIENCE)
+        start("200 OK", [])
+        return endless()
+
+    def endless() -> Iterator[bytes]:
+        while not free.is_set():
+            yield b"line\n"
+            time.sleep(0.01)
+
+    with serving(application, stop_seconds=0.5) as bench, ExitStack() as stack:
+        clients = {
+            path: stack.enter_context(bench.connect())
+            for path in ("/lines", "/text", "/stuck", "/half")
+        }
+        for path, client in clients.items():
+            length = b"Content-Length: 9\r\n" if path == "/half" else b""
+            client.sendall(b"GET %b HTTP/1.1\r\nHost: x\r\n%b\r\n" % (path.encode(), length))
+        assert all(
+            clients[path].recv(100).startswith(b"HTTP/1.1 200") for path in ("/lines", "/text")
+        )
+        bench.server.should_exit = True
+        lines = b"".join(iter(lambda: clients["/lines"].recv(65_536), b""))
+        assert lines.endswith(b"8\r\nstopped\n\r\n0\r\n\r\n")
+        with pytest.raises(ConnectionResetError):
+            list(iter(lambda: clients["/text"].recv(65_536), b""))
+        for path in ("/stuck", "/half"):
+            answer = b"".join(iter(lambda client=clients[path]: client.recv(65_536), b""))
+            assert answer.startswith(b"HTTP/1.1 503 "), path
+            assert b"stopping" in answer
+        free.set()
+    assert bench.gateway.unfinished == 4
+
+
+def test_an_answer_that_breaks_off_is_reset() -> None:
+    def application(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
+        start("200 OK", [])
+        return breaking()
+
+    def breaking() -> Iterator[bytes]:
+        yield b"one,"
+        raise IndexStateError("the file was replaced")
+
+    with serving(application) as bench, pytest.raises(ConnectionResetError):
+        bench.talk(HEAD + b"\r\n")

@@ -16,6 +16,7 @@ from flask import Flask
 from factseek.core.errors import IndexStateError
 from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.search.index import Index
+from factseek.retrieval.store import documents_file
 from factseek.server import runtime as keeping
 from factseek.server.app import create_app
 from factseek.server.runtime import IndexRegistry, IndexReloader, Writers
@@ -123,6 +124,63 @@ def test_an_index_that_disappears_is_named_and_may_come_back(app: Flask, folder:
     soon(lambda: (seen.add(ask(app)), (200, ("other",)) in seen)[1])
     assert seen <= {(200, ("first",)), (503, ()), (200, ("other",))}
     assert state(app) == "ready"
+
+
+@pytest.fixture
+def replace(app: Flask, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Return a function that moves a new index to the place of the old one, whose files are then
+    opened in vain.
+    """
+    monkeypatch.setattr(documents_file, "KEPT", 0)
+    for _ in range(3):  # uses up the connections that were kept before
+        assert docids(app) == {"first"}
+    new, old = folder.with_name("new"), folder.with_name("old")
+    shutil.copytree(folder, new)
+    add(new, "second")
+
+    def move() -> None:
+        folder.rename(old)
+        new.rename(folder)
+
+    return move
+
+
+REQUESTS: list[tuple[str, str, Any]] = [
+    ("POST", "/v1/live/search", {"query": "measles"}),
+    ("GET", "/v1/live/search?query=measles", None),
+    ("POST", "/v1/search", {"query": "measles", "indexes": ["live"]}),
+    ("POST", "/v1/live/search/batch", {"queries": [{"qid": "1", "text": "measles"}]}),
+    ("GET", "/export?index=live&query=measles&format=csv", None),
+]
+
+
+@pytest.mark.parametrize(("method", "address", "body"), REQUESTS)
+def test_a_request_to_an_index_that_was_moved_away_is_answered_by_the_new_one(
+    app: Flask, replace: Callable[[], None], method: str, address: str, body: Any
+) -> None:
+    replace()
+    answer = app.test_client().open(address, method=method, json=body)
+    assert answer.status_code == 200
+    assert "second" in answer.text
+    assert state(app) == "ready"
+
+
+def test_a_batch_that_has_begun_when_its_index_is_moved_away_says_so(
+    app: Flask, replace: Callable[[], None]
+) -> None:
+    body = {"queries": [{"qid": str(number), "text": "measles"} for number in range(50)]}
+    headers = {"Accept": "application/x-ndjson"}
+    answer = app.test_client().post(
+        "/v1/live/search/batch", json=body, headers=headers, buffered=False
+    )
+    pieces = iter(answer.response)
+    first = next(pieces)
+    replace()
+    *lines, last = [json.loads(line) for line in b"".join([first, *pieces]).splitlines()]
+    assert [line["qid"] for line in lines] == [str(number) for number in range(len(lines))]
+    assert 0 < len(lines) < 50
+    detail = "this index cannot be searched at the moment; send the queries that have no line again"
+    assert last == {"error": "unavailable", "detail": detail}
 
 
 def test_a_damaged_segment_is_named_and_the_old_snapshot_goes_on(app: Flask, folder: Path) -> None:
