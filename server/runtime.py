@@ -185,14 +185,11 @@ def is_replaced() -> bool:
     """
     serving = registry()
     used: list[ServedIndex] = request.environ.pop(_USED, [])
-    # Whoever moves another folder to the place of an index leaves the place empty for a moment.
-    for pause in (0.0, LOOK_EVERY):
-        sleep(pause if used else 0.0)
-        for each in used:
-            if serving.indexes.get(each.name) is each:
-                serving.refresh(each.name)
-        if any(serving.indexes.get(each.name) is not each for each in used):
-            return True
+    for each in used:
+        if serving.reloader is not None and serving.indexes.get(each.name) is each:
+            serving.reloader.await_replacement(each.name)
+    if any(serving.indexes.get(each.name) is not each for each in used):
+        return True
     request.environ[_USED] = used
     return False
 
@@ -270,6 +267,17 @@ class IndexReloader:
         self.tasks.put(done.set)
         done.wait(FRESH_SECONDS)
 
+    def await_replacement(self, name: str) -> None:
+        """If something else is at the place of an index by now, wait until it is served or could
+        not be opened.
+        """
+        if self._identity(name) is None:
+            # Whoever moves another folder to the place of an index leaves the place empty for a
+            # moment.
+            sleep(LOOK_EVERY)
+        if self._identity(name) not in (None, self._identities.get(name)):
+            self.refresh(name)
+
     def stop(self) -> None:
         """Close everything. No request may be running."""
         self.tasks.put(None)
@@ -321,28 +329,37 @@ class IndexReloader:
             _log.error("%s cannot be changed: %s", name, reason)
         self._unwritable[name] = reason
 
+    def _identity(self, name: str) -> tuple[int, int, int] | None:
+        """Return what distinguishes the published file of an index from an earlier one; None if
+        there is none.
+        """
+        try:
+            status = published_file(Path(self._config.server.indexes[name])).stat()
+        except OSError:
+            return None
+        return status.st_ino, status.st_mtime_ns, status.st_size
+
     def _look(self, name: str) -> None:
         states, folder = self._registry.recorded, Path(self._config.server.indexes[name])
-        try:
-            status = published_file(folder).stat()
-        except OSError:
+        identity = self._identity(name)
+        if identity is None:
             if self._identities.get(name, ()) is not None:
                 _log.error("%s is not ready: the index is gone", name)
             self._identities[name] = None
             states[name] = GONE
             return
-        identity = (status.st_ino, status.st_mtime_ns, status.st_size)
         if self._registry.failed.pop(name, None):
             states[name] = UNAVAILABLE
             self._again[name] = monotonic() + TRY_AGAIN
         if identity != self._identities.get(name) or monotonic() > self._again.get(
             name, float("inf")
         ):
-            self._identities[name] = identity
             self._again.pop(name, None)
             if not self._replace(name, folder):
                 states[name] = UNAVAILABLE
                 self._again[name] = monotonic() + TRY_AGAIN
+            # Only now: `await_replacement` waits while the index is being opened.
+            self._identities[name] = identity
 
     def _replace(self, name: str, folder: Path) -> bool:
         with _errors_logged(name):
