@@ -123,9 +123,7 @@ def run(args: argparse.Namespace, formats: StatementTasks) -> int:
     inputs = [] if args.stream else [_read(args, format_, name) for name in args.input]
     for name, statements in zip(args.input, inputs, strict=False) if outputs else ():
         unscored = [(statement.topic, statement.qid, 0.0) for statement in statements]
-        try_to_submit(
-            name, lambda path, rows=unscored: format_.write(rows, path, args.run_id or "factseek")
-        )
+        try_to_submit(name, partial(format_.write, unscored, run_id=args.run_id or "factseek"))
     learned = _load_or_train(args, format_)
     if args.stream:
         for entry in rank_stream(learned.ranker, _coming(args, format_, learned), args.words):

@@ -84,7 +84,9 @@ GOLDS = {
     "no header": "T\t1\tTRUE\nU\t1\tFALSE\n",
     "the official header": "topicID\ttweetID\tlabel\nT\t1\tTRUE\nU\t1\tFALSE\n",
     "another order": "label\ttweet_id\ttopic_id\nTRUE\t1\tT\nFALSE\t1\tU\n",
-    "more columns": 'topic\turl\tid\ttext\tverdict\nT\ta\t1\tHe said: "x"\tTRUE\nU\tb\t1\ty\tFALSE\n',
+    "more columns": (
+        'topic\turl\tid\ttext\tverdict\nT\ta\t1\tHe said: "x"\tTRUE\nU\tb\t1\ty\tFALSE\n'
+    ),
     "quotes": '"Tweet ID"\t"Label"\t"Topic ID"\n"1"\t"TRUE"\t"T"\n"1"\t"FALSE"\t"U"\n',
     "semicolons": "sep=;\nlabel;topicID;tweetID\nTRUE;T;1\nFALSE;U;1\n",
     "JSON lines": (
