@@ -21,6 +21,7 @@ import msgspec
 from ..core.domain import Filter
 from ..core.errors import IndexStateError, UsageError
 from ..core.files import os_errors_reported, read_regular, sync_folder
+from ..core.terminal import format_count
 from ..indexer import compaction, deletion, verification
 from ..indexer import journal as journals
 from ..indexer.build import (
@@ -37,6 +38,7 @@ from ..indexer.compaction import Compacted
 from ..indexer.deletion import Deleted, with_segments
 from ..indexer.encoders import Encoders
 from ..indexer.lock import locked, writing_parts
+from ..indexer.queue import waiting
 from ..indexer.segment import Merge, Origin
 from ..indexer.settings import Config
 from ..indexer.verification import Repaired, Verified
@@ -202,6 +204,8 @@ def divide(
             before = len(old.shards) if old else 0
             if before == shards:
                 return old.merged if old else parts[0][1], before
+            if not old:
+                _refuse_waiting(folder)
             origins = [(part, segment) for part, manifest in parts for segment in manifest.segments]
             copied = partial(_copy_share, origins=origins, shape=parts[0][1], config=config)
             if shards:
@@ -359,6 +363,8 @@ def _replace_shards(
     with writing_parts(folder, parts, note):
         try:
             fill(parts)
+            if not old:
+                _refuse_waiting(folder)  # a server may have accepted bulks meanwhile
         except BaseException:
             goes_on = bool(note) and any(
                 journals.read(part) or (part / manifests.NAME).is_file() for part in parts
@@ -388,6 +394,21 @@ def _sweep(folder: Path, shards: Shards | None, old: Shards | None) -> None:
     for part in sorted(former - named):
         journals.remove_part(part)
     journals.forget_former(folder, named)
+
+
+def _refuse_waiting(folder: Path) -> None:
+    """Raise IndexStateError if a server has accepted bulks that are not written yet: it writes none
+    into shards.
+    """
+    _, bulks = waiting(folder)
+    if bulks:
+        there = (
+            f"{format_count(bulks, 'bulk')} of documents, accepted over HTTP, "
+            f"{'waits' if bulks == 1 else 'wait'}"
+        )
+        raise IndexStateError(
+            f"{there} for the writer", place=folder, remedy="let factseek serve write them first"
+        )
 
 
 def _remember(folder: Path, old: Shards | None) -> None:

@@ -169,19 +169,17 @@ class Queue:
         """Open or create the queue of an index; ``to_read`` opens an existing queue even on a
         read-only disk.
 
-        Raises IndexStateError if there is no index, it has shards, or its queue is damaged.
+        Raises IndexStateError if there is no index, it has shards, or its queue is damaged. A queue
+        that was there before the index was divided into shards can be read.
         """
-        if (folder / SHARDS).is_file():
-            what, remedy = (
-                "accepts no changes over HTTP",
-                "change it with factseek index --update or factseek delete",
-            )
-            raise IndexStateError(f"is a sharded index, which {what}", place=folder, remedy=remedy)
-        if not (folder / NAME).is_file():
-            raise IndexStateError("there is no index any more", place=folder)
+        if not to_read:
+            _check_writable(folder)
         place = folder / JOBS
-        with os_errors_reported(place):
-            place.mkdir(exist_ok=True)
+        if to_read and not (place / FILE).is_file():
+            raise IndexStateError("has no queue", place=folder)
+        if not to_read:
+            with os_errors_reported(place):
+                place.mkdir(exist_ok=True)
         self._path, self._trouble = place / FILE, place / TROUBLE
         with _errors_reported(self._path):
             self._database = _connection(self._path, to_read=to_read)
@@ -438,11 +436,24 @@ class Queue:
                     self._database.execute("PRAGMA synchronous = NORMAL")
 
 
+def _check_writable(folder: Path) -> None:
+    """Raise IndexStateError if an index has shards, or there is none."""
+    if (folder / SHARDS).is_file():
+        what, remedy = (
+            "accepts no changes over HTTP",
+            "change it with factseek index --update or factseek delete",
+        )
+        raise IndexStateError(f"is a sharded index, which {what}", place=folder, remedy=remedy)
+    if not (folder / NAME).is_file():
+        raise IndexStateError("there is no index any more", place=folder)
+
+
 def has_queue(folder: Path) -> bool:
     """Return whether the index in ``folder`` has a queue; an index in shards has none, even if one
     was left over.
     """
-    return (folder / JOBS / FILE).is_file() and not (folder / SHARDS).is_file()
+    is_whole = (folder / NAME).is_file() and not (folder / SHARDS).is_file()
+    return is_whole and (folder / JOBS / FILE).is_file()
 
 
 def waiting(folder: Path) -> tuple[bool, int]:

@@ -23,7 +23,7 @@ from ..core.files import os_errors_reported
 from ..retrieval.store import manifest as manifests
 from ..retrieval.store.documents import checksum, state_of
 from ..retrieval.store.index_folder import all_documents
-from ..retrieval.store.manifest import SourceInfo
+from ..retrieval.store.manifest import SHARDS, SourceInfo
 from . import journal as journals
 from .build import BuildRequest, build_locked
 from .collections.jsonl import Refused, export_document, read_line, unread_date
@@ -270,6 +270,8 @@ class Writer:
         last = monotonic()
         pause = 0.0
         while self._failures < FAILURES and not stopped(pause) and monotonic() - last < IDLE:
+            if (self._folder / SHARDS).is_file():  # the index was divided meanwhile
+                return
             pause = self._turn()
             last = last if pause == LOOK_EVERY else monotonic()
 

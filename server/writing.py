@@ -19,7 +19,7 @@ from ..core.domain import Document
 from ..core.errors import MachineError, NotFoundError, UserError
 from ..indexer.aliases import point
 from ..indexer.collections.jsonl import Refused, export_document, read_line, unread_date
-from ..indexer.queue import Change, Job, Mode, Queue, Result, has_queue
+from ..indexer.queue import FILE, JOBS, Change, Job, Mode, Queue, Result
 from ..indexer.trouble import BUSY, disk_trouble
 from ..retrieval.search.opening import published_file
 from ..retrieval.store.documents import checksum
@@ -37,6 +37,10 @@ _WRITER_EVERY = 0.25  # seconds between two checks that a writer runs
 _LINES = frozenset({"application/x-ndjson", "application/ndjson", "application/jsonl"})
 _ARRAY = msgspec.json.Decoder(list[msgspec.Raw])
 _OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_DIVIDED = (
+    "the index was divided into shards before this bulk was written; factseek unshard lets the "
+    "server go on"
+)
 _log = logging.getLogger("factseek.server")
 _Returned = TypeVar("_Returned")
 
@@ -329,13 +333,15 @@ def job_state(job: str) -> Response:
     folders.update({name: Path(folder) for name, folder in serving.config.server.indexes.items()})
     # An alias is a link to the folder of an index: prefer the name of the index.
     for name, folder in sorted(folders.items(), key=lambda pair: pair[1].is_symlink()):
-        if not has_queue(folder):
+        if not (folder / JOBS / FILE).is_file():
             continue
         with Queue(folder, to_read=True) as queue:
             record, waits = queue.job(job), queue.trouble("bulks")
         if record is None:
             continue
-        if not record.ended:
+        if not record.ended and (folder / SHARDS).is_file():
+            record.state, record.error = "queued", _DIVIDED
+        elif not record.ended:
             _say_why_it_waits(record, waits or disk_trouble(folder))
         return json_answer(_job(name, record))
     reason = f"there is no job {job[:80]!r}; the server forgets a job some time after its end"

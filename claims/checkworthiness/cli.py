@@ -122,8 +122,7 @@ def run(args: argparse.Namespace, formats: StatementTasks) -> int:
     # Read the inputs first, so that an error in them appears before minutes of training.
     inputs = [] if args.stream else [_read(args, format_, name) for name in args.input]
     for name, statements in zip(args.input, inputs, strict=False) if outputs else ():
-        unscored = [(statement.topic, statement.qid, 0.0) for statement in statements]
-        try_to_submit(name, partial(format_.write, unscored, run_id=args.run_id or "factseek"))
+        _check_ids(format_, name, statements)
     learned = _load_or_train(args, format_)
     if args.stream:
         for entry in rank_stream(learned.ranker, _coming(args, format_, learned), args.words):
@@ -198,6 +197,12 @@ def _read(args: argparse.Namespace, format_: StatementTask, name: str) -> list[S
     if statements := list(format_.stream_statements(sys.stdin.buffer, _PIPED)):
         return _in_language(args, format_, statements)
     raise SourceError("contains nothing to rank", place=_PIPED)
+
+
+def _check_ids(format_: StatementTask, name: str, statements: Sequence[Statement]) -> None:
+    """Raise QueryError if a submission cannot contain the statements of an input."""
+    unscored = [(statement.topic, statement.qid, 0.0) for statement in statements]
+    try_to_submit(name, lambda path: format_.write(unscored, path, "factseek"))
 
 
 def _in_language(

@@ -1,6 +1,7 @@
 """Sharded indexes: what holds of one index after any verb holds of its shards together."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -205,6 +206,29 @@ def test_what_takes_no_shards_says_so(tmp_path: Path) -> None:
     (index / "jobs" / "queue.sqlite").touch()  # left from the time before the shards
     assert waiting(index) == (False, 0)
     assert exported(index) == FIRST
+
+
+def test_an_index_with_waiting_bulks_is_not_divided(tmp_path: Path) -> None:
+    index = tmp_path / "index"
+    built(index, written(tmp_path, "first.jsonl", FIRST))
+    with Queue(index) as queue:
+        job = queue.submit_bulk("update", [b'{"docid": "bulk", "text": "Ice melts."}'])
+        message = (
+            f"{index}: 1 bulk of documents, accepted over HTTP, waits for the writer; let "
+            "factseek serve write"
+        )
+        with pytest.raises(IndexStateError, match=re.escape(message)):
+            divide(index, 2, CONFIG)
+        assert not layout.is_sharded(index)
+        assert {path.name for path in index.iterdir()} == {
+            "jobs",
+            "lock",
+            "manifest.json",
+            "segments",
+        }
+        queue.end(job)
+    divide(index, 2, CONFIG)
+    assert layout.is_sharded(index)
 
 
 def test_a_document_in_two_shards_is_a_fault(tmp_path: Path) -> None:

@@ -376,6 +376,31 @@ def test_more_bulks_than_may_wait_are_refused(client: FlaskClient, served: Writa
         assert 'factseek_jobs_waiting{index="live"} 2\n' in text
 
 
+def test_a_bulk_of_an_index_that_was_divided_is_kept_and_further_ones_are_refused(
+    live: Path,
+) -> None:
+    rows = [{"docid": "b", "text": "The wombat."}]
+    with writable(live) as served:
+        client = served.client()
+        with locked(live):
+            job = client.post("/v1/live/documents", json=rows)
+            (live / "shards.json").write_text("{}")
+            kept = client.get(job.headers["Location"])
+            refused = client.post("/v1/live/documents", json=rows)
+            (live / "shards.json").unlink()
+        assert (kept.status_code, (kept.json or {})["state"], (kept.json or {})["error"]) == (
+            200,
+            "queued",
+            (
+                "the index was divided into shards before this bulk was written; factseek "
+                "unshard lets the server go on"
+            ),
+        )
+        assert problem(refused)[:2] == (403, "has-shards")
+    with writable(live) as served:
+        assert ended(served.client(), job.headers["Location"])["added"] == 1
+
+
 OFF = (
     403,
     "writes-off",
