@@ -106,18 +106,29 @@ def find_model(name: str, noun: str = "encoder") -> ModelSource:
         raise MachineError(
             "encoder.model is empty", remedy="give the name of a model or the path of its folder"
         )
-    folder = Path(name).expanduser()
-    if folder.is_dir():
+    folder = _folder_named(name)
+    if folder is not None:
         if not any((folder / file).is_file() for file in ("modules.json", "config.json")):
             what = (
                 "is not the folder of a sentence-transformers model (it has neither "
                 "modules.json nor config.json)"
             )
             raise MachineError(what, place=name)
-        return ModelSource(folder.resolve().name, folder.resolve(), setting=str(folder.resolve()))
+        return ModelSource(folder.name, folder, setting=str(folder))
     if name.startswith((".", "/", "~")):
         raise MachineError(f"{noun} {name!r}: there is no such folder")
     return ModelSource(name, _find_downloaded(name, noun))
+
+
+def _folder_named(name: str) -> Path | None:
+    """Return the folder that a name means as a path; None if there is none, or if the name cannot
+    be a path.
+    """
+    try:
+        folder = Path(name).expanduser()
+        return folder.resolve() if folder.is_dir() else None
+    except (OSError, RuntimeError, ValueError):
+        return None
 
 
 def check_model_folder(folder: Path) -> None:
@@ -283,9 +294,9 @@ def _identity(model: str) -> str:
     for bundled, bundle in BUNDLES.items():
         if model in bundle.names:
             return bundled
-    folder = Path(model).expanduser()
-    if model.strip() and folder.is_dir():
-        return str(folder.resolve())
+    folder = _folder_named(model) if model.strip() else None
+    if folder is not None:
+        return str(folder)
     return model if "/" in model or model == AUTO else f"sentence-transformers/{model}"
 
 

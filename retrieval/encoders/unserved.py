@@ -55,7 +55,7 @@ def check_cross_encoder(folder: Path) -> None:
 
 
 def _check_dense(folder: Path) -> None:
-    kind = read_json(folder / _SETTINGS).get("model_type", _DENSE)
+    kind = read_json(folder / _SETTINGS).get("model_type") or _DENSE
     modules = [name for name, _ in modules_of(folder)]
     sparse = [name for name in modules if name in _SPARSE_MODULES]
     if kind == "SparseEncoder" or sparse:

@@ -299,6 +299,11 @@ def test_a_home_that_cannot_be_written_is_replaced_with_a_note(
             "two words/and more",
             "encoder 'two words/and more' is neither a folder nor the name of a model",
         ),
+        (
+            "~nobody-of-this-name/mine",
+            "encoder '~nobody-of-this-name/mine': there is no such folder",
+        ),
+        ("/" + "a" * 5000, f"encoder '/{'a' * 5000}': there is no such folder"),
         ("", "encoder.model is empty; give the name of a model or the path of its folder"),
     ],
 )
