@@ -2,10 +2,17 @@
 client of it.
 """
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
+
+from factseek.retrieval.search.index import Index
+from factseek.server.app import create_app
+from factseek.server.settings import ServerSettings
+from factseek.settings import Config
+from tests.server.conftest import build_index
 
 QUERY = "measles vaccine doses"
 
@@ -83,3 +90,24 @@ def test_haystacks_client(base: str, asked: FlaskClient, monkeypatch: pytest.Mon
         websearch.SerperDevError, match="q: the query '' contains no words to search for"
     ):
         client.run("")
+
+
+def test_the_title_of_a_fact_check_says_that_it_rates_a_claim(tmp_path: Path) -> None:
+    review = {
+        "docid": "1",
+        "title": "No",
+        "text": "Masks kill runners.",
+        "rating": "False",
+        "verdict": "false",
+    }
+    folder = build_index(tmp_path / "checks", [review], language="en", dense=False)
+    config = Config(server=ServerSettings(adapters={"serper": "", "search-r1": ""}))
+    with Index(folder, config) as index:
+        client = create_app(config, {"checks": index}).test_client()
+        found = client.post("/serper/search", json={"q": "masks"}).json["organic"][0]
+        ((document,),) = client.post(
+            "/search-r1/retrieve", json={"queries": ["masks"], "topk": 1}
+        ).json["result"]
+    title = "Fact check (False): “Masks kill runners.”"
+    assert (found["title"], found["snippet"]) == (title, "Masks kill runners.")
+    assert document["contents"] == f'"{title}"\nMasks kill runners.'
