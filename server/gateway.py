@@ -171,6 +171,8 @@ class Gateway:
                 charge.keep(len(answer.body) if len(answer.body) > _LARGE_ANSWER else 0)
                 await _send_whole(answer, sender)
         except (RefusedError, HTTPException) as error:
+            if sender.started:
+                raise  # it is too late for a refusal
             await self._refuse(error, environ, receive, sender)
 
     async def _cut_off(

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from factseek.core.errors import IndexStateError
 from factseek.server import worker
+from factseek.server.errors import OverloadedError
 from factseek.server.hooks import LAST_LINE, REFUSAL
 from factseek.server.memory import MEMORY
 from tests.server.gateway_bench import PATIENCE, GatewayBench, serving
@@ -482,14 +483,15 @@ def test_a_stop_ends_each_unfinished_request_so_that_its_client_knows() -> None:
     assert bench.gateway.unfinished == 4
 
 
-def test_an_answer_that_breaks_off_is_reset() -> None:
+@pytest.mark.parametrize("error", [IndexStateError("the file was replaced"), OverloadedError()])
+def test_an_answer_that_breaks_off_is_reset(error: Exception) -> None:
     def application(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
         start("200 OK", [])
         return breaking()
 
     def breaking() -> Iterator[bytes]:
         yield b"one,"
-        raise IndexStateError("the file was replaced")
+        raise error
 
     with serving(application) as bench, pytest.raises(ConnectionResetError):
         bench.talk(HEAD + b"\r\n")
