@@ -226,8 +226,11 @@ def _record(review: _Review, docids: Docids, options: ReadOptions) -> Record | N
     docid = docid or f"claim-{digest(fields['text'] + str(metadata.get('publisher', ''))).hex()}"
     if DOCID not in review.node and len(docid.encode("utf-8", "replace")) > _LONGEST_ADDRESS:
         docid = f"claim-{digest(docid).hex()}"
-    if docids.is_repeat(docid, fields["text"]):
-        options.leave_out(review.place, "reviews that occurred before")
+    is_repeat = docids.is_repeat(docid, fields["text"])
+    has_same_rating = docids.is_repeat(docid, f"{fields['text']} {metadata.get('rating', '')}")
+    if is_repeat:
+        other = "" if has_same_rating else " with another rating; the first one is used"
+        options.leave_out(review.place, f"reviews that occurred before{other}")
         return None
     if not fields["url"]:
         options.note(

@@ -243,6 +243,39 @@ def test_several_reviews_with_several_ratings_are_counted(tmp_path: Path) -> Non
     assert options.notes == []
 
 
+def test_a_repeated_review_with_another_rating_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+    other = {**REVIEW, "reviewRating": {"alternateName": "Mostly true"}}
+    found, options = records(path, json.dumps([REVIEW, other, REVIEW]))
+    assert [record.document.metadata["rating"] for record in found] == ["False"]
+    assert options.skipped == {
+        "reviews that occurred before with another rating; the first one is used": 1,
+        "reviews that occurred before": 1,
+    }
+
+
+def test_microdata_with_two_ratings_says_which_is_used(tmp_path: Path) -> None:
+    path = tmp_path / "r.html"
+    ratings = "".join(
+        f'<div itemprop="reviewRating" itemscope itemtype="https://schema.org/Rating">'
+        f'<b itemprop="alternateName">{words}</b></div>'
+        for words in ("Mostly true", "False")
+    )
+    review = (
+        '<div itemscope itemtype="https://schema.org/ClaimReview"><p '
+        f'itemprop="claimReviewed">A.</p>{ratings}</div>'
+    )
+    found, options = records(path, page(body=review))
+    assert found[0].document.metadata["rating"] == "False"
+    assert options.notes[0].startswith(
+        "1 review has several ratings: 'False' is used, not 'Mostly true' ("
+    ) or (
+        options.notes[1].startswith(
+            "1 review has several ratings: 'False' is used, not 'Mostly true' ("
+        )
+    )
+
+
 def test_several_reviews_of_one_page(tmp_path: Path) -> None:
     other = with_(claimReviewed="The moon is far.", reviewRating={"alternateName": "True"})
     read, options = records(tmp_path / "a.html", page([REVIEW, other], REVIEW))
