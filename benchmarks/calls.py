@@ -1,12 +1,14 @@
 """Count the calls of the package's own functions in one warm search: ``python -m
 benchmarks.calls``.
 
-The program counts calls in one thread: in a hybrid search of the example (``make example``), then
-in one over HTTP.
+The program counts in one thread, over the example (``make example``): a hybrid search in Python,
+then one over HTTP. Comprehensions, generators and lambdas count as functions. A search for one hit
+shows what a request costs in any case, and a search for eleven what each further hit adds.
 """
 
 import sys
 from collections import Counter
+from collections.abc import Callable
 from types import FrameType
 
 from benchmarks.measuring import ROOT
@@ -16,30 +18,40 @@ from factseek.retrieval.search.options import Search
 from factseek.server.app import create_app
 from factseek.settings import Config
 
-calls: Counter[str] = Counter()
+FURTHER = 10
+QUERY = "vaccines cause autism"
 
 
-def count(frame: FrameType, event: str, _: object) -> None:
-    """Count a call of a function of the package by its file, without comprehensions and lambdas."""
-    path = frame.f_code.co_filename.removeprefix(f"{ROOT}/")
-    if event == "call" and path[0] not in "/.<" and frame.f_code.co_qualname[-1] != ">":
-        calls[path] += 1
+def calls_by_file(search: Callable[[], object]) -> Counter[str]:
+    """Return how often ``search`` calls functions of each file of the package, once it is warm."""
+    for _ in range(3):
+        search()
+    calls: Counter[str] = Counter()
+
+    def count(frame: FrameType, event: str, _: object) -> None:
+        path = frame.f_code.co_filename.removeprefix(f"{ROOT}/")
+        is_own = path[0] not in "/.<" and not path.startswith("benchmarks/")
+        if event == "call" and is_own:
+            calls[path] += 1
+
+    sys.setprofile(count)
+    search()
+    sys.setprofile(None)
+    return calls
+
+
+def report(name: str, search: Callable[[int], object]) -> None:
+    """Write the calls and files of ``search`` for one hit, and the calls for each further hit."""
+    one, more = (calls_by_file(lambda k=k: search(k)) for k in (1, 1 + FURTHER))
+    further = (more.total() - one.total()) / FURTHER
+    write(
+        f"{name}: {one.total()} calls in {len(one)} files for one hit, "
+        f"{further:.1f} calls for each further hit\n"
+    )
 
 
 if __name__ == "__main__":
     with open_index(ROOT / "indexes" / "example-en", Config()) as index:
         client = create_app(Config(), {"english": index}).test_client()
-        search, body = Search(k=10, retriever="hybrid"), {"query": "vaccines cause autism", "k": 10}
-        post = "/v1/english/search"
-        for ask in (
-            lambda: index.search(["vaccines cause autism"], search),
-            lambda: client.post(post, json=body),
-        ):
-            for _ in range(4):  # the last search is warm
-                calls.clear()
-                sys.setprofile(count)
-                ask()
-                sys.setprofile(None)
-            write(
-                f"{calls.total() - calls['benchmarks/calls.py']} calls in {len(calls) - 1} files\n"
-            )
+        report("Python", lambda k: index.search([QUERY], Search(k=k, retriever="hybrid")))
+        report("HTTP", lambda k: client.post("/v1/english/search", json={"query": QUERY, "k": k}))
