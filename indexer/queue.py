@@ -38,7 +38,10 @@ LOCK, FILE, TROUBLE = "lock", "queue.sqlite", "trouble.json"
 The third says why changes and bulks wait. It keeps its size, so that the writer can say so on a
 full disk.
 """
-_TROUBLE_BYTES = 2_048
+_TROUBLE_BYTES, _LONGEST_REASON = 4_096, 300
+"""The size of the third file, and the most characters of one of its two reasons; JSON may escape
+each in six bytes.
+"""
 MOST_REFUSALS = 100
 """The maximum number of refused documents, and of skipped ones, that a job lists; the others are
 only counted.
@@ -315,8 +318,7 @@ class Queue:
         """Store why the waiting changes or bulks cannot be made at the moment; ``""`` says that
         they can.
         """
-        # Escaped, two reasons fit.
-        reasons = {**self._troubles(), work: reason[: _TROUBLE_BYTES // 16]}
+        reasons = {**self._troubles(), work: reason[:_LONGEST_REASON]}
         self._write_troubles(reasons)
 
     def trouble(self, work: Work) -> str:
