@@ -350,6 +350,14 @@ def test_while_another_process_writes_nothing_is_changed_and_said_so(live: Path)
             job = client.post("/v1/live/documents", json=[{"docid": "b", "text": "The wombat."}])
             assert client.get(job.headers["Location"]).json["state"] == "queued"  # type: ignore[index]
             assert found(client, "quokka") == []
+            deadline = time.monotonic() + PATIENCE
+            while not (reason := client.get(job.headers["Location"]).json["error"]):  # type: ignore[index]
+                assert time.monotonic() < deadline
+            assert (
+                reason
+                == "the index cannot be written: another process may be writing it; the server "
+                "tries again"
+            )
         assert problem(refused) == (
             503,
             "not-written",
