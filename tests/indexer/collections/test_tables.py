@@ -128,6 +128,8 @@ def test_a_parquet_file_that_unpacks_without_end_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import pandas as pd
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
     monkeypatch.setattr(_frames, "UNPACKED_AT_ONCE", 2_000_000)
     path = tmp_path / "t.parquet"
@@ -140,6 +142,11 @@ def test_a_parquet_file_that_unpacks_without_end_is_refused(
         str(caught.value)
         == f"{path}: unpacks to more than 200 times its size; it is not a collection"
     )
+    nothing = pa.nulls(3_000_000, pa.string())
+    pq.write_table(pa.table({"id": nothing, "title": nothing}), path, row_group_size=len(nothing))
+    # Of rows of no bytes.
+    with pytest.raises(SourceError, match="unpacks to more than 200 times its size"):
+        rows(path)
     path.unlink()
     pd.DataFrame({"id": ["1"], "title": ["x"], "other": ["y" * 3_000_000]}).to_parquet(
         path, compression="gzip"
