@@ -755,8 +755,9 @@ class JobAnswer(AnswerPart, kw_only=True):
     because they changed after the bulk was accepted. ``refusals`` and ``skips`` list the first
     hundred of each. ``unread_dates`` counts documents with a date that was not understood, and
     ``unread_date`` is the first such date; date filters ignore it. Times are in UTC, or empty.
-    ``error`` gives the reason if the job failed, else it is empty. After a failure, the handled
-    documents stay, and the same bulk can be sent again.
+    ``error`` gives the reason if the job failed, or if it waits because the index cannot be
+    written; else it is empty. After a failure, the handled documents stay, and the same bulk can be
+    sent again.
     """
 
     request_id: str
