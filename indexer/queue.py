@@ -66,9 +66,13 @@ CREATE TABLE IF NOT EXISTS change (
 CREATE TABLE IF NOT EXISTS bulk (
     number INTEGER PRIMARY KEY, id TEXT UNIQUE, record BLOB, documents BLOB, ended REAL
 );
+CREATE TABLE IF NOT EXISTS bulk_documents (number INTEGER PRIMARY KEY, documents BLOB);
 CREATE TABLE IF NOT EXISTS single (
     number INTEGER, docid TEXT, PRIMARY KEY (number, docid)
 ) WITHOUT ROWID;
+"""
+"""The documents of a bulk have a table of their own: SQLite writes a row as a whole, and the record
+of a bulk changes after each slice. Queues of earlier versions have them in the table ``bulk``.
 """
 _log = logging.getLogger("factseek.writer")
 
@@ -235,9 +239,13 @@ class Queue:
         """
         job = Job(id=secrets.token_hex(12), mode=mode, documents=len(documents), created=now())
         with self._transaction(durable=True):
-            row = (self._next(), job.id, msgspec.json.encode(job), b"\n".join(documents))
+            number = self._next()
             self._database.execute(
-                "INSERT INTO bulk (number, id, record, documents) VALUES (?, ?, ?, ?)", row
+                "INSERT INTO bulk (number, id, record) VALUES (?, ?, ?)",
+                (number, job.id, msgspec.json.encode(job)),
+            )
+            self._database.execute(
+                "INSERT INTO bulk_documents VALUES (?, ?)", (number, b"\n".join(documents))
             )
         return job
 
@@ -296,7 +304,11 @@ class Queue:
 
     def documents(self, id_: str) -> list[bytes]:
         """Return the documents of an unfinished job, each a line of JSON."""
-        found = self._column("SELECT documents FROM bulk WHERE id = ?", id_)
+        found = self._column(
+            "SELECT COALESCE(own.documents, bulk.documents) FROM bulk "
+            "LEFT JOIN bulk_documents own USING (number) WHERE id = ?",
+            id_,
+        )
         return found[0].split(b"\n") if found and found[0] else []
 
     def save(self, job: Job) -> None:
@@ -311,8 +323,15 @@ class Queue:
     def end(self, job: Job, error: str = "") -> None:
         """Mark a job as done or, with an ``error``, as failed, and drop its documents."""
         job.state, job.error, job.ended = ("failed" if error else "done"), error, now()
-        statement = "UPDATE bulk SET record = ?, documents = NULL, ended = ? WHERE id = ?"
-        self._change(statement, msgspec.json.encode(job), time.time(), job.id, durable=True)
+        row = (msgspec.json.encode(job), time.time(), job.id)
+        with self._transaction(durable=True):
+            self._database.execute(
+                "UPDATE bulk SET record = ?, documents = NULL, ended = ? WHERE id = ?", row
+            )
+            self._database.execute(
+                "DELETE FROM bulk_documents WHERE number IN (SELECT number FROM bulk WHERE id = ?)",
+                (job.id,),
+            )
 
     def note_trouble(self, work: Work, reason: str) -> None:
         """Store why the waiting changes or bulks cannot be made at the moment; ``""`` says that

@@ -79,6 +79,8 @@ def disk_trouble(folder: Path) -> str:
 
     If a disk is quite full, the writer cannot even store why it waits.
     """
+    if not folder.is_dir():
+        return "its folder is gone"
     try:
         if not os.access(folder, os.W_OK):
             return "its folder cannot be written"

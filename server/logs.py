@@ -30,14 +30,16 @@ class JsonLines(logging.Formatter):
 
 
 def log_to_stderr() -> None:
-    """Send factseek's log to standard error, without looking up what no line shows: source line,
-    thread and process.
+    """Send factseek's log, and the warnings of uvicorn, to standard error.
+
+    Nothing is looked up that no line shows: source line, thread and process.
     """
     logging._srcfile = None  # as Python's guide to logging shows
     logging.logThreads = logging.logMultiprocessing = False
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
-    log = logging.getLogger("factseek")
-    log.handlers[:] = [handler]
-    log.setLevel(logging.INFO)
-    log.propagate = False
+    for name, level in (("factseek", logging.INFO), ("uvicorn", logging.WARNING)):
+        log = logging.getLogger(name)
+        log.handlers[:] = [handler]
+        log.setLevel(level)
+        log.propagate = False

@@ -54,3 +54,25 @@ def test_old_jobs_are_forgotten_and_waiting_ones_never(queue: Queue, folder: Pat
         True,
         True,
     ]
+
+
+def test_progress_of_a_bulk_does_not_write_its_documents_again(queue: Queue, folder: Path) -> None:
+    size = 2_000_000
+    job = queue.submit_bulk("append", [b"x" * size])
+    before = sum(path.stat().st_size for path in (folder / JOBS).iterdir())
+    for handled in range(50):
+        job.handled = handled
+        queue.save(job)
+    assert sum(path.stat().st_size for path in (folder / JOBS).iterdir()) < before + size
+    assert queue.documents(job.id) == [b"x" * size]
+    queue.end(job)
+    assert queue.documents(job.id) == []
+
+
+def test_a_bulk_of_an_earlier_version_keeps_its_documents(queue: Queue, folder: Path) -> None:
+    job = queue.submit_bulk("append", [b"a", b"b"])
+    with sqlite3.connect(folder / JOBS / FILE) as database:
+        database.execute("UPDATE bulk SET documents = ?", (b"a\nb",))
+        database.execute("DROP TABLE bulk_documents")
+    with Queue(folder) as opened:
+        assert opened.documents(job.id) == [b"a", b"b"]

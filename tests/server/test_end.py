@@ -99,6 +99,7 @@ def cut_off(
         "1 unfinished requests were cut off 1 seconds after the signal to stop "
         "(server.stop_seconds)" in log
     )
+    assert all(json.loads(line) for line in log.splitlines() if not line.startswith("factseek "))
     assert "Traceback" not in log
 
 
