@@ -359,11 +359,28 @@ def check_fit(request: BuildRequest, config: Config, base: Manifest) -> None:
         its = ", ".join(sorted(models)) or "no encoder"
         what = f"the vectors of the index come from {its}, not from {foreign[0]}"
         remedy = "leave out --encoder, or replace the index with --overwrite"
+    elif other := _other_setting(request, config, base):
+        what = f"the vectors of the index come with {other}"
+        remedy = "leave out --encoder, or replace the index with --overwrite"
     elif not request.dense and base.encoder is not None:
         what = "all documents of the index have vectors"
         remedy = "leave out --no-dense, or replace the index with --overwrite"
     if what:
         raise IndexStateError(what, place=request.folder, remedy=remedy)
+
+
+def _other_setting(request: BuildRequest, config: Config, base: Manifest) -> str:
+    """Return what an index records otherwise than the configuration for the encoder of a request.
+
+    Without a named encoder, the recorded one applies with all that was recorded with it.
+    """
+    if len(request.encoders) != 1 or base.encoder is None:
+        return ""
+    for name in ("query_prompt", "document_prompt", "max_tokens"):
+        configured, recorded = getattr(config.encoder, name), getattr(base.encoder, name)
+        if configured and configured != recorded:
+            return f"{name} {recorded!r}, not encoder.{name} {configured!r}"
+    return ""
 
 
 def describe(sources: Sequence[Path]) -> tuple[SourceInfo, ...]:

@@ -17,6 +17,8 @@ MEMORY, SECONDS = 3 << 30, 120
 """The bytes of memory and the seconds of the processor that a separate process may use to read a
 file.
 """
+PATIENCE = 3 * SECONDS
+"""The seconds on the clock after which such a process is ended; it may share a processor."""
 
 
 class BadFileError(SourceError):
@@ -40,7 +42,12 @@ def ask_child(
     line = command(f"indexer.collections.{module}", *arguments)
     # Each thread of numpy's library reserves memory, which counts towards the limit of the process.
     one_thread = environment(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
-    child = subprocess.run(line, input=content, capture_output=True, env=one_thread, check=False)  # noqa: S603
+    try:
+        child = subprocess.run(  # noqa: S603
+            line, input=content, capture_output=True, env=one_thread, check=False, timeout=PATIENCE
+        )
+    except subprocess.TimeoutExpired:
+        raise BadFileError(path, damaged) from None
     answer = (
         msgspec.msgpack.decode(child.stdout, type=kind | str) if child.returncode == 0 else damaged
     )

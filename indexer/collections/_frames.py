@@ -52,6 +52,8 @@ _DAMAGE = (
 """The errors that the unpickler raises for bytes that are not a pickle, or that refer to missing
 names or objects.
 """
+_NO_CELLS = (list, tuple, dict, set, frozenset, bytes, bytearray)
+_WHOLE = 1 << 63
 _SURROGATES = re.compile(r"[\ud800-\udfff]")
 
 
@@ -176,13 +178,15 @@ def _check_repeats(cells: dict[str, list[Any]], size: int) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """Return the value of a cell as a plain Python value; a date becomes an ISO 8601 day, a list
-    its type's name.
+    """Return the value of a cell as a plain Python value; a date becomes an ISO 8601 day.
 
-    A list could contain itself, or a short list many times.
+    Of a value that is no cell of a table, only the name of its type is returned: a list could
+    contain itself, and bytes could be repeated in every row.
     """
-    if isinstance(value, (list, tuple, dict, set, frozenset)):
+    if isinstance(value, _NO_CELLS):
         return {type(value).__name__: None}
+    if isinstance(value, int) and not -_WHOLE <= value < _WHOLE:
+        return str(value)  # no answer can carry such a number
     if hasattr(value, "isoformat"):
         return value.isoformat()[:10]
     # No answer can carry half a surrogate pair; like NUL, it is not text.

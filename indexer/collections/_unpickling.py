@@ -14,7 +14,9 @@ from __future__ import annotations
 import io
 import math
 import pickle
+import struct
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar, NoReturn
 
 _ADMITTED = """
@@ -59,6 +61,8 @@ ADMITTED = frozenset(
 Protocols 0 to 2 use the names of Python 2.
 """
 _Arguments = tuple[Any, ...]
+_LONGEST_ITEM = 16
+"""The bytes of the longest number in an array."""
 
 
 class RefusedError(Exception):
@@ -108,6 +112,7 @@ def unpickle(content: bytes) -> Any:
             pickle.REDUCE[0]: reduce,
             pickle.NEWOBJ[0]: new_object,
             pickle.NEWOBJ_EX[0]: refuse,
+            pickle.BYTEARRAY8[0]: partial(_load_bytearray, most=most),
         }
 
         def find_class(self, module: str, name: str) -> Any:
@@ -125,6 +130,13 @@ def unpickle(content: bytes) -> Any:
             raise pickle.UnpicklingError
 
     return Admitting(io.BytesIO(content)).load()
+
+
+def _load_bytearray(unpickler: Any, *, most: int) -> None:
+    # Python's own function makes room for the length before it reads as many bytes.
+    (length,) = struct.unpack("<Q", unpickler.read(8))
+    _require(length <= most)
+    unpickler.append(bytearray(unpickler.read(length)))
 
 
 def _require(holds: bool) -> None:
@@ -166,9 +178,12 @@ def _is_slice(arguments: _Arguments, most: int) -> bool:
 
 def _is_index(arguments: _Arguments, most: int) -> bool:
     """Return whether an index has its items with it, or is a range of at most ``most`` numbers."""
+    import numpy
+
     _, state = arguments
     if "data" in state:
-        return True
+        # Another type could lengthen every item.
+        return numpy.dtype(state.get("dtype") or object).itemsize <= _LONGEST_ITEM
     start, stop, step = (state[name] for name in ("start", "stop", "step"))
     return _is_length(len(range(start, stop, step)), most)
 

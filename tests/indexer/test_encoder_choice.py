@@ -116,6 +116,31 @@ def test_prompts_of_another_model_are_refused(
     assert not (tmp_path / "ix").exists()
 
 
+@pytest.mark.parametrize(
+    ("setting", "reason"),
+    [
+        (
+            "document_prompt: 'other: '",
+            "document_prompt 'text: ', not encoder.document_prompt 'other: '",
+        ),
+        ("max_tokens: 16", "max_tokens 32, not encoder.max_tokens 16"),
+    ],
+)
+def test_an_addition_with_another_setting_of_the_same_encoder_is_refused(
+    setting: str, reason: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    first = "encoder: {document_prompt: 'text: ', max_tokens: 32}"
+    assert index_one_text(tmp_path, first, "--encoder", ENGLISH) == 0
+    capsys.readouterr()
+    given = ["--encoder", ENGLISH, "--update"]
+    assert index_one_text(tmp_path, f"encoder: {{{setting}}}", *given) == 2
+    assert capsys.readouterr().err == (
+        f"factseek: {tmp_path / 'ix'}: the vectors of the index come with {reason}; "
+        "leave out --encoder, or replace the index with --overwrite\n"
+    )
+    assert index_one_text(tmp_path, first, *given) == 0
+
+
 def test_another_encoder_may_be_chosen_where_no_prompt_is_set(tmp_path: Path) -> None:
     assert (
         index_one_text(tmp_path, f"encoder: {{model: {MULTILINGUAL}}}", "--encoder", ENGLISH) == 0

@@ -256,6 +256,11 @@ LARGE = {
         + b"I900000000\nI-1\nI0\n(lN(lNt",
     ).replace(b"(lN(lN", b"(lp0\nNa(lp1\nN"),
     "a codec that lengthens": calling("_codecs", "encode", b"X\x01\x00\x00\x00aS'utf-32'\n"),
+    "a bytearray by its opcode": b"\x96" + (1 << 40).to_bytes(8, "little"),
+    "an index of long items": (
+        b"cpandas.core.indexes.base\n_new_Index\n(cpandas\nIndex\n"
+        b"(S'data'\n(lS'dtype'\nS'S900000000'\nS'name'\nNdtR"
+    ),
     "a slice": calling("builtins", "slice", b"I0\nI900000000000\nI1\n"),
 }
 
@@ -289,4 +294,22 @@ def test_a_list_in_a_cell_is_not_unfolded() -> None:
     frame = pd.DataFrame({"title": pd.Series([nested, "a"], dtype=object)})
     assert _frames.read_columns(Path("p.pkl"), pickle.dumps(frame), {"title"}) == {
         "title": [{"list": None}, "a"]
+    }
+
+
+def test_bytes_in_a_cell_are_not_repeated() -> None:
+    import pandas as pd
+
+    frame = pd.DataFrame({"title": pd.Series([b"x" * 100_000] * 3 + ["a"], dtype=object)})
+    assert _frames.read_columns(Path("p.pkl"), pickle.dumps(frame), {"title"}) == {
+        "title": [{"bytes": None}] * 3 + ["a"]
+    }
+
+
+def test_a_number_of_any_size_is_read() -> None:
+    import pandas as pd
+
+    frame = pd.DataFrame({"title": pd.Series([10**30, -(10**30), 7], dtype=object)})
+    assert _frames.read_columns(Path("p.pkl"), pickle.dumps(frame), {"title"}) == {
+        "title": [str(10**30), str(-(10**30)), 7]
     }
