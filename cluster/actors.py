@@ -36,6 +36,7 @@ from ..retrieval.encoders.runtime import SharedEncoders
 from ..retrieval.lucene.jvm import start
 from ..retrieval.retrievers import Ranked, Rankings
 from ..retrieval.search.options import IndexState, ReadNote, ReplicaHealth, ShardHealth
+from ..retrieval.search.prepared_query import PreparedQuery
 from ..retrieval.search.snapshot import IndexEncoders, Snapshot
 from ..retrieval.store.documents import Place, Stored
 from ..retrieval.store.manifest import Manifest
@@ -74,7 +75,9 @@ class StateNotOpenError(Exception):
     """An actor has not opened the requested state."""
 
 
-RankingQuestion = tuple[Sequence[str], Config, Sequence[str], int, Filter | None, float | None]
+RankingQuestion = tuple[
+    Sequence[str], Config, Sequence[PreparedQuery], int, Filter | None, float | None
+]
 """The names of rankings, their settings, queries, k, filter, and the seconds that are left, None
 without a limit.
 """
@@ -320,7 +323,7 @@ class RemoteRankings(Rankings):
 
     def search(
         self,
-        queries: Sequence[str],
+        queries: Sequence[PreparedQuery],
         k: int,
         where: Filter | None = None,
         limit: Deadline | None = None,

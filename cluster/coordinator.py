@@ -29,6 +29,7 @@ from ..retrieval.lucene.analysis import Analyzer
 from ..retrieval.lucene.jvm import start
 from ..retrieval.retrievers import ParallelRankings, Rankings, Retriever
 from ..retrieval.search.options import CountQuery, IndexState, ReadNote, ShardHealth
+from ..retrieval.search.prepared_query import PreparedQuery
 from ..retrieval.search.snapshot import IndexEncoders, fitting_encoder
 from ..retrieval.store.documents import Place, Stored
 from ..retrieval.store.manifest import Manifest
@@ -234,13 +235,15 @@ class ShardedState:
         return dict(chain.from_iterable(of_shard.items() for of_shard in of_shards.values()))
 
     def term_weights(
-        self, text: str, places: Sequence[Place], weights: BM25Settings
+        self, query: PreparedQuery, places: Sequence[Place], weights: BM25Settings
     ) -> list[dict[str, float]]:
-        """Return, for each passage, the terms of a text that it contains, each with its part of the
-        score.
+        """Return, for each passage, the terms of a query that it contains, each with its part of
+        the score.
         """
-        query = self.collection.query(text)
-        return self._in_order(places, lambda state, some: state.term_weights(query, some, weights))
+        counted = self.collection.with_statistics(query)
+        return self._in_order(
+            places, lambda state, some: state.term_weights(counted, some, weights)
+        )
 
     def signatures(self, places: Sequence[Place]) -> Signatures:
         """Return the signatures of passages, in their order."""

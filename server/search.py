@@ -13,7 +13,7 @@ from flask import g
 from msgspec.structs import asdict, replace
 
 from ..core.deadline import CutOffError, Deadline, losing_hits
-from ..core.domain import DocumentQuery, Filter
+from ..core.domain import Filter
 from ..core.errors import QueryError
 from ..retrieval.config import FusionSettings
 from ..retrieval.filters import DateError, bound, parse_filter
@@ -119,9 +119,7 @@ def answer(index: Index, question: Question, query_name: str = "query") -> Answe
     result.missing += tuple(
         name for name in index.missing_since(began) if name not in result.missing
     )
-    note_search(
-        DocumentQuery(result.text, question.like) if question.like else question.query, result
-    )
+    note_search({"like": question.like} if question.like else question.query, result)
     return result
 
 
@@ -178,13 +176,11 @@ def limit_of(queries: int = 1) -> Deadline:
     return Deadline(serving.config.server.search_seconds * queries, serving.beside, answer_memory())
 
 
-def note_search(query: str | list[str], timed: Any = None) -> None:
-    """Note queries for the log, a document by its docid, and for the metrics what has ``took`` and
-    ``retriever``.
+def note_search(query: str | list[str] | dict[str, str], timed: Any = None) -> None:
+    """Note queries for the log, a document as ``{"like": docid}``; note for the metrics what has
+    ``took`` and ``retriever``.
     """
-    g.setdefault("queries", []).append(
-        {"like": query.docid} if isinstance(query, DocumentQuery) else query
-    )
+    g.setdefault("queries", []).append(query)
     if timed is not None:
         g.setdefault("searches", []).append(timed)
 

@@ -24,14 +24,9 @@ from ...core.domain import Filter
 from ...core.errors import ClosedError, IndexStateError, MachineError, QueryError
 from ..config import BM25Settings
 from ..filters import FIELDS, METADATA, days_of, title_tokens, token
-from ..search.collection_statistics import (
-    CollectionQuery,
-    FieldStatistics,
-    Term,
-    TermCount,
-    weighted_terms,
-)
+from ..search.collection_statistics import FieldStatistics, Term, TermCount
 from ..search.cut import Rows, order_ties
+from ..search.prepared_query import PreparedQuery
 from ..store.integrity import REMEDY
 from .analysis import analysable, open_analyzer, parts_of, terms_of
 from .jvm import call_java, java, java_text, pack, unpack
@@ -176,7 +171,7 @@ class PassageSearcher:
 
     def search(
         self,
-        query: str,
+        query: PreparedQuery,
         n: int,
         where: Filter | None = None,
         weights: BM25Settings = BM25Settings(),  # noqa: B008  it is immutable
@@ -247,7 +242,7 @@ class PassageSearcher:
         clauses = self._clauses(where)
         return self._mask(lambda: self._java.passing(self._searcher, clauses))
 
-    def having_words(self, query: str) -> NDArray[np.bool_]:
+    def having_words(self, query: PreparedQuery) -> NDArray[np.bool_]:
         """Return a mask of the passages that contain a word or weighted term of the query,
         including deleted ones.
         """
@@ -257,8 +252,8 @@ class PassageSearcher:
             )
         )
 
-    def _java_texts(self, query: str) -> tuple[str, str]:
-        text = java_text(analysable(self._analyzer, query))
+    def _java_texts(self, query: PreparedQuery) -> tuple[str, str]:
+        text = java_text(analysable(self._analyzer, query.text))
         return text, parts_of(text)
 
     def _mask(self, call: Callable[[], str]) -> NDArray[np.bool_]:
@@ -274,7 +269,7 @@ class PassageSearcher:
         )
 
     def term_weights(
-        self, query: str, rows: Sequence[int], weights: BM25Settings
+        self, query: PreparedQuery, rows: Sequence[int], weights: BM25Settings
     ) -> list[dict[str, float]]:
         """Return, for each of these passages, the query terms that it contains, each with its part
         of the score.
@@ -412,11 +407,11 @@ def _java_path(folder: Path) -> str:
     return str(folder.absolute())
 
 
-def _statistics(query: str) -> bytes:
+def _statistics(query: PreparedQuery) -> bytes:
     """Return the statistics that a query carries, if any, in the format of Java's
     ``CollectionSearcher``.
     """
-    statistics = query.statistics if isinstance(query, CollectionQuery) else None
+    statistics = query.statistics
     if statistics is None:
         return b""
     terms = [text for term, count in statistics.terms.items() for text in (*term, *count)]
@@ -425,10 +420,11 @@ def _statistics(query: str) -> bytes:
     )
 
 
-def _packed_terms(query: str) -> bytes:
+def _packed_terms(query: PreparedQuery) -> bytes:
     """Return the weighted terms that a query carries, in the format of Java's ``counts``."""
-    terms = weighted_terms(query)
-    return pack([text for term, weight in terms for text in (term, repr(weight))]) if terms else b""
+    if not query.terms:
+        return b""
+    return pack([text for term, weight in query.terms for text in (term, repr(weight))])
 
 
 def _numbers(packed: str, columns: int) -> list[list[int]]:

@@ -25,6 +25,7 @@ from ..dense.vectors import Mask
 from ..store.manifest import Manifest
 
 if TYPE_CHECKING:
+    from ..search.prepared_query import PreparedQuery
     from ..search.snapshot import Snapshot
 
 
@@ -36,7 +37,7 @@ class Retriever(Protocol):
 
     def search(
         self,
-        queries: Sequence[str],
+        queries: Sequence[PreparedQuery],
         k: int,
         where: Filter | None = None,
         limit: Deadline | None = None,
@@ -48,7 +49,7 @@ class Retriever(Protocol):
 
     def columns(
         self,
-        queries: Sequence[str],
+        queries: Sequence[PreparedQuery],
         k: int,
         where: Filter | None = None,
         limit: Deadline | None = None,
@@ -58,7 +59,7 @@ class Retriever(Protocol):
         """
         return list(map(best_documents, self.search(queries, k, where, limit)))
 
-    def matching(self, query: str) -> Mask | None:
+    def matching(self, query: PreparedQuery) -> Mask | None:
         """Return a mask of the rows that a query can find without a filter; None, the default,
         means all.
         """
@@ -72,7 +73,7 @@ class Rankings(Protocol):
 
     def search(
         self,
-        queries: Sequence[str],
+        queries: Sequence[PreparedQuery],
         k: int,
         where: Filter | None = None,
         limit: Deadline | None = None,
@@ -81,7 +82,7 @@ class Rankings(Protocol):
         none is.
         """
 
-    def matching(self, query: str) -> Mask | None:
+    def matching(self, query: PreparedQuery) -> Mask | None:
         """Return the passages that at least one of the rankings can find; None, the default, means
         all.
         """
@@ -138,14 +139,16 @@ class RetrieverKind(Protocol):
         snapshot, because a shard is a snapshot of its own.
         """
 
-    def fusion_of(self, query: str, fusion: FusionSettings, language: str) -> FusionSettings:
+    def fusion_of(
+        self, query: PreparedQuery, fusion: FusionSettings, language: str
+    ) -> FusionSettings:
         """Return the fusion settings for one query in an index in ``language``."""
 
 
 class ExpandingRetriever(Retriever, Protocol):
     """A retriever that expands a query by terms of the query's first hits."""
 
-    def expand(self, query: str, where: Filter | None) -> str:
+    def expand(self, query: PreparedQuery, where: Filter | None) -> PreparedQuery:
         """Return the query expanded under a filter; a query that is already expanded is returned
         unchanged.
         """
@@ -198,7 +201,7 @@ class ParallelRankings(Rankings):
 
     def search(
         self,
-        queries: Sequence[str],
+        queries: Sequence[PreparedQuery],
         k: int,
         where: Filter | None = None,
         limit: Deadline | None = None,
@@ -230,7 +233,7 @@ class ParallelRankings(Rankings):
             raise late[-1]
         return ranked
 
-    def matching(self, query: str) -> Mask | None:
+    def matching(self, query: PreparedQuery) -> Mask | None:
         """Return the union of the rankings' masks."""
         united: Mask | None = None
         for part in self._parts.values():

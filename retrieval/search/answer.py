@@ -20,6 +20,7 @@ from ..lucene.spelling import respelt
 from .evidence import AnswerPart, Evidence
 from .explaining import Explanation, explanation
 from .options import DEFAULT_SEARCH, ResolvedSearch, Search
+from .prepared_query import AnyQuery
 from .query_syntax import PLAIN, QUERY, ParsedQuery, parse_query
 
 if TYPE_CHECKING:
@@ -29,8 +30,8 @@ Coverage = dict[str, Literal["complete", "cut off"]]
 """Whether each ranking, and each missing part of the answer, was ready in time."""
 
 
-IndexQuestion = tuple[str, Search, ParsedQuery | None]
-"""The text to search for, the search with the conditions of the query added, and the parsed
+IndexQuestion = tuple[AnyQuery, Search, ParsedQuery | None]
+"""The query to search for, the search with the conditions of the query added, and the parsed
 query.
 """
 
@@ -70,10 +71,10 @@ class Question(msgspec.Struct, frozen=True):
         """
         if self.like:
             try:
-                text, search = index.like(self.like, self.search)
+                document, search = index.like(self.like, self.search)
             except NotFoundError as error:
                 raise QueryError(error.what, field="like") from None
-            return text, search, None
+            return document, search, None
         if self.syntax != QUERY:
             return self.query, self.search, None
         parsed = parse_query(self.query, self.search, undated=self.undated)
@@ -145,10 +146,10 @@ def answer(index: Index, question: Question) -> Answer:
     no ranking was ready in time.
     """
     since = monotonic()
-    text, search, parsed = question.to(index)
+    asked, search, parsed = question.to(index)
     facets, total = {}, None
     if question.count or question.facets:
-        facets, total = index.facets(text, question.facets, search), index.count(text, search)
+        facets, total = index.facets(asked, question.facets, search), index.count(asked, search)
         # A new limit, so that slow counts take no time from the ranking.
         search = search._replace(limit=search.limit.renew()) if search.limit else search
     began = perf_counter()
@@ -157,23 +158,23 @@ def answer(index: Index, question: Question) -> Answer:
     # One hit more than the page shows, to know whether more follow; an invalid number stays as it
     # was given.
     (hits,) = index.search(
-        [text], search._replace(k=k + int(k > 0 and 0 <= search.offset < most - k))
+        [asked], search._replace(k=k + int(k > 0 and 0 <= search.offset < most - k))
     )
     ranked, retrieved = hits[:k], perf_counter()
     # A new limit, so that a slow retriever takes no time from the evidence.
     reading = search.limit.renew() if search.limit else None
     options = search._replace(limit=reading)
-    evidence = index.evidence(text, ranked, options, highlight=question.highlight)
+    evidence = index.evidence(asked, ranked, options, highlight=question.highlight)
     if question.passages:
-        evidence = index.with_passages(text, evidence, options)
+        evidence = index.with_passages(asked, evidence, options)
     return Answer(
-        **remarks(index, (text, search, parsed), question.query, since, reading),
+        **remarks(index, (asked, search, parsed), question.query, since, reading),
         hits=evidence,
         ranked=ranked,
         more=len(hits) > k,
         total=total,
         facets=facets,
-        explanation=explanation(index, text, search, ranked) if question.explain else None,
+        explanation=explanation(index, asked, search, ranked) if question.explain else None,
         took=Took(
             retrieve=milliseconds(began, retrieved),
             evidence=milliseconds(retrieved, perf_counter()),
@@ -190,13 +191,13 @@ def remarks(
     ``reading`` is the limit of the evidence. Shards that failed to answer after ``since`` are
     missing.
     """
-    text, search, parsed = on_index
-    spelt, limits = index.spellings(text, search), filter(None, (search.limit, reading))
+    asked, search, parsed = on_index
+    spelt, limits = index.spellings(asked, search), filter(None, (search.limit, reading))
     return {
-        "text": text,
+        "text": str(asked),
         "search": search,
         "resolved": index.resolve(search),
-        "note": index.note(text, search),
+        "note": index.note(asked, search),
         "suggestion": respelt(query, spelt) if spelt else "",
         "missing": (
             *(name for limit in limits for name in limit.missing),

@@ -26,6 +26,7 @@ from .answer import IndexAnswer, Question, Took, milliseconds, remarks
 from .counting import MOST_VALUES
 from .evidence import Evidence
 from .options import DEFAULT_SEARCH, Search
+from .prepared_query import AnyQuery
 
 if TYPE_CHECKING:
     from .index import Index
@@ -201,13 +202,13 @@ def answer(
     return FederatedAnswer(hits, shown, more, rrf_k, took, each, counts)
 
 
-def _bears(index: Index, text: str, search: Search, hit: Hit) -> bool:
+def _bears(index: Index, query: AnyQuery, search: Search, hit: Hit) -> bool:
     resolved = index.resolve(search)  # a stage's part says nothing about relevance
     scores = {
         part.retriever: part.score for part in hit.parts if part.retriever in resolved.rankings
     }
     scores = scores or {resolved.retriever: hit.score}
-    return index.bears(text, scores, index.word_weights(text, [hit], search)[0])
+    return index.bears(str(query), scores, index.word_weights(query, [hit], search)[0])
 
 
 @contextmanager
@@ -221,7 +222,7 @@ def _index_named(name: str) -> Iterator[None]:
 
 def counts_of_many(
     indexes: Mapping[str, Index],
-    query: str,
+    query: AnyQuery,
     searches: Mapping[str, Search],
     fields: Mapping[str, int],
 ) -> CountsOfMany:

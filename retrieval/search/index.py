@@ -20,7 +20,6 @@ from msgspec.structs import replace
 
 from ...core.domain import (
     Document,
-    DocumentQuery,
     FacetCounts,
     Filter,
     Hit,
@@ -69,6 +68,7 @@ from .options import (
     ShardHealth,
     reads_vectors,
 )
+from .prepared_query import AnyQuery, PreparedQuery
 from .snapshot import IndexEncoders
 
 if TYPE_CHECKING:
@@ -198,33 +198,35 @@ class Index:
             named = tuple(named)
         return options._replace(stages=named, where=None, typed=None, limit=None, offset=0)
 
-    def search(self, queries: Sequence[str], options: Search = DEFAULT_SEARCH) -> list[list[Hit]]:
+    def search(
+        self, queries: Sequence[AnyQuery], options: Search = DEFAULT_SEARCH
+    ) -> list[list[Hit]]:
         """Return the hits of each query, best first.
 
         Raises QueryError if a query or an option is out of range.
         """
         shared = self._shared_options(options)
         resolved = self._resolved(shared)
-        k, texts = resolved.depth(options.offset), resolved.texts(queries)
+        k, prepared = resolved.depth(options.offset), resolved.prepare_all(queries)
         if resolved.settings.search.stages:
             staged, retriever = self._stages_of(resolved, options.where), self._retriever(shared)
             ranked = stages.search(
-                retriever, staged, resolved, self._state, queries=texts, k=k, options=options
+                retriever, staged, resolved, self._state, queries=prepared, k=k, options=options
             )
         else:
-            ranked = self._retriever(shared).search(texts, k, options.where, options.limit)
+            ranked = self._retriever(shared).search(prepared, k, options.where, options.limit)
         return [hits[options.offset :] for hits in ranked] if options.offset else ranked
 
     def columns(
-        self, queries: Sequence[str], options: Search = DEFAULT_SEARCH
+        self, queries: Sequence[AnyQuery], options: Search = DEFAULT_SEARCH
     ) -> list[ScoredDocids]:
         """Return the documents of the hits that :meth:`search` returns, with their scores."""
         shared = self._shared_options(options)
         resolved = self._resolved(shared)
         if resolved.settings.search.stages or options.offset:
             return list(map(best_documents, self.search(queries, options)))
-        k, texts = resolved.depth(options.offset), resolved.texts(queries)
-        return self._retriever(shared).columns(texts, k, options.where, options.limit)
+        k, prepared = resolved.depth(options.offset), resolved.prepare_all(queries)
+        return self._retriever(shared).columns(prepared, k, options.where, options.limit)
 
     def stages(self, texts: Sequence[str], where: Filter | None = None) -> dict[str, Stage]:
         """Return the stages that ``texts`` name, by name.
@@ -245,27 +247,28 @@ class Index:
                 error.what, place=error.place, remedy=error.remedy, field=field
             ) from None
 
-    def count(self, query: str, options: Search = DEFAULT_SEARCH) -> Total:
+    def count(self, query: AnyQuery, options: Search = DEFAULT_SEARCH) -> Total:
         """Return the total number of hits of a search."""
         return self._state.count(self._question(query, options))
 
     def facets(
-        self, query: str, fields: Mapping[str, int], options: Search = DEFAULT_SEARCH
+        self, query: AnyQuery, fields: Mapping[str, int], options: Search = DEFAULT_SEARCH
     ) -> dict[str, FacetCounts]:
         """Count the documents of a search by the values of each field."""
         check_fields(fields, self.info.filter_fields)
         return self._state.facets(self._question(query, options), fields)
 
-    def _question(self, query: str, options: Search) -> CountQuery:
+    def _question(self, query: AnyQuery, options: Search) -> CountQuery:
         shared = self._shared_options(options)
         resolved = self._resolved(shared)
-        (text,) = resolved.texts([query])
+        (prepared,) = resolved.prepare_all([query])
         if retrievers.expanding(resolved.retriever) is not None:
-            text = cast(ExpandingRetriever, self._retriever(shared)).expand(text, options.where)
-        return CountQuery(text, resolved, options.where, options.typed)
+            retriever = cast(ExpandingRetriever, self._retriever(shared))
+            prepared = retriever.expand(prepared, options.where)
+        return CountQuery(prepared, resolved, options.where, options.typed)
 
     def word_weights(
-        self, query: str, hits: Sequence[Hit], options: Search = DEFAULT_SEARCH
+        self, query: AnyQuery, hits: Sequence[Hit], options: Search = DEFAULT_SEARCH
     ) -> list[dict[str, float]]:
         """Return, for each hit, the query's words in its passage, each with its share of the BM25
         score.
@@ -273,20 +276,20 @@ class Index:
         If several words have the same term, the first word represents them.
         """
         resolved = self.resolve(options)
-        (text,) = resolved.texts([query])
+        (prepared,) = resolved.prepare_all([query])
         words: dict[str, str] = {}
-        for word in words_of(text):
+        for word in words_of(prepared.text):
             for term in self.terms(word):
                 words.setdefault(term, word)
         places, of_hits = [(hit.docid, hit.passage) for hit in hits], []
-        for terms in self._state.term_weights(text, places, resolved.settings.bm25):
+        for terms in self._state.term_weights(prepared, places, resolved.settings.bm25):
             of_words: dict[str, float] = defaultdict(float)
             for term, weight in sorted(terms.items()):
                 of_words[words.get(term, term)] += weight
             of_hits.append(dict(of_words))
         return of_hits
 
-    def like(self, docid: str, options: Search = DEFAULT_SEARCH) -> tuple[str, Search]:
+    def like(self, docid: str, options: Search = DEFAULT_SEARCH) -> tuple[PreparedQuery, Search]:
         """Return a document as a query, and a search that excludes it and, with ``collapse``, its
         near-duplicates.
         """
@@ -312,20 +315,18 @@ class Index:
                 [(docid, passage.number) for passage in state.passages(docid)]
             )
             excluded.update(*state.near_copies(signatures, most_disagreements(NEAR), None))
-        query = DocumentQuery(" ".join(_words_for(heaviest, text, state.terms)), docid)
+        query = PreparedQuery(" ".join(_words_for(heaviest, text, state.terms)), docid=docid)
         return query, options._replace(where=where._replace(excluded=tuple(sorted(excluded))))
 
-    def spellings(self, query: str, options: Search = DEFAULT_SEARCH) -> Mapping[str, str]:
+    def spellings(self, query: AnyQuery, options: Search = DEFAULT_SEARCH) -> Mapping[str, str]:
         """Return the misspelt words of a query, each with a correction that some passage under the
         filter contains.
         """
         state, language = self._state, self._state.manifest.language
-        if isinstance(query, DocumentQuery):
+        prepared = self.resolve(options).prepare(query)
+        if prepared.docid or WORDS not in state.manifest.views:
             return {}
-        text = self.resolve(options).text(query)
-        if WORDS not in state.manifest.views:
-            return {}
-        text = fold(text)
+        text = fold(prepared.text)
         suspected = suspects(text, language)
         unknown = state.find_unwritten(list(suspected))
         if not unknown or len(unknown) > _MOST_MISSPELT:
@@ -373,7 +374,7 @@ class Index:
 
     def evidence(
         self,
-        query: str,
+        query: AnyQuery,
         hits: Sequence[Hit],
         options: Search = DEFAULT_SEARCH,
         *,
@@ -384,7 +385,7 @@ class Index:
 
     def evidences(
         self,
-        ranked: Sequence[tuple[str, Sequence[Hit]]],
+        ranked: Sequence[tuple[AnyQuery, Sequence[Hit]]],
         options: Search = DEFAULT_SEARCH,
         *,
         highlight: bool = True,
@@ -401,7 +402,7 @@ class Index:
         return map(self._with_weak, evidences) if resolved.encodes else evidences
 
     def with_passages(
-        self, query: str, hits: Sequence[Evidence], options: Search = DEFAULT_SEARCH
+        self, query: AnyQuery, hits: Sequence[Evidence], options: Search = DEFAULT_SEARCH
     ) -> list[Evidence]:
         """Return the hits, each with its best passage and, if read in time, all others with a word
         of ``query``.
@@ -481,17 +482,19 @@ class Index:
         """
         return self._state.passage_vectors([(hit.docid, hit.passage) for hit in hits], view)
 
-    def note(self, query: str, options: Search = DEFAULT_SEARCH) -> str:
+    def note(self, query: AnyQuery, options: Search = DEFAULT_SEARCH) -> str:
         """Return a note for readers of the hits of ``query``, ``""`` if there is none.
 
         It says that the query has only stop words or an unknown language, or that documents without
         a date are left out.
         """
-        resolved, undated = self.resolve(options), self.undated(options)
-        is_sparse = set(resolved.views) == {LUCENE}
-        notes = [
-            self._note_on_words(query) if is_sparse else self._note_on_language(query, resolved)
-        ]
+        resolved = self.resolve(options)
+        undated = self.undated(options)
+        if set(resolved.views) == {LUCENE}:
+            of_query = self._note_on_words(resolved.prepare(query), str(query))
+        else:
+            of_query = self._note_on_language(str(query), resolved)
+        notes = [of_query]
         if undated:
             documents = (
                 "1 document has no date and is"
@@ -504,10 +507,10 @@ class Index:
             )
         return "; ".join(filter(None, notes))
 
-    def _note_on_words(self, query: str) -> str:
-        if any(self.terms(word) for chunk in query.split() for word in words_of(chunk)):
+    def _note_on_words(self, query: PreparedQuery, typed: str) -> str:
+        if any(self.terms(word) for chunk in typed.split() for word in words_of(chunk)):
             return ""
-        if isinstance(query, DocumentQuery):
+        if query.docid:
             return "no other passage contains a word of this document"
         return f"the analyzer {self.info.published.analyzer} drops every word of this query"
 

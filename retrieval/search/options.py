@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 import msgspec
 
 from ...core.deadline import Deadline
-from ...core.domain import Document, DocumentQuery, Filter, Span, VectorQuery
+from ...core.domain import Document, Filter, Span
 from ...core.errors import PartMissingError, QueryError
 from ...core.terminal import format_count
 from ...core.text import PROFILES, has_words, refuse_text
 from ..config import BM25Settings, Config, FusionSettings
 from ..store.manifest import VECTORS, EncoderInfo, Manifest
+from .prepared_query import AnyQuery, PreparedQuery
 
 if TYPE_CHECKING:
     from .index import Index
@@ -79,42 +80,40 @@ class ResolvedSearch(NamedTuple):
         """Whether the search encodes queries."""
         return reads_vectors(self.views)
 
-    def text(self, query: str) -> str:
-        """Return the text to search for: ``query`` after the profile, or the words of a document
-        unchanged.
-        """
-        return (
-            str(query)
-            if isinstance(query, DocumentQuery)
-            else PROFILES[self.settings.search.profile](query)
-        )
+    def text(self, query: AnyQuery) -> str:
+        """Return the text to search for: a query after the profile, or that of a prepared one."""
+        return self.prepare(query).text
 
-    def texts(self, queries: Sequence[str]) -> list[str]:
-        """Return the texts to search for.
+    def prepare(self, query: AnyQuery) -> PreparedQuery:
+        """Return the query to search for, without the checks of :meth:`prepare_all`; one that is
+        prepared already is returned unchanged.
+        """
+        if isinstance(query, PreparedQuery):
+            return query
+        return PreparedQuery(PROFILES[self.settings.search.profile](query))
+
+    def prepare_all(self, queries: Sequence[AnyQuery]) -> list[PreparedQuery]:
+        """Return the queries to search for.
 
         Raises QueryError if one is too long or contains no words.
         """
         refuse_text("queries", queries)
-        prepare, longest = (
-            PROFILES[self.settings.search.profile],
-            self.settings.search.max_query_chars,
-        )
-        texts = []
-        for query in queries:
-            # The words of a document are already chosen, and vectors alone may find it.
-            text: str = query
-            if not isinstance(query, str):
-                raise QueryError(f"the query {query!r} is not text")
-            if not isinstance(query, DocumentQuery):
-                if len(query) > longest:
-                    limit = f"at most {longest} are allowed (search.max_query_chars)"
-                    raise QueryError(f"the query has {len(query)} characters, but {limit}")
-                text = prepare(query)
-                if not has_words(text):
-                    raise QueryError(f"the query {query[:60]!r} contains no words to search for")
-                text = VectorQuery(text, query.vector) if isinstance(query, VectorQuery) else text
-            texts.append(text)
-        return texts
+        return [self._check(query) for query in queries]
+
+    def _check(self, query: AnyQuery) -> PreparedQuery:
+        # A prepared query was checked, or it is a document, which vectors alone may find.
+        if isinstance(query, PreparedQuery):
+            return query
+        if not isinstance(query, str):
+            raise QueryError(f"the query {query!r} is not text")
+        longest = self.settings.search.max_query_chars
+        if len(query) > longest:
+            limit = f"at most {longest} are allowed (search.max_query_chars)"
+            raise QueryError(f"the query has {len(query)} characters, but {limit}")
+        prepared = self.prepare(query)
+        if not has_words(prepared.text):
+            raise QueryError(f"the query {query[:60]!r} contains no words to search for")
+        return prepared
 
     def depth(self, offset: int) -> int:
         """Return the number of hits to find: ``k`` after the offset.
@@ -254,11 +253,11 @@ ReadNote = Callable[[Document, Span], object]  # a callback that receives each p
 
 
 class CountQuery(NamedTuple):
-    """A request to count; ``text`` is the prepared query; ``typed`` is the part of the filter from
+    """A request to count; ``typed`` is the part of the filter from
     the query itself.
     """
 
-    text: str
+    query: PreparedQuery
     resolved: ResolvedSearch
     where: Filter | None
     typed: Filter | None = None

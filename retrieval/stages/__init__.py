@@ -23,6 +23,7 @@ from ...core.plugins import Plugins
 from ..config import Config
 from ..retrievers import Retriever
 from ..search.options import IndexState, ResolvedSearch, Search
+from ..search.prepared_query import PreparedQuery
 from ..store.documents import Stored
 
 if TYPE_CHECKING:
@@ -180,7 +181,7 @@ def search(
     resolved: ResolvedSearch,
     state: IndexState,
     *,
-    queries: Sequence[str],
+    queries: Sequence[PreparedQuery],
     k: int,
     options: Search,
 ) -> list[list[Hit]]:
@@ -194,7 +195,7 @@ def search(
     first = min(first, most)
 
     def after_stages(
-        texts: Sequence[str], ranked: Sequence[Sequence[Hit]]
+        searched: Sequence[PreparedQuery], ranked: Sequence[Sequence[Hit]]
     ) -> tuple[list[list[Hit]], list[bool]]:
         """Return the hits of each query, and whether a stage received fewer of them than its
         window.
@@ -205,6 +206,7 @@ def search(
             memory.spend(size)
             sizes.append(size)
 
+        texts = [query.text for query in searched]
         read, short = partial(read_texts, state, spend=spend), [False] * len(ranked)
         left = [
             [
