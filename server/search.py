@@ -114,8 +114,7 @@ def answer(index: Index, question: Question, query_name: str = "query") -> Answe
     # search.
     began = monotonic() - (perf_counter() - float(g.began))
     with query_errors_named(query_name):
-        result = index.answer(replace(question, search=question.search._replace(limit=limit_of())))
-    result.search = result.search._replace(limit=None)
+        result = index.answer(question, limit_of())
     result.missing += tuple(
         name for name in index.missing_since(began) if name not in result.missing
     )
@@ -144,12 +143,9 @@ def answer_of_many(
     rrf_k: int = 0,
 ) -> FederatedAnswer:
     """Answer a question from several indexes, as :func:`answer` does from one."""
-    limited = {
-        name: replace(question, search=question.search._replace(limit=limit_of()))
-        for name, question in questions.items()
-    }
+    limits = {name: limit_of() for name in questions}
     with query_errors_named():
-        result = federated.answer(indexes, limited, weights, rrf_k)
+        result = federated.answer(indexes, questions, weights, rrf_k, limits)
     note_search(next(iter(questions.values())).query, result)
     return result
 

@@ -7,13 +7,14 @@ The command line, HTTP, the page, agents and adapters only decode a :class:`Ques
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from ...core.deadline import Deadline
-from ...core.domain import FacetCounts, Hit, Total
+from ...core.domain import FacetCounts, Filter, Hit, Total
 from ...core.errors import NotFoundError, QueryError
 from ...core.text import has_words
 from ..lucene.spelling import respelt
@@ -30,10 +31,20 @@ Coverage = dict[str, Literal["complete", "cut off"]]
 """Whether each ranking, and each missing part of the answer, was ready in time."""
 
 
-IndexQuestion = tuple[AnyQuery, Search, ParsedQuery | None]
-"""The query to search for, the search with the conditions of the query added, and the parsed
-query.
-"""
+@dataclass(frozen=True, slots=True)
+class IndexQuestion:
+    """A question in the form that an index searches: the query, the search with the conditions of
+    the query added, and the query as it was parsed, if it was.
+    """
+
+    query: AnyQuery
+    search: Search
+    parsed: ParsedQuery | None = None
+
+    @property
+    def condition(self) -> Filter | None:
+        """The part of the filter that the query itself contains."""
+        return self.parsed.condition if self.parsed else None
 
 
 class Took(AnswerPart):
@@ -74,13 +85,13 @@ class Question(msgspec.Struct, frozen=True):
                 document, search = index.like(self.like, self.search)
             except NotFoundError as error:
                 raise QueryError(error.what, field="like") from None
-            return document, search, None
+            return IndexQuestion(document, search)
         if self.syntax != QUERY:
-            return self.query, self.search, None
+            return IndexQuestion(self.query, self.search)
         parsed = parse_query(self.query, self.search, undated=self.undated)
         if any(parsed[1:-1]) and not has_words(parsed.text):
             raise QueryError("the query has only conditions", remedy="add words to search for")
-        return parsed.text, parsed.search, parsed
+        return IndexQuestion(parsed.text, parsed.search, parsed)
 
 
 class IndexAnswer(msgspec.Struct, kw_only=True):
@@ -139,42 +150,43 @@ def coverage(rankings: Iterable[str], missing: Sequence[str]) -> Coverage:
     return {name: "cut off" if name in missing else "complete" for name in (*rankings, *missing)}
 
 
-def answer(index: Index, question: Question) -> Answer:
+def answer(index: Index, question: Question, limit: Deadline | None = None) -> Answer:
     """Answer a question; the answer's ``missing`` names the parts that were not ready in time.
 
     Raises QueryError if the question is invalid, naming the field at fault. Raises CutOffError if
     no ranking was ready in time.
     """
     since = monotonic()
-    asked, search, parsed = question.to(index)
+    on_index = question.to(index)
+    query, search = on_index.query, on_index.search
     facets, total = {}, None
     if question.count or question.facets:
-        facets, total = index.facets(asked, question.facets, search), index.count(asked, search)
+        facets = index.facets(query, question.facets, search, on_index.condition)
+        total = index.count(query, search)
         # A new limit, so that slow counts take no time from the ranking.
-        search = search._replace(limit=search.limit.renew()) if search.limit else search
+        limit = limit.renew() if limit else None
     began = perf_counter()
     resolved = index.resolve(search)
     k, most = resolved.settings.search.k, resolved.settings.search.max_k
     # One hit more than the page shows, to know whether more follow; an invalid number stays as it
     # was given.
     (hits,) = index.search(
-        [asked], search._replace(k=k + int(k > 0 and 0 <= search.offset < most - k))
+        [query], search._replace(k=k + int(k > 0 and 0 <= search.offset < most - k)), limit
     )
     ranked, retrieved = hits[:k], perf_counter()
     # A new limit, so that a slow retriever takes no time from the evidence.
-    reading = search.limit.renew() if search.limit else None
-    options = search._replace(limit=reading)
-    evidence = index.evidence(asked, ranked, options, highlight=question.highlight)
+    reading = limit.renew() if limit else None
+    evidence = index.evidence(query, ranked, search, highlight=question.highlight, limit=reading)
     if question.passages:
-        evidence = index.with_passages(asked, evidence, options)
+        evidence = index.with_passages(query, evidence, search, reading)
     return Answer(
-        **remarks(index, (asked, search, parsed), question.query, since, reading),
+        **remarks(index, on_index, question.query, since, (limit, reading)),
         hits=evidence,
         ranked=ranked,
         more=len(hits) > k,
         total=total,
         facets=facets,
-        explanation=explanation(index, asked, search, ranked) if question.explain else None,
+        explanation=explanation(index, query, search, ranked) if question.explain else None,
         took=Took(
             retrieve=milliseconds(began, retrieved),
             evidence=milliseconds(retrieved, perf_counter()),
@@ -183,27 +195,29 @@ def answer(index: Index, question: Question) -> Answer:
 
 
 def remarks(
-    index: Index, on_index: IndexQuestion, query: str, since: float, reading: Deadline | None
+    index: Index,
+    on_index: IndexQuestion,
+    query: str,
+    since: float,
+    limits: Iterable[Deadline | None],
 ) -> dict[str, Any]:
     """Return the fields of an :class:`IndexAnswer` that notes, the spelling of ``query`` and late
     parts fill.
 
-    ``reading`` is the limit of the evidence. Shards that failed to answer after ``since`` are
-    missing.
+    ``limits`` are those of the ranking and of the evidence. Shards that failed to answer after
+    ``since`` are missing.
     """
-    asked, search, parsed = on_index
-    spelt, limits = index.spellings(asked, search), filter(None, (search.limit, reading))
+    asked, search = on_index.query, on_index.search
+    spelt = index.spellings(asked, search)
+    late = [name for limit in limits if limit for name in limit.missing]
     return {
         "text": str(asked),
         "search": search,
         "resolved": index.resolve(search),
         "note": index.note(asked, search),
         "suggestion": respelt(query, spelt) if spelt else "",
-        "missing": (
-            *(name for limit in limits for name in limit.missing),
-            *index.missing_since(since),
-        ),
-        "parsed": parsed,
+        "missing": (*late, *index.missing_since(since)),
+        "parsed": on_index.parsed,
     }
 
 

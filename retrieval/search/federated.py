@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
-from ...core.deadline import CutOffError
-from ...core.domain import FacetCounts, Hit, Part, Total
+from ...core.deadline import CutOffError, Deadline
+from ...core.domain import FacetCounts, Filter, Hit, Part, Total
 from ...core.errors import QueryError
 from ...core.order import float32, scores_below
 from ..filters import last_day
@@ -115,26 +115,26 @@ def answer(
     questions: Mapping[str, Question],
     weights: Mapping[str, float] | None = None,
     rrf_k: int = 0,
+    limits: Mapping[str, Deadline] | None = None,
 ) -> FederatedAnswer:
     """Answer a question from several indexes, by name, in one ranking.
 
     The questions differ only in the search of each index. The first question sets the number of
     hits, their offset, their order, and what the answer contains. If ``rrf_k`` is 0, the
-    configuration sets it. Raises QueryError, naming the index, if an index cannot answer. Raises
-    CutOffError if no index was ready in time.
+    configuration sets it. ``limits`` has the time limit of each index, by name. Raises QueryError,
+    naming the index, if an index cannot answer. Raises CutOffError if no index was ready in time.
     """
     since, chosen = monotonic(), chosen_weights(indexes, weights)
     on_index = {name: questions[name].to(index) for name, index in indexes.items()}
-    first, searches = (
-        next(iter(questions.values())),
-        {name: search for name, (_, search, _) in on_index.items()},
-    )
-    text = next(iter(on_index.values()))[0]
-    counts = (
-        counts_of_many(indexes, text, searches, first.facets)
-        if first.count or first.facets
-        else None
-    )
+    searches = {name: asked.search for name, asked in on_index.items()}
+    first = next(iter(questions.values()))
+    first_on_index = next(iter(on_index.values()))
+    query = first_on_index.query
+    limits = limits or {}
+    counts = None
+    if first.count or first.facets:
+        condition = first_on_index.condition
+        counts = counts_of_many(indexes, query, searches, first.facets, condition=condition)
     began = perf_counter()
     resolved = next(iter(indexes.values())).resolve(first.search)
     settings, start, end = (
@@ -152,23 +152,25 @@ def answer(
         )
         try:
             with _index_named(name):
-                (rankings[name],) = index.search([text], search)
+                (rankings[name],) = index.search([query], search, limits.get(name))
         except CutOffError:
             rankings[name] = []
             cut_off.append(name)
     if len(cut_off) == len(indexes):
         raise CutOffError("no index was ready in time; try again")
     for name, hits_of in rankings.items():
-        if hits_of and not _bears(indexes[name], text, searches[name], hits_of[0]):
+        if hits_of and not _bears(indexes[name], query, searches[name], hits_of[0]):
             chosen[name] *= _UNLIKELY
     rrf_k = rrf_k or settings.fusion.rrf_k
     ranked = fuse_indexes(rankings, chosen, rrf_k, deepest)
     if first.search.sort:
         ranked = _newest_first(ranked, indexes, window)
     shown, more = ranked[start:end], len(ranked) > end and end < settings.max_k
-    retrieved, reading = perf_counter(), first.search.limit.renew() if first.search.limit else None
+    retrieved = perf_counter()
+    # A new limit for the evidence of all indexes together.
+    reading = next((limit.renew() for limit in limits.values()), None)
     # The offset applies to the merged ranking, not to the ranking of each index.
-    options = {name: search._replace(limit=reading, offset=0) for name, search in searches.items()}
+    options = {name: search._replace(offset=0) for name, search in searches.items()}
     read = {}
     for name, index in indexes.items():
         retriever = index.resolve(searches[name]).retriever
@@ -180,19 +182,23 @@ def answer(
             for of in shown
             if of.name == name
         ]
-        read[name] = iter(index.evidence(text, own, options[name], highlight=first.highlight))
+        evidence = index.evidence(
+            query, own, options[name], highlight=first.highlight, limit=reading
+        )
+        read[name] = iter(evidence)
     ranks = enumerate(shown, start + 1)
     hits = [
         replace(next(read[of.name]), rank=rank, score=of.score, index=of.name) for rank, of in ranks
     ]
     if first.passages:
         hits = [
-            indexes[str(hit.index)].with_passages(text, [hit], options[str(hit.index)])[0]
+            indexes[str(hit.index)].with_passages(query, [hit], options[str(hit.index)], reading)[0]
             for hit in hits
         ]
     each = {
         name: IndexAnswer(
-            **remarks(index, on_index[name], first.query, since, reading), weight=chosen[name]
+            **remarks(index, on_index[name], first.query, since, (limits.get(name), reading)),
+            weight=chosen[name],
         )
         for name, index in indexes.items()
     }
@@ -225,11 +231,14 @@ def counts_of_many(
     query: AnyQuery,
     searches: Mapping[str, Search],
     fields: Mapping[str, int],
+    *,
+    condition: Filter | None = None,
 ) -> CountsOfMany:
     """Count the hits of each index, and of all, by the values of fields; ``index`` is also a field.
 
     For each field, it adds up the thousand most frequent values of each index that has the field.
-    At least one index must have it.
+    At least one index must have it. ``condition`` is the part of the filter that the query itself
+    contains.
     """
     totals: dict[str, Total] = {}
     documents: dict[str, int] = {}
@@ -244,7 +253,7 @@ def counts_of_many(
             # Facets count documents, even if the hits are passages.
             if INDEX in fields and not index.resolve(searches[name]).settings.search.group:
                 documents[name] = index.count(query, searches[name]._replace(group=True)).hits
-            each[name] = index.facets(query, wanted, searches[name])
+            each[name] = index.facets(query, wanted, searches[name], condition)
     filtered = [dict(search.where.values()) for search in searches.values() if search.where]
     chosen = {
         field: {value for admitted in filtered for value in admitted.get(field, ())}

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Self, cast
 import numpy as np
 from msgspec.structs import replace
 
+from ...core.deadline import Deadline
 from ...core.domain import (
     Document,
     FacetCounts,
@@ -55,7 +56,7 @@ from ..views import view as view_of
 from ..views.vectors import searched_approximately
 from .answer import Answer, Question, answer
 from .counting import check_fields
-from .evidence import Evidence, read_evidences, read_passages
+from .evidence import Evidence, Reading, read_evidences, read_passages
 from .opening import Opening, open_state
 from .options import (
     DEFAULT_SEARCH,
@@ -187,8 +188,8 @@ class Index:
         return self._resolved(self._shared_options(options))
 
     def _shared_options(self, options: Search) -> Search:
-        """Return the options that searches share: without the filter, which is checked, the limit
-        and the offset.
+        """Return the options that searches share: without the filter, which is checked, and the
+        offset.
         """
         if options.where is not None:
             _check_filter(options.where, self._state.manifest)
@@ -196,12 +197,15 @@ class Index:
         if named is not None and not isinstance(named, tuple):
             refuse_text("stages", named)
             named = tuple(named)
-        return options._replace(stages=named, where=None, typed=None, limit=None, offset=0)
+        return options._replace(stages=named, where=None, offset=0)
 
     def search(
-        self, queries: Sequence[AnyQuery], options: Search = DEFAULT_SEARCH
+        self,
+        queries: Sequence[AnyQuery],
+        options: Search = DEFAULT_SEARCH,
+        limit: Deadline | None = None,
     ) -> list[list[Hit]]:
-        """Return the hits of each query, best first.
+        """Return the hits of each query, best first; ``limit`` records what was cut off.
 
         Raises QueryError if a query or an option is out of range.
         """
@@ -211,22 +215,32 @@ class Index:
         if resolved.settings.search.stages:
             staged, retriever = self._stages_of(resolved, options.where), self._retriever(shared)
             ranked = stages.search(
-                retriever, staged, resolved, self._state, queries=prepared, k=k, options=options
+                retriever,
+                staged,
+                resolved,
+                self._state,
+                queries=prepared,
+                k=k,
+                where=options.where,
+                limit=limit,
             )
         else:
-            ranked = self._retriever(shared).search(prepared, k, options.where, options.limit)
+            ranked = self._retriever(shared).search(prepared, k, options.where, limit)
         return [hits[options.offset :] for hits in ranked] if options.offset else ranked
 
     def columns(
-        self, queries: Sequence[AnyQuery], options: Search = DEFAULT_SEARCH
+        self,
+        queries: Sequence[AnyQuery],
+        options: Search = DEFAULT_SEARCH,
+        limit: Deadline | None = None,
     ) -> list[ScoredDocids]:
         """Return the documents of the hits that :meth:`search` returns, with their scores."""
         shared = self._shared_options(options)
         resolved = self._resolved(shared)
         if resolved.settings.search.stages or options.offset:
-            return list(map(best_documents, self.search(queries, options)))
+            return list(map(best_documents, self.search(queries, options, limit)))
         k, prepared = resolved.depth(options.offset), resolved.prepare_all(queries)
-        return self._retriever(shared).columns(prepared, k, options.where, options.limit)
+        return self._retriever(shared).columns(prepared, k, options.where, limit)
 
     def stages(self, texts: Sequence[str], where: Filter | None = None) -> dict[str, Stage]:
         """Return the stages that ``texts`` name, by name.
@@ -252,20 +266,30 @@ class Index:
         return self._state.count(self._question(query, options))
 
     def facets(
-        self, query: AnyQuery, fields: Mapping[str, int], options: Search = DEFAULT_SEARCH
+        self,
+        query: AnyQuery,
+        fields: Mapping[str, int],
+        options: Search = DEFAULT_SEARCH,
+        condition: Filter | None = None,
     ) -> dict[str, FacetCounts]:
-        """Count the documents of a search by the values of each field."""
-        check_fields(fields, self.info.filter_fields)
-        return self._state.facets(self._question(query, options), fields)
+        """Count the documents of a search by the values of each field.
 
-    def _question(self, query: AnyQuery, options: Search) -> CountQuery:
+        A field's counts ignore the filter's own condition on this field, but not ``condition``, the
+        part of the filter that the query itself contains.
+        """
+        check_fields(fields, self.info.filter_fields)
+        return self._state.facets(self._question(query, options, condition), fields)
+
+    def _question(
+        self, query: AnyQuery, options: Search, condition: Filter | None = None
+    ) -> CountQuery:
         shared = self._shared_options(options)
         resolved = self._resolved(shared)
         (prepared,) = resolved.prepare_all([query])
         if retrievers.expanding(resolved.retriever) is not None:
             retriever = cast(ExpandingRetriever, self._retriever(shared))
             prepared = retriever.expand(prepared, options.where)
-        return CountQuery(prepared, resolved, options.where, options.typed)
+        return CountQuery(prepared, resolved, options.where, condition)
 
     def word_weights(
         self, query: AnyQuery, hits: Sequence[Hit], options: Search = DEFAULT_SEARCH
@@ -379,9 +403,10 @@ class Index:
         options: Search = DEFAULT_SEARCH,
         *,
         highlight: bool = True,
+        limit: Deadline | None = None,
     ) -> list[Evidence]:
         """Return the evidence of the hits of ``query``."""
-        return next(self.evidences([(query, hits)], options, highlight=highlight))
+        return next(self.evidences([(query, hits)], options, highlight=highlight, limit=limit))
 
     def evidences(
         self,
@@ -389,6 +414,7 @@ class Index:
         options: Search = DEFAULT_SEARCH,
         *,
         highlight: bool = True,
+        limit: Deadline | None = None,
     ) -> Iterator[list[Evidence]]:
         """Yield the evidence of the hits of each query; hits that are read after the time limit
         have no highlights.
@@ -397,21 +423,27 @@ class Index:
         read = [(resolved.text(query), hits) for query, hits in ranked]
         staged = self._stages_of(resolved, options.where)
         evidences = read_evidences(
-            self._state, read, resolved.retriever, staged, options, highlight=highlight
+            self._state,
+            read,
+            Reading(resolved.retriever, staged, options.offset, highlight, limit),
         )
         return map(self._with_weak, evidences) if resolved.encodes else evidences
 
     def with_passages(
-        self, query: AnyQuery, hits: Sequence[Evidence], options: Search = DEFAULT_SEARCH
+        self,
+        query: AnyQuery,
+        hits: Sequence[Evidence],
+        options: Search = DEFAULT_SEARCH,
+        limit: Deadline | None = None,
     ) -> list[Evidence]:
         """Return the hits, each with its best passage and, if read in time, all others with a word
         of ``query``.
         """
-        return read_passages(self._state, self.resolve(options).text(query), hits, options.limit)
+        return read_passages(self._state, self.resolve(options).text(query), hits, limit)
 
-    def answer(self, question: Question) -> Answer:
+    def answer(self, question: Question, limit: Deadline | None = None) -> Answer:
         """Answer a question, as :func:`factseek.retrieval.search.answer.answer` does."""
-        return answer(self, question)
+        return answer(self, question, limit)
 
     def _with_weak(self, hits: list[Evidence]) -> list[Evidence]:
         """Mark a hit as weak if only vectors found it and each of its cosines is below the noise
@@ -605,7 +637,7 @@ def _check_filter(where: Filter, manifest: Manifest) -> None:
 
 
 def _resolve(manifest: Manifest, folder: Path, config: Config, options: Search) -> ResolvedSearch:
-    """Return a search with every option resolved; filter, offset and limit have no effect on the
+    """Return a search with every option resolved; filter and offset have no effect on the
     result.
     """
     for name, group in (("fusion", options.fusion), ("bm25", options.bm25)):

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from ...core.deadline import Deadline
 from ...core.domain import Document, Filter, Span
 from ...core.errors import PartMissingError, QueryError
 from ...core.terminal import format_count
@@ -29,10 +28,8 @@ class Search(NamedTuple):
     """The options of a search; ``None`` selects the configured value.
 
     ``stages`` reorder or shorten the ranking, in this order. ``collapse="near"`` then groups
-    near-duplicates, and ``sort="date"`` sorts the best hits by date, newest first. ``limit`` is the
-    time limit of this search; it records what was cut off. ``offset`` leaves out the first hits and
-    returns the ``k`` hits after them. ``typed`` is the part of ``where`` that comes from the query
-    itself: it applies to every facet.
+    near-duplicates, and ``sort="date"`` sorts the best hits by date, newest first. ``offset``
+    leaves out the first hits and returns the ``k`` hits after them.
     """
 
     k: int | None = None
@@ -41,13 +38,11 @@ class Search(NamedTuple):
     fusion: FusionSettings | None = None
     profile: str | None = None
     group: bool | None = None
-    limit: Deadline | None = None
     bm25: BM25Settings | None = None
     stages: tuple[str, ...] | None = None
     collapse: str = ""
     sort: str = ""
     offset: int = 0
-    typed: Filter | None = None
 
 
 DEFAULT_SEARCH = Search()
@@ -253,14 +248,14 @@ ReadNote = Callable[[Document, Span], object]  # a callback that receives each p
 
 
 class CountQuery(NamedTuple):
-    """A request to count; ``typed`` is the part of the filter from
-    the query itself.
+    """A request to count; ``condition`` is the part of the filter that the query itself
+    contains.
     """
 
     query: PreparedQuery
     resolved: ResolvedSearch
     where: Filter | None
-    typed: Filter | None = None
+    condition: Filter | None = None
 
 
 IndexState: TypeAlias = "Snapshot"

@@ -282,7 +282,7 @@ class Snapshot:
         for field, most in fields.items():
             others = without(where, field) if where is not None else None
             if others not in masks:
-                rows = both(both(matching, self.mask(others)), self.mask(question.typed))
+                rows = both(both(matching, self.mask(others)), self.mask(question.condition))
                 masks[others] = None if rows is None else self.columns.documents(rows)
             facets[field] = self.columns.facet(field, most, masks[others], filtered.get(field, ()))
         return facets

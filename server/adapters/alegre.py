@@ -440,7 +440,7 @@ def _similar(served: ServedIndex, model: str, body: AlegreSearch) -> Iterator[Al
     except QueryError as error:
         raise BadInput("text", error.line) from None
     query = replace(query, vector=vector)
-    hits = _near(index, query, search._replace(limit=limit_of()), model, body)
+    hits = _near(index, query, search, model, body)
 
     def is_admitted(context: Context) -> bool:
         return all(
@@ -502,17 +502,18 @@ def _near(
             for term in index.terms(word):
                 words.setdefault(term, word)
     needed = max(1, floor(len(set(words.values())) * round(share * 100) / 100))
+    limit = limit_of()
     least = float("-inf") if body.min_es_score is None else body.min_es_score
     most, begin, size = index.settings.search.max_k, 0, _FIRST_SLICE
     while begin < most:
         size = min(size, most - begin)
         try:
-            (hits,) = index.search([query], search._replace(k=size, offset=begin))
+            (hits,) = index.search([query], search._replace(k=size, offset=begin), limit)
         except QueryError as error:
             raise BadInput("text", error.line) from None
         except CutOffError as error:
             raise TimedOutError(error.line) from None
-        if search.limit is not None and (search.limit.is_over("texts") or search.limit.missing):
+        if limit.is_over("texts") or limit.missing:
             reason = (
                 "the time was too short to compare all texts: set a lower limit, or filter by "
                 "a context"

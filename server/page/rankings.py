@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec.structs import replace
 
 from ...core.deadline import Deadline
-from ...core.domain import Hit, Part, Total
+from ...core.domain import Filter, Hit, Part, Total
 from ...core.errors import FactseekError
 from ...retrieval import retrievers, stages
 from ...retrieval.filters import FIELDS
@@ -47,14 +47,15 @@ _WORDS = 8  # the maximum number of words of a hit to show, those with the large
 
 
 class IndexSearch(NamedTuple):
-    """The search of one index: the question, the query to rank by, and the options with the query's
-    conditions.
+    """The search of one index: the question, the query to rank by, the options with the query's
+    conditions, and these conditions alone.
     """
 
     served: ServedIndex
     question: Question
     query: AnyQuery
     search: Search
+    condition: Filter | None
 
     @property
     def size(self) -> int:
@@ -103,8 +104,8 @@ def searches_of(served: Sequence[ServedIndex], state: PageState) -> list[IndexSe
             undated=state.undated == KEEP,
         )
         with query_errors_named():
-            query, search, _ = question.to(one.index)
-        searches.append(IndexSearch(one, question, query, search))
+            asked = question.to(one.index)
+        searches.append(IndexSearch(one, question, asked.query, asked.search, asked.condition))
     return searches
 
 
@@ -149,7 +150,7 @@ def ranking(searches: Sequence[IndexSearch], retriever: str = "") -> ShownRankin
         approximate = any(part.resolved.approximate for part in result.indexes.values())
         limit, of_each = limit_of(), {}
         queries = {part.served.name: part.query for part in searches}
-        for served, _, query, search in searches:
+        for served, _, query, search, _ in searches:
             own = [of for of in result.ranked if of.name == served.name]
             alone, hits, ranks = (
                 search._replace(offset=0, sort=""),
@@ -305,14 +306,18 @@ def facets_of(each: Sequence[IndexSearch], state: PageState) -> tuple[Total, lis
     can tell, else all.
     """
     indexes, searches = {part.served.name: part.served.index for part in each}, {}
-    for served, _, query, search in each:
+    for served, _, query, search, _ in each:
         bare = search._replace(stages=(), collapse="", sort="")
         by_each = [bare._replace(retriever=name) for name in kinds_of([served])]
         matching = (search for search in by_each if served.index.count(query, search).matching)
         searches[served.name] = next(matching, by_each[0])
     own = dict.fromkeys(field for index in indexes.values() for field in index.info.filter_fields)
     counts = counts_of_many(
-        indexes, each[0].query, searches, dict.fromkeys((INDEX, *_FIELDS, *own), MOST_VALUES)
+        indexes,
+        each[0].query,
+        searches,
+        dict.fromkeys((INDEX, *_FIELDS, *own), MOST_VALUES),
+        condition=each[0].condition,
     )
     boxes = []
     for field, facet in counts.facets.items():
