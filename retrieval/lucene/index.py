@@ -24,7 +24,7 @@ from ...core.domain import Filter
 from ...core.errors import ClosedError, IndexStateError, MachineError, QueryError
 from ..config import BM25Settings
 from ..filters import FIELDS, METADATA, days_of, title_tokens, token
-from ..search.collection_statistics import FieldStatistics, Term, TermCount
+from ..search.collection_statistics import CollectionStatistics, FieldStatistics, Term, TermCount
 from ..search.cut import Rows, order_ties
 from ..search.prepared_query import PreparedQuery
 from ..store.integrity import REMEDY
@@ -187,14 +187,13 @@ class PassageSearcher:
         of them are among the ``n`` best. Return None if the search takes longer than ``seconds``.
         """
         milliseconds = -1 if seconds is None else max(0, int(seconds * 1000))
-        texts, terms = self._java_texts(query), _packed_terms(query)
         arguments = (
-            *texts,
-            terms,
+            *self._java_texts(query),
+            _packed_terms(query.terms) if query.terms else b"",
             n,
             *astuple(weights),
             self._clauses(where),
-            _statistics(query),
+            _packed_statistics(query.statistics) if query.statistics else b"",
             milliseconds,
         )
         search: Callable[[bool], str | None] = partial(
@@ -248,7 +247,9 @@ class PassageSearcher:
         """
         return self._mask(
             lambda: self._java.holding(
-                self._searcher, *self._java_texts(query), _packed_terms(query)
+                self._searcher,
+                *self._java_texts(query),
+                _packed_terms(query.terms) if query.terms else b"",
             )
         )
 
@@ -277,7 +278,7 @@ class PassageSearcher:
         arguments = (
             *self._java_texts(query),
             *astuple(weights),
-            _statistics(query),
+            _packed_statistics(query.statistics) if query.statistics else b"",
             np.asarray(rows, dtype="<i4").tobytes(),
         )
         explained = unpack(self._call_java(lambda: self._java.weights(self._searcher, *arguments)))
@@ -407,24 +408,19 @@ def _java_path(folder: Path) -> str:
     return str(folder.absolute())
 
 
-def _statistics(query: PreparedQuery) -> bytes:
-    """Return the statistics that a query carries, if any, in the format of Java's
+def _packed_statistics(statistics: CollectionStatistics) -> bytes:
+    """Return the statistics of a whole collection in the format of Java's
     ``CollectionSearcher``.
     """
-    statistics = query.statistics
-    if statistics is None:
-        return b""
     terms = [text for term, count in statistics.terms.items() for text in (*term, *count)]
     return pack(
         list(map(str, [len(statistics.fields), *chain.from_iterable(statistics.fields), *terms]))
     )
 
 
-def _packed_terms(query: PreparedQuery) -> bytes:
-    """Return the weighted terms that a query carries, in the format of Java's ``counts``."""
-    if not query.terms:
-        return b""
-    return pack([text for term, weight in query.terms for text in (term, repr(weight))])
+def _packed_terms(terms: Sequence[tuple[str, float]]) -> bytes:
+    """Return weighted terms in the format of Java's ``counts``."""
+    return pack([text for term, weight in terms for text in (term, repr(weight))])
 
 
 def _numbers(packed: str, columns: int) -> list[list[int]]:

@@ -21,6 +21,7 @@ from ..lucene.spelling import respelt
 from .evidence import AnswerPart, Evidence
 from .explaining import Explanation, explanation
 from .options import DEFAULT_SEARCH, ResolvedSearch, Search
+from .plan import Plan
 from .prepared_query import AnyQuery
 from .query_syntax import PLAIN, QUERY, ParsedQuery, parse_query
 
@@ -158,35 +159,34 @@ def answer(index: Index, question: Question, limit: Deadline | None = None) -> A
     """
     since = monotonic()
     on_index = question.to(index)
-    query, search = on_index.query, on_index.search
+    query = on_index.query
+    plan = index.plan(on_index.search)
     facets, total = {}, None
     if question.count or question.facets:
-        facets = index.facets(query, question.facets, search, on_index.condition)
-        total = index.count(query, search)
+        facets = plan.facets(query, question.facets, on_index.condition)
+        total = plan.count(query)
         # A new limit, so that slow counts take no time from the ranking.
         limit = limit.renew() if limit else None
     began = perf_counter()
-    resolved = index.resolve(search)
-    k, most = resolved.settings.search.k, resolved.settings.search.max_k
-    # One hit more than the page shows, to know whether more follow; an invalid number stays as it
-    # was given.
-    (hits,) = index.search(
-        [query], search._replace(k=k + int(k > 0 and 0 <= search.offset < most - k)), limit
-    )
-    ranked, retrieved = hits[:k], perf_counter()
+    k = plan.resolved.settings.search.k
+    # One hit more than the page shows, to know whether more follow.
+    (hits,) = plan.hits([query], limit, further=1)
+    ranked = hits[:k]
+    retrieved = perf_counter()
     # A new limit, so that a slow retriever takes no time from the evidence.
     reading = limit.renew() if limit else None
-    evidence = index.evidence(query, ranked, search, highlight=question.highlight, limit=reading)
+    evidence = plan.evidence(query, ranked, reading, highlight=question.highlight)
     if question.passages:
-        evidence = index.with_passages(query, evidence, search, reading)
+        evidence = plan.with_passages(query, evidence, reading)
     return Answer(
-        **remarks(index, on_index, question.query, since, (limit, reading)),
+        **remarks(plan, on_index, question.query),
+        missing=missing_parts(index, since, (limit, reading)),
         hits=evidence,
         ranked=ranked,
         more=len(hits) > k,
         total=total,
         facets=facets,
-        explanation=explanation(index, query, search, ranked) if question.explain else None,
+        explanation=explanation(plan, query, ranked) if question.explain else None,
         took=Took(
             retrieve=milliseconds(began, retrieved),
             evidence=milliseconds(retrieved, perf_counter()),
@@ -194,31 +194,27 @@ def answer(index: Index, question: Question, limit: Deadline | None = None) -> A
     )
 
 
-def remarks(
-    index: Index,
-    on_index: IndexQuestion,
-    query: str,
-    since: float,
-    limits: Iterable[Deadline | None],
-) -> dict[str, Any]:
-    """Return the fields of an :class:`IndexAnswer` that notes, the spelling of ``query`` and late
-    parts fill.
-
-    ``limits`` are those of the ranking and of the evidence. Shards that failed to answer after
-    ``since`` are missing.
+def remarks(plan: Plan, on_index: IndexQuestion, typed: str) -> dict[str, Any]:
+    """Return the fields of an :class:`IndexAnswer` that the search, notes, and the spelling of the
+    query as the user ``typed`` it fill.
     """
-    asked, search = on_index.query, on_index.search
-    spelt = index.spellings(asked, search)
-    late = [name for limit in limits if limit for name in limit.missing]
+    spelt = plan.spellings(on_index.query)
     return {
-        "text": str(asked),
-        "search": search,
-        "resolved": index.resolve(search),
-        "note": index.note(asked, search),
-        "suggestion": respelt(query, spelt) if spelt else "",
-        "missing": (*late, *index.missing_since(since)),
+        "text": str(on_index.query),
+        "search": on_index.search,
+        "resolved": plan.resolved,
+        "note": plan.note(on_index.query),
+        "suggestion": respelt(typed, spelt) if spelt else "",
         "parsed": on_index.parsed,
     }
+
+
+def missing_parts(index: Index, since: float, limits: Iterable[Deadline | None]) -> tuple[str, ...]:
+    """Return the names of the parts that ``limits`` cut off, and of the shards that failed to
+    answer after ``since``.
+    """
+    late = [name for limit in limits if limit for name in limit.missing]
+    return (*late, *index.missing_since(since))
 
 
 def milliseconds(began: float, ended: float) -> float:

@@ -22,10 +22,11 @@ from ...core.domain import FacetCounts, Filter, Hit, Part, Total
 from ...core.errors import QueryError
 from ...core.order import float32, scores_below
 from ..filters import last_day
-from .answer import IndexAnswer, Question, Took, milliseconds, remarks
+from .answer import IndexAnswer, Question, Took, milliseconds, missing_parts, remarks
 from .counting import MOST_VALUES
 from .evidence import Evidence
 from .options import DEFAULT_SEARCH, Search
+from .plan import Plan
 from .prepared_query import AnyQuery
 
 if TYPE_CHECKING:
@@ -136,30 +137,32 @@ def answer(
         condition = first_on_index.condition
         counts = counts_of_many(indexes, query, searches, first.facets, condition=condition)
     began = perf_counter()
-    resolved = next(iter(indexes.values())).resolve(first.search)
-    settings, start, end = (
-        resolved.settings.search,
-        first.search.offset,
-        resolved.depth(first.search.offset),
-    )
+    plans = {}
+    for name, index in indexes.items():
+        with _index_named(name):
+            # The offset applies to the merged ranking, not to the ranking of each index.
+            plans[name] = index.plan(searches[name]._replace(offset=0))
+    resolved = next(iter(plans.values())).resolved
+    settings = resolved.settings.search
+    start = first.search.offset
+    end = resolved.depth(start)
     window = settings.fusion.depth
     # One hit more than the page shows, to know whether more follow.
     deepest = max(end + 1, window if first.search.sort else 0)
     rankings, cut_off = {}, []
     for name, index in indexes.items():
-        search = searches[name]._replace(
-            k=min(deepest, index.settings.search.max_k), offset=0, sort=""
-        )
+        k = min(deepest, index.settings.search.max_k)
         try:
             with _index_named(name):
-                (rankings[name],) = index.search([query], search, limits.get(name))
+                unsorted = index.plan(searches[name]._replace(k=k, offset=0, sort=""))
+                (rankings[name],) = unsorted.hits([query], limits.get(name))
         except CutOffError:
             rankings[name] = []
             cut_off.append(name)
     if len(cut_off) == len(indexes):
         raise CutOffError("no index was ready in time; try again")
     for name, hits_of in rankings.items():
-        if hits_of and not _bears(indexes[name], query, searches[name], hits_of[0]):
+        if hits_of and not _bears(indexes[name], plans[name], query, hits_of[0]):
             chosen[name] *= _UNLIKELY
     rrf_k = rrf_k or settings.fusion.rrf_k
     ranked = fuse_indexes(rankings, chosen, rrf_k, deepest)
@@ -169,35 +172,14 @@ def answer(
     retrieved = perf_counter()
     # A new limit for the evidence of all indexes together.
     reading = next((limit.renew() for limit in limits.values()), None)
-    # The offset applies to the merged ranking, not to the ranking of each index.
-    options = {name: search._replace(offset=0) for name, search in searches.items()}
-    read = {}
-    for name, index in indexes.items():
-        retriever = index.resolve(searches[name]).retriever
-        # A hit with parts already has its rank in its own index.
-        own = [
-            of.hit
-            if of.hit.parts
-            else replace(of.hit, parts=(Part(retriever, of.rank, of.hit.score),))
-            for of in shown
-            if of.name == name
-        ]
-        evidence = index.evidence(
-            query, own, options[name], highlight=first.highlight, limit=reading
-        )
-        read[name] = iter(evidence)
-    ranks = enumerate(shown, start + 1)
-    hits = [
-        replace(next(read[of.name]), rank=rank, score=of.score, index=of.name) for rank, of in ranks
-    ]
+    hits = _read_evidence(plans, query, shown, reading, highlight=first.highlight)
+    hits = [replace(hit, rank=rank) for rank, hit in enumerate(hits, start + 1)]
     if first.passages:
-        hits = [
-            indexes[str(hit.index)].with_passages(query, [hit], options[str(hit.index)], reading)[0]
-            for hit in hits
-        ]
+        hits = [plans[str(hit.index)].with_passages(query, [hit], reading)[0] for hit in hits]
     each = {
         name: IndexAnswer(
-            **remarks(index, on_index[name], first.query, since, (limits.get(name), reading)),
+            **remarks(plans[name], on_index[name], first.query),
+            missing=missing_parts(index, since, (limits.get(name), reading)),
             weight=chosen[name],
         )
         for name, index in indexes.items()
@@ -208,13 +190,37 @@ def answer(
     return FederatedAnswer(hits, shown, more, rrf_k, took, each, counts)
 
 
-def _bears(index: Index, query: AnyQuery, search: Search, hit: Hit) -> bool:
-    resolved = index.resolve(search)  # a stage's part says nothing about relevance
+def _read_evidence(
+    plans: Mapping[str, Plan],
+    query: AnyQuery,
+    shown: Sequence[IndexedHit],
+    limit: Deadline | None,
+    *,
+    highlight: bool,
+) -> list[Evidence]:
+    """Return the evidence of hits, in their order, each with its index and its merged score."""
+    of_indexes = {}
+    for name, plan in plans.items():
+        retriever = plan.resolved.retriever
+        # A hit with parts already has its rank in its own index.
+        own = [
+            of.hit
+            if of.hit.parts
+            else replace(of.hit, parts=(Part(retriever, of.rank, of.hit.score),))
+            for of in shown
+            if of.name == name
+        ]
+        of_indexes[name] = iter(plan.evidence(query, own, limit, highlight=highlight))
+    return [replace(next(of_indexes[of.name]), score=of.score, index=of.name) for of in shown]
+
+
+def _bears(index: Index, plan: Plan, query: AnyQuery, hit: Hit) -> bool:
+    resolved = plan.resolved  # a stage's part says nothing about relevance
     scores = {
         part.retriever: part.score for part in hit.parts if part.retriever in resolved.rankings
     }
     scores = scores or {resolved.retriever: hit.score}
-    return index.bears(str(query), scores, index.word_weights(query, [hit], search)[0])
+    return index.bears(str(query), scores, plan.word_weights(query, [hit])[0])
 
 
 @contextmanager

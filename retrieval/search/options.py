@@ -93,22 +93,23 @@ class ResolvedSearch(NamedTuple):
         Raises QueryError if one is too long or contains no words.
         """
         refuse_text("queries", queries)
-        return [self._check(query) for query in queries]
-
-    def _check(self, query: AnyQuery) -> PreparedQuery:
         # A prepared query was checked, or it is a document, which vectors alone may find.
-        if isinstance(query, PreparedQuery):
-            return query
+        return [
+            query if isinstance(query, PreparedQuery) else self._check_text(query)
+            for query in queries
+        ]
+
+    def _check_text(self, query: str) -> PreparedQuery:
         if not isinstance(query, str):
             raise QueryError(f"the query {query!r} is not text")
         longest = self.settings.search.max_query_chars
         if len(query) > longest:
             limit = f"at most {longest} are allowed (search.max_query_chars)"
             raise QueryError(f"the query has {len(query)} characters, but {limit}")
-        prepared = self.prepare(query)
-        if not has_words(prepared.text):
+        text = PROFILES[self.settings.search.profile](query)
+        if not has_words(text):
             raise QueryError(f"the query {query[:60]!r} contains no words to search for")
-        return prepared
+        return PreparedQuery(text)
 
     def depth(self, offset: int) -> int:
         """Return the number of hits to find: ``k`` after the offset.
