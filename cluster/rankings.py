@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain, count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from msgspec.structs import replace
 
@@ -32,17 +32,26 @@ from ..retrieval.search.collection_statistics import (
     joined_counts,
     joined_fields,
 )
-from ..retrieval.search.options import IndexState, reads_vectors
+from ..retrieval.search.index_state import ShardState
+from ..retrieval.search.options import reads_vectors
 from ..retrieval.search.prepared_query import PreparedQuery
 from ..retrieval.store.manifest import LUCENE
 
 if TYPE_CHECKING:
     from .coordinator import ShardedState
 
-AskShards = Callable[[Callable[[IndexState], Any]], list[Any]]
-"""A function that asks every shard of an index the same question; the answers of lost shards may be
-left out.
-"""
+T = TypeVar("T")
+
+
+class AskShards(Protocol):
+    """A function that asks every shard of an index the same question; the answers of lost shards
+    may be left out.
+    """
+
+    def __call__(self, question: Callable[[ShardState], T]) -> list[T]:
+        """Return the answers in the order of the shards."""
+
+
 MOST_REMEMBERED = 200_000
 """The maximum number of terms whose counts are remembered (about 40 MB); if more come, the earlier
 are forgotten.

@@ -25,6 +25,7 @@ from ..dense.vectors import Mask
 from ..store.manifest import Manifest
 
 if TYPE_CHECKING:
+    from ..search.index_state import IndexState
     from ..search.prepared_query import PreparedQuery
     from ..search.snapshot import Snapshot
 
@@ -145,6 +146,15 @@ class RetrieverKind(Protocol):
         """Return the fusion settings for one query in an index in ``language``."""
 
 
+class ComposedKind(RetrieverKind, Protocol):
+    """A kind that ranks nothing itself: it fuses other rankings, or it expands queries for one."""
+
+    def open(self, name: str, snapshot: IndexState, config: Config, *, group: bool) -> Retriever:
+        """Return the retriever over the state of an index of one folder, or of all shards
+        together.
+        """
+
+
 class ExpandingRetriever(Retriever, Protocol):
     """A retriever that expands a query by terms of the query's first hits."""
 
@@ -155,6 +165,12 @@ class ExpandingRetriever(Retriever, Protocol):
 
 
 KINDS: Plugins[RetrieverKind] = Plugins(
+    __name__, QueryError, "retriever", "the retrievers are", joint="+"
+)
+
+
+# The same modules; those that fuse or expand are opened over any state.
+_COMPOSED: Plugins[ComposedKind] = Plugins(
     __name__, QueryError, "retriever", "the retrievers are", joint="+"
 )
 
@@ -170,20 +186,21 @@ def kind(name: str) -> RetrieverKind:
     return KINDS.load(name.partition(":")[0])
 
 
-def fusing(name: str) -> RetrieverKind | None:
+def fusing(name: str) -> ComposedKind | None:
     """Return the kind of a retriever if it fuses others, else None.
 
     Raises QueryError if it does not exist.
     """
-    return kind(name) if kind(name).FUSES else None
+    return _COMPOSED.load(name.partition(":")[0]) if kind(name).FUSES else None
 
 
-def expanding(name: str) -> RetrieverKind | None:
+def expanding(name: str) -> ComposedKind | None:
     """Return the kind of a retriever if it expands queries, else None.
 
     Raises QueryError if it does not exist.
     """
-    return kind(name) if getattr(kind(name), "EXPANDS", False) else None
+    expands = getattr(kind(name), "EXPANDS", False)
+    return _COMPOSED.load(name.partition(":")[0]) if expands else None
 
 
 class ParallelRankings(Rankings):

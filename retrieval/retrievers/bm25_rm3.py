@@ -25,7 +25,7 @@ from ..store.manifest import Manifest
 from . import Retriever, bm25
 
 if TYPE_CHECKING:
-    from ..search.options import IndexState
+    from ..search.index_state import IndexState
 
 LABEL = "Sparse, expanded"
 HELP = "the same words and those of the first hits, by BM25 and RM3"

@@ -20,7 +20,7 @@ from ..store.manifest import Manifest
 from . import MissingComponent, Rankings, Retriever, kind, missing
 
 if TYPE_CHECKING:
-    from ..search.options import IndexState
+    from ..search.index_state import IndexState
 
 LABEL = "Hybrid"
 HELP = "words and meaning together"

@@ -17,7 +17,7 @@ from ...core.deadline import HIGHLIGHTS, PASSAGES, WRITTEN, Deadline, Memory
 from ...core.domain import Document, Hit, Part, Passage, Span
 from .. import stages
 from ..lucene.analysis import Highlighter, highlighter, in_time
-from .options import IndexState
+from .index_state import IndexState
 
 
 class AnswerPart(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):

@@ -49,13 +49,13 @@ from ..views import view as view_of
 from ..views.vectors import searched_approximately
 from .answer import Answer, Question, answer
 from .evidence import Evidence
+from .index_state import IndexState
 from .nearness import Nearness
 from .opening import Opening, open_state
 from .options import (
     DEFAULT_SEARCH,
     Footprint,
     IndexInfo,
-    IndexState,
     ResolvedSearch,
     Search,
     ShardHealth,

@@ -12,7 +12,8 @@ from ..dense.noise import noise_threshold
 from ..lucene.spelling import words_in
 from ..store.manifest import Manifest
 from .evidence import Evidence
-from .options import IndexState, reads_vectors
+from .index_state import IndexState
+from .options import reads_vectors
 
 # The number of rankings whose view of vectors is remembered.
 _REMEMBERED = 64

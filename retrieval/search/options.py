@@ -1,5 +1,5 @@
-"""The options of a search, a search with every option resolved, and the state and description of an
-open index.
+"""The options of a search, a search with every option resolved, and the description of an open
+index.
 """
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
@@ -21,7 +21,6 @@ from .prepared_query import AnyQuery, PreparedQuery
 
 if TYPE_CHECKING:
     from .index import Index
-    from .snapshot import Snapshot
 
 
 class Search(NamedTuple):
@@ -257,10 +256,6 @@ class CountQuery(NamedTuple):
     resolved: ResolvedSearch
     where: Filter | None
     condition: Filter | None = None
-
-
-IndexState: TypeAlias = "Snapshot"
-"""The state of an index in one folder; a sharded index has the same methods."""
 
 
 class ReplicaHealth(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):

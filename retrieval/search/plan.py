@@ -25,8 +25,9 @@ from ..stages import Stage, StageContext
 from ..store.manifest import LUCENE, WORDS
 from .counting import check_fields
 from .evidence import Evidence, Reading, read_evidences, read_passages
+from .index_state import IndexState
 from .nearness import Nearness
-from .options import CountQuery, IndexInfo, IndexState, ResolvedSearch, Search
+from .options import CountQuery, IndexInfo, ResolvedSearch, Search
 from .prepared_query import AnyQuery
 
 # The maximum number of words to correct: a text with more is probably in another language.

@@ -1,6 +1,6 @@
 """One published state of an index that stays open: its live segments, its rows and its views.
 
-It is the :class:`factseek.retrieval.search.options.IndexState` of an index in one folder.
+It is the :class:`factseek.retrieval.search.index_state.IndexState` of an index in one folder.
 """
 
 from __future__ import annotations

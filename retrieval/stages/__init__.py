@@ -22,7 +22,8 @@ from ...core.order import float32, scores_below, sort_hits
 from ...core.plugins import Plugins
 from ..config import Config
 from ..retrievers import Retriever
-from ..search.options import IndexState, ResolvedSearch
+from ..search.index_state import IndexState
+from ..search.options import ResolvedSearch
 from ..search.prepared_query import PreparedQuery
 from ..store.documents import Stored
 
