@@ -254,8 +254,9 @@ def ray_table(alone: Path, queries: list[str], encoders: Encoders, cluster: Clus
             times: dict[str, list[float]] = {name: [] for name in indexes}
             for turn, query, name in product(range(WARMING + TURNS), queries[:200], indexes):
                 began, index = perf_counter(), indexes[name]
-                search = Search(k=K, retriever=retriever, limit=Deadline(LIMIT_SECONDS, beside))
-                index.evidence(query, index.search([query], search)[0], search, highlight=False)
+                search, limit = Search(k=K, retriever=retriever), Deadline(LIMIT_SECONDS, beside)
+                (hits,) = index.search([query], search, limit)
+                index.evidence(query, hits, search, highlight=False, limit=limit)
                 if turn >= WARMING:
                     times[name].append(1000 * (perf_counter() - began))
             for name, taken in times.items():

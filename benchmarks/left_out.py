@@ -24,7 +24,6 @@ from benchmarks.data import data_folder
 from benchmarks.measuring import part, program, publish
 from benchmarks.quality import indexed
 from factseek import Config, FusionSettings, Hit, Search, SearchSettings, open_index
-from factseek.core.domain import VectorQuery
 from factseek.core.progress import bar
 from factseek.eval.learn.combiner import KINDS, CombinerRequest, Pool, learn, measure_model, pools
 from factseek.eval.learn.tune import FusedEvaluator
@@ -34,6 +33,7 @@ from factseek.eval.scoring.statistics import SURE, Values, compare_pairs
 from factseek.eval.scoring.tables import markdown_table
 from factseek.retrieval.search.combiner import names as feature_names
 from factseek.retrieval.search.index import Index
+from factseek.retrieval.search.prepared_query import PreparedQuery
 from factseek.retrieval.store.manifest import VECTORS
 
 RM3 = "bm25+rm3"
@@ -158,7 +158,7 @@ def feedback(index: Index, case: fusion.Case) -> list[fusion.Ranking]:
                 for vector, hits in zip(vectors, first, strict=True)
             ]
             queries = [
-                VectorQuery(text, tuple(vector.tolist()))
+                PreparedQuery(text, vector=tuple(vector.tolist()))
                 for text, vector in zip(texts, moved, strict=True)
             ]
             found = index.columns(queries, asked)

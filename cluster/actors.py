@@ -12,39 +12,46 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
-from functools import partial
 from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypeVar, TypeVarTuple
 
 import msgspec
 
 from ..core.deadline import CutOffError, Deadline
-from ..core.domain import Document, Filter, Hit
+from ..core.domain import Document, FacetCounts, Filter, Hit, Passage, Total
 from ..core.errors import FactseekError, IndexStateError, MachineError
 from ..core.terminal import join_words
 from ..indexer import settings as indexer_settings
 from ..indexer.build import BuildReport, BuildRequest, build
 from ..indexer.lock import writing_parts
-from ..retrieval.config import Config
+from ..retrieval.config import BM25Settings, Config
+from ..retrieval.dense.vectors import Vectors
 from ..retrieval.encoders.runtime import SharedEncoders
 from ..retrieval.lucene.jvm import start
+from ..retrieval.lucene.spelling import WordNearby
 from ..retrieval.retrievers import Ranked, Rankings
-from ..retrieval.search.options import IndexState, ReadNote, ReplicaHealth, ShardHealth
+from ..retrieval.search.collection_statistics import FieldStatistics, Term, TermCount
+from ..retrieval.search.index_state import IndexState
+from ..retrieval.search.options import CountQuery, ReadNote, ReplicaHealth, ShardHealth
+from ..retrieval.search.prepared_query import PreparedQuery
 from ..retrieval.search.snapshot import IndexEncoders, Snapshot
 from ..retrieval.store.documents import Place, Stored
 from ..retrieval.store.manifest import Manifest
+from ..retrieval.store.signatures import Signatures
 from . import layout
 from .coordinator import Gathering, ShardedState, ShardLostError
 from .layout import Shard, Shards
 from .ray_cluster import NAMESPACE, connect, ray
 from .settings import ClusterSettings
 
+Given = TypeVarTuple("Given")
+T = TypeVar("T")
 START_SECONDS = 60.0
 """The seconds within which a replica of each shard must open its state."""
 THREADS = 64
@@ -74,7 +81,9 @@ class StateNotOpenError(Exception):
     """An actor has not opened the requested state."""
 
 
-RankingQuestion = tuple[Sequence[str], Config, Sequence[str], int, Filter | None, float | None]
+RankingQuestion = tuple[
+    Sequence[str], Config, Sequence[PreparedQuery], int, Filter | None, float | None
+]
 """The names of rankings, their settings, queries, k, filter, and the seconds that are left, None
 without a limit.
 """
@@ -185,8 +194,7 @@ class _Replica:
 
 
 class RemoteState:
-    """A state of a shard in other processes, with those methods of an ``IndexState`` that a
-    coordinator uses.
+    """A :class:`factseek.retrieval.search.index_state.ShardState` in other processes.
 
     It asks the replicas of the shard: first the least busy one, then another if that one fails.
     """
@@ -203,11 +211,6 @@ class RemoteState:
         self._seconds = seconds
         self.replicas = [_Replica(actor) for actor in actors]
         self._choosing = threading.Lock()
-
-    def __getattr__(self, method: str) -> Any:
-        if method.startswith("_"):
-            raise AttributeError(method)
-        return partial(self.ask, method)
 
     def ask(self, method: str, *arguments: Any, seconds: float | None = None) -> Any:
         """Return the result of a method of the shard's state; raise ShardLostError if no replica
@@ -242,6 +245,11 @@ class RemoteState:
             finally:
                 replica.busy -= 1
         raise ShardLostError(f"does not answer ({reason[:200]})", place=self.name)
+
+    def _call(self, method: Callable[[Snapshot, *Given], T], *given: *Given) -> T:
+        """Return the result of a method of the shard's state, as :meth:`ask` does."""
+        answer: T = self.ask(method.__name__, *given)
+        return answer
 
     def start_opening(self, replica: _Replica) -> Any:
         """Make a replica open the state; return Ray's reference to its answer."""
@@ -288,6 +296,80 @@ class RemoteState:
             note(passage.document, passage.span)
         return stored
 
+    def count(self, question: CountQuery) -> Total:
+        """Return how many documents, or passages if passages are ranked, can be found."""
+        return self._call(Snapshot.count, question)
+
+    def count_undated(self, where: Filter) -> int:
+        """Return how many documents a date bound excludes because they have no date."""
+        return self._call(Snapshot.count_undated, where)
+
+    def facets(self, question: CountQuery, fields: Mapping[str, int]) -> dict[str, FacetCounts]:
+        """Count the documents by the values of each field."""
+        return self._call(Snapshot.facets, question, fields)
+
+    def document(self, docid: str) -> Document:
+        """Return the document of this docid."""
+        return self._call(Snapshot.document, docid)
+
+    def passages(self, docid: str) -> list[Passage]:
+        """Return the passages of the document of this docid, in order."""
+        return self._call(Snapshot.passages, docid)
+
+    def docids(self) -> Iterator[str]:
+        """Return the docid of each passage; the replica sends all at once."""
+        return iter(self._call(Snapshot.docids))
+
+    def field_statistics(self) -> Sequence[FieldStatistics]:
+        """Return the statistics of the searched text fields."""
+        return self._call(Snapshot.field_statistics)
+
+    def term_counts(self, terms: Sequence[Term]) -> list[TermCount]:
+        """Return the counts of each term."""
+        return self._call(Snapshot.term_counts, terms)
+
+    def term_weights(
+        self, query: PreparedQuery, places: Sequence[Place], weights: BM25Settings
+    ) -> list[dict[str, float]]:
+        """Return, for each passage, the terms of a query that it contains, each with its part of
+        the score.
+        """
+        return self._call(Snapshot.term_weights, query, places, weights)
+
+    def find_unwritten(self, words: Sequence[str]) -> list[str]:
+        """Return those of the words of which the shard contains no form."""
+        return self._call(Snapshot.find_unwritten, words)
+
+    def words_near(self, word: str, edits: int) -> Sequence[WordNearby]:
+        """Return the words of the shard within ``edits`` edits of a word."""
+        return self._call(Snapshot.words_near, word, edits)
+
+    def has_word(self, word: str, where: Filter | None) -> bool:
+        """Return whether a passage of a document that passes the filter contains a word."""
+        return self._call(Snapshot.has_word, word, where)
+
+    def signatures(self, places: Sequence[Place]) -> Signatures:
+        """Return the signatures of passages, in their order."""
+        return self._call(Snapshot.signatures, places)
+
+    def near_copies(
+        self, signatures: Signatures, most: int, where: Filter | None
+    ) -> list[set[str]]:
+        """Return, for each signature, the docids of its near-duplicates under a filter."""
+        return self._call(Snapshot.near_copies, signatures, most, where)
+
+    def passage_vectors(self, places: Sequence[Place], view: str) -> Vectors:
+        """Return the vectors of passages in a view, in their order."""
+        return self._call(Snapshot.passage_vectors, places, view)
+
+    def document_vector(self, docid: str, view: str) -> Vectors:
+        """Return the mean direction of a document's vectors in a view."""
+        return self._call(Snapshot.document_vector, docid, view)
+
+    def noise_similarities(self, view: str) -> list[float]:
+        """Return the cosine of the nearest passage in a view to each random query."""
+        return self._call(Snapshot.noise_similarities, view)
+
     def documents(self, where: Filter | None = None) -> Iterator[Document]:
         """Yield the documents that are not deleted and pass the filter, if any; a replica sends
         them in batches.
@@ -320,7 +402,7 @@ class RemoteRankings(Rankings):
 
     def search(
         self,
-        queries: Sequence[str],
+        queries: Sequence[PreparedQuery],
         k: int,
         where: Filter | None = None,
         limit: Deadline | None = None,
@@ -355,12 +437,7 @@ def open_state(
     _wait_for(states, every=False)
     beside = ThreadPoolExecutor(THREADS, thread_name_prefix="shards")
     gathering = Gathering(beside, require_all=cluster.require_all)
-    return cast(
-        IndexState,
-        ShardedState(
-            folder, shards, cast(list[IndexState], states), config, encoders, gather=gathering
-        ),
-    )
+    return ShardedState(folder, shards, states, config, encoders, gather=gathering)
 
 
 def try_to_open(folder: Path, config: Config, cluster: ClusterSettings) -> None:

@@ -9,26 +9,30 @@ from __future__ import annotations
 import sys
 import threading
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import partial
 from itertools import chain
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from ..core.caching import OpenedOnce
-from ..core.domain import FacetCounts, Total
+from ..core.domain import Document, FacetCounts, Filter, Passage, Total
 from ..core.errors import PartMissingError
 from ..retrieval import retrievers
 from ..retrieval.config import BM25Settings, Config
 from ..retrieval.dense.vectors import Vectors
 from ..retrieval.lucene.analysis import Analyzer
 from ..retrieval.lucene.jvm import start
+from ..retrieval.lucene.spelling import WordNearby
 from ..retrieval.retrievers import ParallelRankings, Rankings, Retriever
-from ..retrieval.search.options import CountQuery, IndexState, ReadNote, ShardHealth
+from ..retrieval.search.collection_statistics import FieldStatistics, Term, TermCount
+from ..retrieval.search.index_state import ShardState
+from ..retrieval.search.options import CountQuery, ReadNote, ShardHealth
+from ..retrieval.search.prepared_query import PreparedQuery
 from ..retrieval.search.snapshot import IndexEncoders, fitting_encoder
 from ..retrieval.store.documents import Place, Stored
 from ..retrieval.store.manifest import Manifest
@@ -106,29 +110,21 @@ class Gathering:
             self._beside.shutdown(wait=False)
 
 
-_MERGED: Mapping[str, Callable[[list[Any]], Any]] = {
-    "count": lambda totals: Total(
-        sum(each.hits for each in totals), any(each.matching for each in totals)
-    ),
-    "count_undated": sum,
-    "has_word": any,
-    "words_near": lambda parts: list(chain.from_iterable(parts)),
-    "find_unwritten": lambda parts: [
-        word for word in parts[0] if all(word in part for part in parts)
-    ],
-    "near_copies": lambda parts: [set().union(*near) for near in zip(*parts, strict=True)],
-}
-"""For each method that asks all shards, the function that combines their answers."""
-_CHAINED = ("documents", "docids")
-"""Methods whose results follow each other, shard by shard."""
-_OF_OWNER = ("document", "passages", "document_vector")
-"""Methods of a state whose first argument is a docid; only the shard that owns this document
-answers.
-"""
+class AskEvery:
+    """Asks every shard the same question; see :class:`AskShards`."""
+
+    def __init__(self, states: Sequence[ShardState], gather: Gathering) -> None:
+        self._states = states
+        self._gather = gather
+
+    def __call__(self, question: Callable[[ShardState], T]) -> list[T]:
+        """Return the answers in the order of the shards, without those of lost shards."""
+        return self._gather([partial(question, state) for state in self._states], every=False)
 
 
 class ShardedState:
-    """An :class:`factseek.retrieval.search.options.IndexState` that combines the states of shards.
+    """Combines the states of shards: the
+    :class:`factseek.retrieval.search.index_state.IndexState` of an index in shards.
 
     :meth:`close` also closes these states.
     """
@@ -137,7 +133,7 @@ class ShardedState:
         self,
         folder: Path,
         shards: Shards,
-        states: Sequence[IndexState],
+        states: Sequence[ShardState],
         config: Config,
         encoders: IndexEncoders,
         *,
@@ -155,30 +151,11 @@ class ShardedState:
         self._opened = OpenedOnce()
         # The attributes below do not refer to this object: a cycle would keep a closed index until
         # garbage collection.
-        self.ask: AskShards = partial(_ask, states, gather)
+        self.ask: AskShards = AskEvery(states, gather)
         self._analyzer: Callable[[], Analyzer] = partial(
             self._opened.get, "terms", partial(_analyzer, config.java.heap, self.manifest.analyzer)
         )
         self.collection = CollectionTerms(self.manifest.id, len(states), self._analyzer, self.ask)
-        self.field_statistics, self.term_counts = (
-            self.collection.field_statistics,
-            self.collection.term_counts,
-        )
-
-    def __getattr__(self, method: str) -> Any:
-        if method in _MERGED:
-            return lambda *arguments: _MERGED[method](
-                self.ask(lambda state: getattr(state, method)(*arguments))
-            )
-        if method in _CHAINED:
-            return lambda *arguments: chain.from_iterable(
-                getattr(state, method)(*arguments) for state in self._states
-            )
-        if method in _OF_OWNER:
-            return lambda docid, *arguments: getattr(self._states[self._owner(docid)], method)(
-                docid, *arguments
-            )
-        raise AttributeError(method)
 
     @property
     def terms(self) -> Analyzer:
@@ -203,7 +180,7 @@ class ShardedState:
         composed = retrievers.expanding(name) or retrievers.fusing(name)
         if composed is None:
             return ShardedRanking(name, config, self)
-        return composed.open(name, cast(IndexState, self), config, group=config.search.group)
+        return composed.open(name, self, config, group=config.search.group)
 
     def rankings(self, names: Sequence[str], config: Config) -> Rankings:
         """Return the rankings of these names and settings, to be computed together."""
@@ -213,6 +190,16 @@ class ShardedState:
         ):
             return ShardedRankings(names, config, self)
         return ParallelRankings({name: self.ranking(name, config) for name in names})
+
+    def count(self, question: CountQuery) -> Total:
+        """Return how many documents, or passages if passages are ranked, can be found."""
+        totals = self.ask(lambda state: state.count(question))
+        hits = sum(total.hits for total in totals)
+        return Total(hits, any(total.matching for total in totals))
+
+    def count_undated(self, where: Filter) -> int:
+        """Return how many documents a date bound excludes because they have no date."""
+        return sum(self.ask(lambda state: state.count_undated(where)))
 
     def facets(self, question: CountQuery, fields: Mapping[str, int]) -> dict[str, FacetCounts]:
         """Count the documents by the values of each field."""
@@ -226,6 +213,56 @@ class ShardedState:
             for field, most in fields.items()
         }
 
+    def document(self, docid: str) -> Document:
+        """Return the document of this docid, from the shard that owns it."""
+        return self._owner_of(docid).document(docid)
+
+    def passages(self, docid: str) -> list[Passage]:
+        """Return the passages of the document of this docid, in order."""
+        return self._owner_of(docid).passages(docid)
+
+    def document_vector(self, docid: str, view: str) -> Vectors:
+        """Return the mean direction of a document's vectors in a view."""
+        return self._owner_of(docid).document_vector(docid, view)
+
+    def documents(self, where: Filter | None = None) -> Iterator[Document]:
+        """Yield the documents of each shard in turn."""
+        return chain.from_iterable(state.documents(where) for state in self._states)
+
+    def docids(self) -> Iterator[str]:
+        """Yield the docid of each passage, shard by shard."""
+        return chain.from_iterable(state.docids() for state in self._states)
+
+    def field_statistics(self) -> Sequence[FieldStatistics]:
+        """Return the statistics of the searched text fields over all shards."""
+        return self.collection.field_statistics()
+
+    def term_counts(self, terms: Sequence[Term]) -> list[TermCount]:
+        """Return the counts of each term over all shards."""
+        return self.collection.term_counts(terms)
+
+    def find_unwritten(self, words: Sequence[str]) -> list[str]:
+        """Return those of the words of which no shard contains a form."""
+        first, *others = self.ask(lambda state: state.find_unwritten(words))
+        return [word for word in first if all(word in unwritten for unwritten in others)]
+
+    def words_near(self, word: str, edits: int) -> Sequence[WordNearby]:
+        """Return the words of each shard within ``edits`` edits of a word."""
+        return list(chain.from_iterable(self.ask(lambda state: state.words_near(word, edits))))
+
+    def has_word(self, word: str, where: Filter | None) -> bool:
+        """Return whether a shard has a passage with a word, in a document that passes the
+        filter.
+        """
+        return any(self.ask(lambda state: state.has_word(word, where)))
+
+    def near_copies(
+        self, signatures: Signatures, most: int, where: Filter | None
+    ) -> list[set[str]]:
+        """Return, for each signature, the docids of its near-duplicates in all shards."""
+        of_shards = self.ask(lambda state: state.near_copies(signatures, most, where))
+        return [set[str]().union(*near) for near in zip(*of_shards, strict=True)]
+
     def read_passages(self, places: Iterable[Place], note: ReadNote) -> dict[Place, Stored]:
         """Return passages by document and number."""
         of_shards = self._ask_owners(
@@ -234,13 +271,15 @@ class ShardedState:
         return dict(chain.from_iterable(of_shard.items() for of_shard in of_shards.values()))
 
     def term_weights(
-        self, text: str, places: Sequence[Place], weights: BM25Settings
+        self, query: PreparedQuery, places: Sequence[Place], weights: BM25Settings
     ) -> list[dict[str, float]]:
-        """Return, for each passage, the terms of a text that it contains, each with its part of the
-        score.
+        """Return, for each passage, the terms of a query that it contains, each with its part of
+        the score.
         """
-        query = self.collection.query(text)
-        return self._in_order(places, lambda state, some: state.term_weights(query, some, weights))
+        counted = self.collection.with_statistics(query)
+        return self._in_order(
+            places, lambda state, some: state.term_weights(counted, some, weights)
+        )
 
     def signatures(self, places: Sequence[Place]) -> Signatures:
         """Return the signatures of passages, in their order."""
@@ -269,11 +308,14 @@ class ShardedState:
             state.close()
         self._gather.close()
 
+    def _owner_of(self, docid: str) -> ShardState:
+        return self._states[self._owner(docid)]
+
     def _owner(self, docid: str) -> int:
         return owner(docid, len(self._states))
 
     def _ask_owners(
-        self, places: Sequence[Place], ask: Callable[[IndexState, list[Place]], T]
+        self, places: Sequence[Place], ask: Callable[[ShardState, list[Place]], T]
     ) -> dict[int, T]:
         """Ask each shard about those of the passages that it owns; return the answers by shard
         number.
@@ -285,19 +327,13 @@ class ShardedState:
         return dict(zip(owned, self._gather(calls, every=True), strict=True))
 
     def _in_order(
-        self, places: Sequence[Place], ask: Callable[[IndexState, list[Place]], Sequence[T]]
+        self, places: Sequence[Place], ask: Callable[[ShardState, list[Place]], Sequence[T]]
     ) -> list[T]:
         """Return one answer for each passage, from the shard that owns it, in the order of
         ``places``.
         """
         answers = {number: iter(some) for number, some in self._ask_owners(places, ask).items()}
         return [next(answers[self._owner(docid)]) for docid, _ in places]
-
-
-def _ask(
-    states: Sequence[IndexState], gather: Gathering, question: Callable[[IndexState], T]
-) -> list[T]:
-    return gather([partial(question, state) for state in states], every=False)
 
 
 def _analyzer(heap: str, name: str) -> Analyzer:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import cast
 
 from ..retrieval.config import Config
-from ..retrieval.search.options import IndexState
+from ..retrieval.search.index_state import IndexState, ShardState
 from ..retrieval.search.snapshot import IndexEncoders, Snapshot
 from ..retrieval.store.index_folder import Lease
 from ..retrieval.store.manifest import Manifest
@@ -30,15 +29,13 @@ def open_state(folder: Path, config: Config, encoders: IndexEncoders) -> IndexSt
         return open_on_cluster(folder, config, cluster, encoders)
     shards, lease = layout.open_leased(folder)
     with closing(lease), ExitStack() as opened:
-        states: list[IndexState] = []
+        states: list[ShardState] = []
         for shard in shards.shards:
             state = Snapshot(shard.folder(folder), config, encoders, manifest=shard.manifest)
             states.append(state)
             opened.callback(state.close)
         opened.pop_all()
-    return cast(
-        IndexState, ShardedState(folder, shards, states, config, encoders, gather=Gathering())
-    )
+    return ShardedState(folder, shards, states, config, encoders, gather=Gathering())
 
 
 def read_published(folder: Path) -> Manifest:

@@ -11,7 +11,9 @@ import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain, count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from msgspec.structs import replace
 
 from ..core.deadline import CutOffError, Deadline
 from ..core.domain import Filter, Hit, ScoredDocids
@@ -23,25 +25,33 @@ from ..retrieval.lucene.analysis import Analyzer
 from ..retrieval.retrievers import Ranked, Rankings, Retriever
 from ..retrieval.retrievers.dense import query_vectors
 from ..retrieval.search.collection_statistics import (
-    CollectionQuery,
     CollectionStatistics,
     FieldStatistics,
     Term,
     TermCount,
     joined_counts,
     joined_fields,
-    weighted_terms,
 )
-from ..retrieval.search.options import IndexState, reads_vectors
+from ..retrieval.search.index_state import ShardState
+from ..retrieval.search.options import reads_vectors
+from ..retrieval.search.prepared_query import PreparedQuery
 from ..retrieval.store.manifest import LUCENE
 
 if TYPE_CHECKING:
     from .coordinator import ShardedState
 
-AskShards = Callable[[Callable[[IndexState], Any]], list[Any]]
-"""A function that asks every shard of an index the same question; the answers of lost shards may be
-left out.
-"""
+T = TypeVar("T")
+
+
+class AskShards(Protocol):
+    """A function that asks every shard of an index the same question; the answers of lost shards
+    may be left out.
+    """
+
+    def __call__(self, question: Callable[[ShardState], T]) -> list[T]:
+        """Return the answers in the order of the shards."""
+
+
 MOST_REMEMBERED = 200_000
 """The maximum number of terms whose counts are remembered (about 40 MB); if more come, the earlier
 are forgotten.
@@ -93,17 +103,15 @@ class CollectionTerms:
                     known = self._known = {**before, **counted}
         return [known[term] for term in terms]
 
-    def query(self, text: str) -> CollectionQuery:
-        """Return a text as a query with the statistics of its terms and no vectors."""
-        weighted = [term for term, _ in weighted_terms(text)]
-        tokens, fields = (
-            sorted(set(weighted or self._terms().tokens(text))),
-            self.field_statistics(),
-        )
+    def with_statistics(self, query: PreparedQuery) -> PreparedQuery:
+        """Return a query with the statistics of its terms and of the fields."""
+        weighted = [term for term, _ in query.terms]
+        tokens = sorted(set(weighted or self._terms().tokens(query.text)))
+        fields = self.field_statistics()
         terms = [(of_field.field, token) for of_field in fields for token in tokens]
         counts = dict(zip(terms, self.term_counts(terms), strict=True))
         if self._fields and all(term in self._known for term in terms):
-            return CollectionQuery(text, CollectionStatistics(self._state, fields, counts), {})
+            return replace(query, statistics=CollectionStatistics(self._state, fields, counts))
         # Statistics of only some shards hold for this query alone. They get a name of their own, so
         # that no shard takes them for those of the whole collection. A shard that did not answer
         # may be back when the query comes, and Lucene has no score for a term that occurs nowhere.
@@ -119,7 +127,7 @@ class CollectionTerms:
             for term, counted in counts.items()
         }
         state = f"{self._state} in part {next(self._parts)}"
-        return CollectionQuery(text, CollectionStatistics(state, some, counts), {})
+        return replace(query, statistics=CollectionStatistics(state, some, counts))
 
 
 class ShardedRankings(Rankings):
@@ -139,7 +147,7 @@ class ShardedRankings(Rankings):
 
     def search(
         self,
-        queries: Sequence[str],
+        queries: Sequence[PreparedQuery],
         k: int,
         where: Filter | None = None,
         limit: Deadline | None = None,
@@ -166,8 +174,8 @@ class ShardedRankings(Rankings):
         }
 
     def _with_statistics(
-        self, queries: Sequence[str], limit: Deadline | None
-    ) -> tuple[list[str], list[CollectionQuery]]:
+        self, queries: Sequence[PreparedQuery], limit: Deadline | None
+    ) -> tuple[list[str], list[PreparedQuery]]:
         """Return the rankings that are still possible within the limit, and the queries with
         collection statistics.
 
@@ -191,12 +199,12 @@ class ShardedRankings(Rankings):
         finally:
             pending.cancel()
 
-    def _with_words(self, queries: Sequence[str]) -> list[CollectionQuery]:
+    def _with_words(self, queries: Sequence[PreparedQuery]) -> list[PreparedQuery]:
         if self._reads_words:
-            return [self._whole.collection.query(query) for query in queries]
-        return [CollectionQuery(query, None, {}) for query in queries]
+            return [self._whole.collection.with_statistics(query) for query in queries]
+        return list(queries)
 
-    def _encode_queries(self, queries: Sequence[str]) -> dict[str, Vectors]:
+    def _encode_queries(self, queries: Sequence[PreparedQuery]) -> dict[str, Vectors]:
         """Return the vectors of queries by view, encoded once for all shards; vectors of documents
         are looked up.
         """
@@ -218,7 +226,7 @@ class ShardedRanking(Retriever):
 
     def search(
         self,
-        queries: Sequence[str],
+        queries: Sequence[PreparedQuery],
         k: int,
         where: Filter | None = None,
         limit: Deadline | None = None,
@@ -230,7 +238,7 @@ class ShardedRanking(Retriever):
 
     def columns(
         self,
-        queries: Sequence[str],
+        queries: Sequence[PreparedQuery],
         k: int,
         where: Filter | None = None,
         limit: Deadline | None = None,
@@ -248,11 +256,9 @@ class ShardedRanking(Retriever):
 
 
 def _with_vectors(
-    queries: Sequence[CollectionQuery], vectors: dict[str, Vectors]
-) -> list[CollectionQuery]:
+    queries: Sequence[PreparedQuery], vectors: dict[str, Vectors]
+) -> list[PreparedQuery]:
     return [
-        CollectionQuery(
-            query, query.statistics, {view: of_view[at] for view, of_view in vectors.items()}
-        )
+        replace(query, vectors={view: of_view[at] for view, of_view in vectors.items()})
         for at, query in enumerate(queries)
     ]

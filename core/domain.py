@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -100,54 +100,6 @@ class Query(NamedTuple):
 
     qid: str
     text: str
-
-
-class DocumentQuery(str):
-    """A document of the index as a query; its text is the document's words with the highest
-    weights.
-
-    A word retriever treats it as any other text. A vector retriever looks up the vectors of
-    ``docid``.
-    """
-
-    docid: str
-
-    def __new__(cls, words: str, docid: str = "") -> Self:
-        """Return the query for the document ``docid`` with these words."""
-        query = super().__new__(cls, words)
-        query.docid = docid
-        return query
-
-
-class VectorQuery(str):
-    """A text with its vector, whose norm may have any value except 0.
-
-    A vector retriever uses the vector. A word retriever uses the text.
-    """
-
-    vector: tuple[float, ...]
-
-    def __new__(cls, text: str, vector: tuple[float, ...] = ()) -> Self:
-        """Return the query of a text and its vector."""
-        query = super().__new__(cls, text)
-        query.vector = vector
-        return query
-
-
-class WeightedQuery(str):
-    """A text with weighted terms of the index, which replace the words of the text in a search;
-    each weight is above 0.
-
-    A word retriever uses the terms. A vector retriever uses the text.
-    """
-
-    terms: tuple[tuple[str, float], ...]
-
-    def __new__(cls, text: str, terms: tuple[tuple[str, float], ...] = ()) -> Self:
-        """Return the query of a text and its weighted terms."""
-        query = super().__new__(cls, text)
-        query.terms = terms
-        return query
 
 
 class Part(NamedTuple):

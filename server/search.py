@@ -13,7 +13,7 @@ from flask import g
 from msgspec.structs import asdict, replace
 
 from ..core.deadline import CutOffError, Deadline, losing_hits
-from ..core.domain import DocumentQuery, Filter
+from ..core.domain import Filter
 from ..core.errors import QueryError
 from ..retrieval.config import FusionSettings
 from ..retrieval.filters import DateError, bound, parse_filter
@@ -114,14 +114,11 @@ def answer(index: Index, question: Question, query_name: str = "query") -> Answe
     # search.
     began = monotonic() - (perf_counter() - float(g.began))
     with query_errors_named(query_name):
-        result = index.answer(replace(question, search=question.search._replace(limit=limit_of())))
-    result.search = result.search._replace(limit=None)
+        result = index.answer(question, limit_of())
     result.missing += tuple(
         name for name in index.missing_since(began) if name not in result.missing
     )
-    note_search(
-        DocumentQuery(result.text, question.like) if question.like else question.query, result
-    )
+    note_search({"like": question.like} if question.like else question.query, result)
     return result
 
 
@@ -146,12 +143,9 @@ def answer_of_many(
     rrf_k: int = 0,
 ) -> FederatedAnswer:
     """Answer a question from several indexes, as :func:`answer` does from one."""
-    limited = {
-        name: replace(question, search=question.search._replace(limit=limit_of()))
-        for name, question in questions.items()
-    }
+    limits = {name: limit_of() for name in questions}
     with query_errors_named():
-        result = federated.answer(indexes, limited, weights, rrf_k)
+        result = federated.answer(indexes, questions, weights, rrf_k, limits)
     note_search(next(iter(questions.values())).query, result)
     return result
 
@@ -178,13 +172,11 @@ def limit_of(queries: int = 1) -> Deadline:
     return Deadline(serving.config.server.search_seconds * queries, serving.beside, answer_memory())
 
 
-def note_search(query: str | list[str], timed: Any = None) -> None:
-    """Note queries for the log, a document by its docid, and for the metrics what has ``took`` and
-    ``retriever``.
+def note_search(query: str | list[str] | dict[str, str], timed: Any = None) -> None:
+    """Note queries for the log, a document as ``{"like": docid}``; note for the metrics what has
+    ``took`` and ``retriever``.
     """
-    g.setdefault("queries", []).append(
-        {"like": query.docid} if isinstance(query, DocumentQuery) else query
-    )
+    g.setdefault("queries", []).append(query)
     if timed is not None:
         g.setdefault("searches", []).append(timed)
 

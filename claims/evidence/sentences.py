@@ -109,9 +109,8 @@ class Finder:
         fusion = index.settings.search.fusion
         equal = dict.fromkeys(fusion.weights, 0.5)
         fusion = msgspec.structs.replace(fusion, kind=settings.fusion, weights=equal)
-        self._search = Search(
-            k=settings.depth, where=where, group=False, fusion=fusion, limit=limit
-        )
+        self._search = Search(k=settings.depth, where=where, group=False, fusion=fusion)
+        self._limit = limit
         self._whole = {
             segment.kind for segment in index.info.published.segments if segment.of_sentences
         }
@@ -136,11 +135,11 @@ class Finder:
             began, chunk = monotonic(), claims[start : start + _AT_ONCE]
             worded = list(filter(resolved.has_words, chunk))
             hits = (
-                dict(zip(worded, self.index.search(worded, self._search), strict=True))
+                dict(zip(worded, self.index.search(worded, self._search, self._limit), strict=True))
                 if worded
                 else {}
             )
-            if (limit := self._search.limit) and (late := losing_hits(limit.missing)):
+            if self._limit and (late := losing_hits(self._limit.missing)):
                 raise CutOffError(
                     f"{', '.join(late)} took longer than the time limit of the search"
                 )
@@ -163,7 +162,7 @@ class Finder:
         annotated = []
         for claim, group, evidence in zip(claims, groups, retrieved, strict=True):
             hits = [Hit(docid, 0.0, number) for docid, number in group]
-            shown = self.index.evidence(claim, hits, self._search, highlight=False) if hits else []
+            shown = self._read(claim, hits) if hits else []
             annotated.append(
                 evidence._replace(sentences=_nearest(self._compare(claim, shown)))
                 if hits
@@ -180,13 +179,11 @@ class Finder:
         if not hits:
             return ClaimEvidence(())
         number, raised = self._settings.sentences, raised_by_page(hits, self._settings.page_weight)
-        shown = self.index.evidence(claim, raised[:number], self._search, highlight=False)
+        shown = self._read(claim, raised[:number])
         if all(passage.kind in self._whole for passage in shown):
             chosen = _nearest(self._compare(claim, shown))
         else:
-            shown += self.index.evidence(
-                claim, raised[number : number * _MORE], self._search, highlight=False
-            )
+            shown += self._read(claim, raised[number : number * _MORE])
             nearest = _nearest(self._compare(claim, shown))
             chosen = tuple(sorted(nearest, key=lambda sentence: -sentence.similarity)[:number])
         top, last = hits[0].score, hits[min(len(hits), number) - 1].score
@@ -194,6 +191,9 @@ class Finder:
         return ClaimEvidence(
             chosen, bm25=self._best(hits, "bm25"), dense=self._best(hits, "dense"), spread=spread
         )
+
+    def _read(self, claim: str, hits: Sequence[Hit]) -> list[Shown]:
+        return self.index.evidence(claim, hits, self._search, highlight=False, limit=self._limit)
 
     def _best(self, hits: Sequence[Hit], retriever: str) -> float:
         if self.index.resolve(self._search).retriever == retriever:

@@ -28,6 +28,7 @@ from ...retrieval.config import BM25Settings, Config, FusionSettings
 from ...retrieval.search.fusion import Ranking, list_unfused
 from ...retrieval.search.index import Index
 from ...retrieval.search.options import Search
+from ...retrieval.search.prepared_query import PreparedQuery
 from ...retrieval.search.score_normalizers import scorer_of
 from ..run.batch import Judged, depth_of, search_all
 from ..scoring.measures import values_of
@@ -292,7 +293,9 @@ class SettingEvaluator:
             names, fusing = tuple(sorted(fusion.weights)), retrievers.fusing(setting.retriever)
             language = self._index.info.language
             chosen = {
-                qid: fusing.fusion_of(text, fusion, language) for qid, text in self._texts if fusing
+                qid: fusing.fusion_of(PreparedQuery(text), fusion, language)
+                for qid, text in self._texts
+                if fusing
             }
             return self._pool(names, setting.bm25, fusion.depth, deep).fused_by_query(
                 chosen, self._k

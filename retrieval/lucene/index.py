@@ -24,14 +24,9 @@ from ...core.domain import Filter
 from ...core.errors import ClosedError, IndexStateError, MachineError, QueryError
 from ..config import BM25Settings
 from ..filters import FIELDS, METADATA, days_of, title_tokens, token
-from ..search.collection_statistics import (
-    CollectionQuery,
-    FieldStatistics,
-    Term,
-    TermCount,
-    weighted_terms,
-)
+from ..search.collection_statistics import CollectionStatistics, FieldStatistics, Term, TermCount
 from ..search.cut import Rows, order_ties
+from ..search.prepared_query import PreparedQuery
 from ..store.integrity import REMEDY
 from .analysis import analysable, open_analyzer, parts_of, terms_of
 from .jvm import call_java, java, java_text, pack, unpack
@@ -176,7 +171,7 @@ class PassageSearcher:
 
     def search(
         self,
-        query: str,
+        query: PreparedQuery,
         n: int,
         where: Filter | None = None,
         weights: BM25Settings = BM25Settings(),  # noqa: B008  it is immutable
@@ -192,14 +187,13 @@ class PassageSearcher:
         of them are among the ``n`` best. Return None if the search takes longer than ``seconds``.
         """
         milliseconds = -1 if seconds is None else max(0, int(seconds * 1000))
-        texts, terms = self._java_texts(query), _packed_terms(query)
         arguments = (
-            *texts,
-            terms,
+            *self._java_texts(query),
+            _packed_terms(query.terms) if query.terms else b"",
             n,
             *astuple(weights),
             self._clauses(where),
-            _statistics(query),
+            _packed_statistics(query.statistics) if query.statistics else b"",
             milliseconds,
         )
         search: Callable[[bool], str | None] = partial(
@@ -247,18 +241,20 @@ class PassageSearcher:
         clauses = self._clauses(where)
         return self._mask(lambda: self._java.passing(self._searcher, clauses))
 
-    def having_words(self, query: str) -> NDArray[np.bool_]:
+    def having_words(self, query: PreparedQuery) -> NDArray[np.bool_]:
         """Return a mask of the passages that contain a word or weighted term of the query,
         including deleted ones.
         """
         return self._mask(
             lambda: self._java.holding(
-                self._searcher, *self._java_texts(query), _packed_terms(query)
+                self._searcher,
+                *self._java_texts(query),
+                _packed_terms(query.terms) if query.terms else b"",
             )
         )
 
-    def _java_texts(self, query: str) -> tuple[str, str]:
-        text = java_text(analysable(self._analyzer, query))
+    def _java_texts(self, query: PreparedQuery) -> tuple[str, str]:
+        text = java_text(analysable(self._analyzer, query.text))
         return text, parts_of(text)
 
     def _mask(self, call: Callable[[], str]) -> NDArray[np.bool_]:
@@ -274,7 +270,7 @@ class PassageSearcher:
         )
 
     def term_weights(
-        self, query: str, rows: Sequence[int], weights: BM25Settings
+        self, query: PreparedQuery, rows: Sequence[int], weights: BM25Settings
     ) -> list[dict[str, float]]:
         """Return, for each of these passages, the query terms that it contains, each with its part
         of the score.
@@ -282,7 +278,7 @@ class PassageSearcher:
         arguments = (
             *self._java_texts(query),
             *astuple(weights),
-            _statistics(query),
+            _packed_statistics(query.statistics) if query.statistics else b"",
             np.asarray(rows, dtype="<i4").tobytes(),
         )
         explained = unpack(self._call_java(lambda: self._java.weights(self._searcher, *arguments)))
@@ -412,23 +408,19 @@ def _java_path(folder: Path) -> str:
     return str(folder.absolute())
 
 
-def _statistics(query: str) -> bytes:
-    """Return the statistics that a query carries, if any, in the format of Java's
+def _packed_statistics(statistics: CollectionStatistics) -> bytes:
+    """Return the statistics of a whole collection in the format of Java's
     ``CollectionSearcher``.
     """
-    statistics = query.statistics if isinstance(query, CollectionQuery) else None
-    if statistics is None:
-        return b""
     terms = [text for term, count in statistics.terms.items() for text in (*term, *count)]
     return pack(
         list(map(str, [len(statistics.fields), *chain.from_iterable(statistics.fields), *terms]))
     )
 
 
-def _packed_terms(query: str) -> bytes:
-    """Return the weighted terms that a query carries, in the format of Java's ``counts``."""
-    terms = weighted_terms(query)
-    return pack([text for term, weight in terms for text in (term, repr(weight))]) if terms else b""
+def _packed_terms(terms: Sequence[tuple[str, float]]) -> bytes:
+    """Return weighted terms in the format of Java's ``counts``."""
+    return pack([text for term, weight in terms for text in (term, repr(weight))])
 
 
 def _numbers(packed: str, columns: int) -> list[list[int]]:

@@ -25,6 +25,8 @@ from ..dense.vectors import Mask
 from ..store.manifest import Manifest
 
 if TYPE_CHECKING:
+    from ..search.index_state import IndexState
+    from ..search.prepared_query import PreparedQuery
     from ..search.snapshot import Snapshot
 
 
@@ -36,7 +38,7 @@ class Retriever(Protocol):
 
     def search(
         self,
-        queries: Sequence[str],
+        queries: Sequence[PreparedQuery],
         k: int,
         where: Filter | None = None,
         limit: Deadline | None = None,
@@ -48,7 +50,7 @@ class Retriever(Protocol):
 
     def columns(
         self,
-        queries: Sequence[str],
+        queries: Sequence[PreparedQuery],
         k: int,
         where: Filter | None = None,
         limit: Deadline | None = None,
@@ -58,7 +60,7 @@ class Retriever(Protocol):
         """
         return list(map(best_documents, self.search(queries, k, where, limit)))
 
-    def matching(self, query: str) -> Mask | None:
+    def matching(self, query: PreparedQuery) -> Mask | None:
         """Return a mask of the rows that a query can find without a filter; None, the default,
         means all.
         """
@@ -72,7 +74,7 @@ class Rankings(Protocol):
 
     def search(
         self,
-        queries: Sequence[str],
+        queries: Sequence[PreparedQuery],
         k: int,
         where: Filter | None = None,
         limit: Deadline | None = None,
@@ -81,7 +83,7 @@ class Rankings(Protocol):
         none is.
         """
 
-    def matching(self, query: str) -> Mask | None:
+    def matching(self, query: PreparedQuery) -> Mask | None:
         """Return the passages that at least one of the rankings can find; None, the default, means
         all.
         """
@@ -138,20 +140,37 @@ class RetrieverKind(Protocol):
         snapshot, because a shard is a snapshot of its own.
         """
 
-    def fusion_of(self, query: str, fusion: FusionSettings, language: str) -> FusionSettings:
+    def fusion_of(
+        self, query: PreparedQuery, fusion: FusionSettings, language: str
+    ) -> FusionSettings:
         """Return the fusion settings for one query in an index in ``language``."""
+
+
+class ComposedKind(RetrieverKind, Protocol):
+    """A kind that ranks nothing itself: it fuses other rankings, or it expands queries for one."""
+
+    def open(self, name: str, snapshot: IndexState, config: Config, *, group: bool) -> Retriever:
+        """Return the retriever over the state of an index of one folder, or of all shards
+        together.
+        """
 
 
 class ExpandingRetriever(Retriever, Protocol):
     """A retriever that expands a query by terms of the query's first hits."""
 
-    def expand(self, query: str, where: Filter | None) -> str:
+    def expand(self, query: PreparedQuery, where: Filter | None) -> PreparedQuery:
         """Return the query expanded under a filter; a query that is already expanded is returned
         unchanged.
         """
 
 
 KINDS: Plugins[RetrieverKind] = Plugins(
+    __name__, QueryError, "retriever", "the retrievers are", joint="+"
+)
+
+
+# The same modules; those that fuse or expand are opened over any state.
+_COMPOSED: Plugins[ComposedKind] = Plugins(
     __name__, QueryError, "retriever", "the retrievers are", joint="+"
 )
 
@@ -167,20 +186,21 @@ def kind(name: str) -> RetrieverKind:
     return KINDS.load(name.partition(":")[0])
 
 
-def fusing(name: str) -> RetrieverKind | None:
+def fusing(name: str) -> ComposedKind | None:
     """Return the kind of a retriever if it fuses others, else None.
 
     Raises QueryError if it does not exist.
     """
-    return kind(name) if kind(name).FUSES else None
+    return _COMPOSED.load(name.partition(":")[0]) if kind(name).FUSES else None
 
 
-def expanding(name: str) -> RetrieverKind | None:
+def expanding(name: str) -> ComposedKind | None:
     """Return the kind of a retriever if it expands queries, else None.
 
     Raises QueryError if it does not exist.
     """
-    return kind(name) if getattr(kind(name), "EXPANDS", False) else None
+    expands = getattr(kind(name), "EXPANDS", False)
+    return _COMPOSED.load(name.partition(":")[0]) if expands else None
 
 
 class ParallelRankings(Rankings):
@@ -198,7 +218,7 @@ class ParallelRankings(Rankings):
 
     def search(
         self,
-        queries: Sequence[str],
+        queries: Sequence[PreparedQuery],
         k: int,
         where: Filter | None = None,
         limit: Deadline | None = None,
@@ -230,7 +250,7 @@ class ParallelRankings(Rankings):
             raise late[-1]
         return ranked
 
-    def matching(self, query: str) -> Mask | None:
+    def matching(self, query: PreparedQuery) -> Mask | None:
         """Return the union of the rankings' masks."""
         united: Mask | None = None
         for part in self._parts.values():

@@ -11,6 +11,7 @@ from ..config import BM25Settings, Config
 from ..dense.vectors import Mask
 from ..lucene.index import PassageSearcher, Ranked
 from ..search.cut import first_of_each, hits_of
+from ..search.prepared_query import PreparedQuery
 from ..store.manifest import LUCENE, Manifest
 from . import MissingComponent, Retriever
 
@@ -61,7 +62,7 @@ class BM25Retriever(Retriever):
 
     def search(
         self,
-        queries: Sequence[str],
+        queries: Sequence[PreparedQuery],
         k: int,
         where: Filter | None = None,
         limit: Deadline | None = None,
@@ -71,7 +72,7 @@ class BM25Retriever(Retriever):
 
     def columns(
         self,
-        queries: Sequence[str],
+        queries: Sequence[PreparedQuery],
         k: int,
         where: Filter | None = None,
         limit: Deadline | None = None,
@@ -84,10 +85,12 @@ class BM25Retriever(Retriever):
             ScoredDocids(list(map(docids.__getitem__, places)), scores) for scores, places in found
         ]
 
-    def matching(self, query: str) -> Mask:
+    def matching(self, query: PreparedQuery) -> Mask:
         return self._searcher.having_words(query)
 
-    def _best(self, query: str, k: int, where: Filter | None, limit: Deadline | None) -> Ranked:
+    def _best(
+        self, query: PreparedQuery, k: int, where: Filter | None, limit: Deadline | None
+    ) -> Ranked:
         """Return scores and rows of the first ``k`` passages in the total order; if grouped, of
         ``k`` documents.
         """

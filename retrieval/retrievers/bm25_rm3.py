@@ -14,18 +14,18 @@ import msgspec
 from msgspec.structs import replace
 
 from ...core.deadline import Deadline
-from ...core.domain import Filter, Hit, WeightedQuery
+from ...core.domain import Filter, Hit
 from ...core.settings import Settings, Unit
 from ..config import Config
 from ..dense.vectors import Mask
 from ..lucene.analysis import terms_of
 from ..lucene.index import flat_text
-from ..search.collection_statistics import weighted_terms
+from ..search.prepared_query import PreparedQuery
 from ..store.manifest import Manifest
 from . import Retriever, bm25
 
 if TYPE_CHECKING:
-    from ..search.options import IndexState
+    from ..search.index_state import IndexState
 
 LABEL = "Sparse, expanded"
 HELP = "the same words and those of the first hits, by BM25 and RM3"
@@ -79,23 +79,23 @@ class RM3Retriever(Retriever):
 
     def search(
         self,
-        queries: Sequence[str],
+        queries: Sequence[PreparedQuery],
         k: int,
         where: Filter | None = None,
         limit: Deadline | None = None,
     ) -> list[list[Hit]]:
         return self._bm25.search(self._expand_all(queries, where, limit), k, where, limit)
 
-    def matching(self, query: str) -> Mask | None:
+    def matching(self, query: PreparedQuery) -> Mask | None:
         return self._bm25.matching(self.expand(query, None))
 
-    def expand(self, query: str, where: Filter | None) -> str:
+    def expand(self, query: PreparedQuery, where: Filter | None) -> PreparedQuery:
         return self._expand_all([query], where, None)[0]
 
     def _expand_all(
-        self, queries: Sequence[str], where: Filter | None, limit: Deadline | None
-    ) -> list[str]:
-        if all(map(weighted_terms, queries)):
+        self, queries: Sequence[PreparedQuery], where: Filter | None, limit: Deadline | None
+    ) -> list[PreparedQuery]:
+        if all(query.terms for query in queries):
             return list(queries)
         first = self._first.search(queries, self._settings.passages, where, limit)
         return [
@@ -103,13 +103,13 @@ class RM3Retriever(Retriever):
             for query, hits in zip(queries, first, strict=True)
         ]
 
-    def _expand(self, query: str, hits: Sequence[Hit]) -> str:
+    def _expand(self, query: PreparedQuery, hits: Sequence[Hit]) -> PreparedQuery:
         places = [(hit.docid, hit.passage) for hit in hits]
         stored = self._state.read_passages(places, lambda *_: None)
         texts = [
             flat_text(stored[place].document.title, stored[place].passage.text) for place in places
         ]
-        own, *passages = map(Counter, terms_of(self._state.manifest.analyzer, [query, *texts]))
+        own, *passages = map(Counter, terms_of(self._state.manifest.analyzer, [query.text, *texts]))
         rarity = self._rarity(sorted(set().union(*passages)))
         model = _relevance_model(
             passages, [hit.score for hit in hits], rarity, self._settings.terms
@@ -118,9 +118,8 @@ class RM3Retriever(Retriever):
         terms = {term: weight * count / own.total() for term, count in own.items()}
         for term, share in model.items():
             terms[term] = terms.get(term, 0.0) + (1 - weight) * share
-        return WeightedQuery(
-            query, tuple(sorted((term, value) for term, value in terms.items() if value > 0))
-        )
+        weighted = sorted((term, weight) for term, weight in terms.items() if weight > 0)
+        return PreparedQuery(query.text, terms=tuple(weighted))
 
     def _rarity(self, terms: Sequence[str]) -> dict[str, int]:
         fields = self._state.field_statistics()

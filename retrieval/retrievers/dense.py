@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...core.deadline import Deadline
-from ...core.domain import DocumentQuery, Filter, Hit, VectorQuery
+from ...core.domain import Filter, Hit
 from ..config import Config
 from ..dense.vectors import VectorIndex, Vectors, unit_vector
-from ..search.collection_statistics import CollectionQuery
 from ..search.cut import first_fetch, top_k
+from ..search.prepared_query import PreparedQuery
 from ..store.manifest import VECTORS, Manifest
 from . import MissingComponent, Retriever
 
@@ -78,7 +78,7 @@ class DenseRetriever(Retriever):
 
     def search(
         self,
-        queries: Sequence[str],
+        queries: Sequence[PreparedQuery],
         k: int,
         where: Filter | None = None,
         limit: Deadline | None = None,
@@ -88,9 +88,7 @@ class DenseRetriever(Retriever):
         if not queries:
             return []
         keep = self._mask(where)
-        encoded = [
-            query.vectors[self._view] for query in queries if isinstance(query, CollectionQuery)
-        ]
+        encoded = [query.vectors[self._view] for query in queries if query.vectors]
         vectors = (
             np.stack(encoded)
             if encoded
@@ -113,23 +111,23 @@ class DenseRetriever(Retriever):
 
 
 def query_vectors(
-    queries: Sequence[str],
+    queries: Sequence[PreparedQuery],
     encoder: Callable[[], Encoder],
     document_vector: Callable[[str], Vectors],
 ) -> Vectors:
     """Return the vectors of queries, shape (queries, dimension): texts are encoded together,
     documents looked up.
     """
-    texts = [query for query in queries if not isinstance(query, DocumentQuery | VectorQuery)]
+    texts = [query.text for query in queries if query.vector is None and not query.docid]
     encoded = encoder().encode_query(texts) if texts else ()
     if len(encoded) == len(queries):
         return np.asarray(encoded)
     following, vectors = iter(encoded), []
     for query in queries:
-        if isinstance(query, DocumentQuery):
-            vectors.append(document_vector(query.docid))
-        elif isinstance(query, VectorQuery):
+        if query.vector is not None:
             vectors.append(unit_vector(query.vector, encoder().dimension))
+        elif query.docid:
+            vectors.append(document_vector(query.docid))
         else:
             vectors.append(next(following))
     return np.stack(vectors)

@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from ...core.deadline import Deadline
-from ...core.domain import DocumentQuery, Filter, Hit
+from ...core.domain import Filter, Hit
 from ...core.errors import QueryError
 from ...core.languages import unknown_language, written_in
 from ..config import Config, FusionSettings
 from ..dense.vectors import Mask
 from ..search.fusion import Ranking, fuse
+from ..search.prepared_query import PreparedQuery
 from ..search.score_normalizers import AUTO
 from ..store.manifest import Manifest
 from . import MissingComponent, Rankings, Retriever, kind, missing
 
 if TYPE_CHECKING:
-    from ..search.options import IndexState
+    from ..search.index_state import IndexState
 
 LABEL = "Hybrid"
 HELP = "words and meaning together"
@@ -72,7 +73,7 @@ def open(name: str, snapshot: IndexState, config: Config, *, group: bool) -> Hyb
     return HybridRetriever(ranked, config, snapshot.manifest.language, group=group)
 
 
-def fusion_of(query: str, fusion: FusionSettings, language: str) -> FusionSettings:
+def fusion_of(query: PreparedQuery, fusion: FusionSettings, language: str) -> FusionSettings:
     """Return the fusion settings for a query in an index in ``language``.
 
     ``auto`` means ``minmax`` if the query is in that language. For another language it means
@@ -81,8 +82,9 @@ def fusion_of(query: str, fusion: FusionSettings, language: str) -> FusionSettin
     """
     if fusion.kind != AUTO:
         return fusion
-    own = written_in(query, language) and not unknown_language(query, (language,))
-    if own or isinstance(query, DocumentQuery):
+    text = query.text
+    own = written_in(text, language) and not unknown_language(text, (language,))
+    if own or query.docid:
         return replace(fusion, kind="minmax")
     weights = {
         name: weight * (FOREIGN_WORDS if kind(name).WEIGHS_WORDS else FOREIGN_VECTORS)
@@ -104,7 +106,7 @@ class HybridRetriever(Retriever):
 
     def search(
         self,
-        queries: Sequence[str],
+        queries: Sequence[PreparedQuery],
         k: int,
         where: Filter | None = None,
         limit: Deadline | None = None,
@@ -119,5 +121,5 @@ class HybridRetriever(Retriever):
             hits.append(fuse(named, fusion, k, group=self._group))
         return hits
 
-    def matching(self, query: str) -> Mask | None:
+    def matching(self, query: PreparedQuery) -> Mask | None:
         return self._rankings.matching(query)

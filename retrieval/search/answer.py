@@ -7,19 +7,22 @@ The command line, HTTP, the page, agents and adapters only decode a :class:`Ques
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from ...core.deadline import Deadline
-from ...core.domain import FacetCounts, Hit, Total
+from ...core.domain import FacetCounts, Filter, Hit, Total
 from ...core.errors import NotFoundError, QueryError
 from ...core.text import has_words
 from ..lucene.spelling import respelt
 from .evidence import AnswerPart, Evidence
 from .explaining import Explanation, explanation
 from .options import DEFAULT_SEARCH, ResolvedSearch, Search
+from .plan import Plan
+from .prepared_query import AnyQuery
 from .query_syntax import PLAIN, QUERY, ParsedQuery, parse_query
 
 if TYPE_CHECKING:
@@ -29,10 +32,20 @@ Coverage = dict[str, Literal["complete", "cut off"]]
 """Whether each ranking, and each missing part of the answer, was ready in time."""
 
 
-IndexQuestion = tuple[str, Search, ParsedQuery | None]
-"""The text to search for, the search with the conditions of the query added, and the parsed
-query.
-"""
+@dataclass(frozen=True, slots=True)
+class IndexQuestion:
+    """A question in the form that an index searches: the query, the search with the conditions of
+    the query added, and the query as it was parsed, if it was.
+    """
+
+    query: AnyQuery
+    search: Search
+    parsed: ParsedQuery | None = None
+
+    @property
+    def condition(self) -> Filter | None:
+        """The part of the filter that the query itself contains."""
+        return self.parsed.condition if self.parsed else None
 
 
 class Took(AnswerPart):
@@ -70,16 +83,16 @@ class Question(msgspec.Struct, frozen=True):
         """
         if self.like:
             try:
-                text, search = index.like(self.like, self.search)
+                document, search = index.like(self.like, self.search)
             except NotFoundError as error:
                 raise QueryError(error.what, field="like") from None
-            return text, search, None
+            return IndexQuestion(document, search)
         if self.syntax != QUERY:
-            return self.query, self.search, None
+            return IndexQuestion(self.query, self.search)
         parsed = parse_query(self.query, self.search, undated=self.undated)
         if any(parsed[1:-1]) and not has_words(parsed.text):
             raise QueryError("the query has only conditions", remedy="add words to search for")
-        return parsed.text, parsed.search, parsed
+        return IndexQuestion(parsed.text, parsed.search, parsed)
 
 
 class IndexAnswer(msgspec.Struct, kw_only=True):
@@ -138,42 +151,42 @@ def coverage(rankings: Iterable[str], missing: Sequence[str]) -> Coverage:
     return {name: "cut off" if name in missing else "complete" for name in (*rankings, *missing)}
 
 
-def answer(index: Index, question: Question) -> Answer:
+def answer(index: Index, question: Question, limit: Deadline | None = None) -> Answer:
     """Answer a question; the answer's ``missing`` names the parts that were not ready in time.
 
     Raises QueryError if the question is invalid, naming the field at fault. Raises CutOffError if
     no ranking was ready in time.
     """
     since = monotonic()
-    text, search, parsed = question.to(index)
+    on_index = question.to(index)
+    query = on_index.query
+    plan = index.plan(on_index.search)
     facets, total = {}, None
     if question.count or question.facets:
-        facets, total = index.facets(text, question.facets, search), index.count(text, search)
+        facets = plan.facets(query, question.facets, on_index.condition)
+        total = plan.count(query)
         # A new limit, so that slow counts take no time from the ranking.
-        search = search._replace(limit=search.limit.renew()) if search.limit else search
+        limit = limit.renew() if limit else None
     began = perf_counter()
-    resolved = index.resolve(search)
-    k, most = resolved.settings.search.k, resolved.settings.search.max_k
-    # One hit more than the page shows, to know whether more follow; an invalid number stays as it
-    # was given.
-    (hits,) = index.search(
-        [text], search._replace(k=k + int(k > 0 and 0 <= search.offset < most - k))
-    )
-    ranked, retrieved = hits[:k], perf_counter()
+    k = plan.resolved.settings.search.k
+    # One hit more than the page shows, to know whether more follow.
+    (hits,) = plan.hits([query], limit, further=1)
+    ranked = hits[:k]
+    retrieved = perf_counter()
     # A new limit, so that a slow retriever takes no time from the evidence.
-    reading = search.limit.renew() if search.limit else None
-    options = search._replace(limit=reading)
-    evidence = index.evidence(text, ranked, options, highlight=question.highlight)
+    reading = limit.renew() if limit else None
+    evidence = plan.evidence(query, ranked, reading, highlight=question.highlight)
     if question.passages:
-        evidence = index.with_passages(text, evidence, options)
+        evidence = plan.with_passages(query, evidence, reading)
     return Answer(
-        **remarks(index, (text, search, parsed), question.query, since, reading),
+        **remarks(plan, on_index, question.query),
+        missing=missing_parts(index, since, (limit, reading)),
         hits=evidence,
         ranked=ranked,
         more=len(hits) > k,
         total=total,
         facets=facets,
-        explanation=explanation(index, text, search, ranked) if question.explain else None,
+        explanation=explanation(plan, query, ranked) if question.explain else None,
         took=Took(
             retrieve=milliseconds(began, retrieved),
             evidence=milliseconds(retrieved, perf_counter()),
@@ -181,29 +194,27 @@ def answer(index: Index, question: Question) -> Answer:
     )
 
 
-def remarks(
-    index: Index, on_index: IndexQuestion, query: str, since: float, reading: Deadline | None
-) -> dict[str, Any]:
-    """Return the fields of an :class:`IndexAnswer` that notes, the spelling of ``query`` and late
-    parts fill.
-
-    ``reading`` is the limit of the evidence. Shards that failed to answer after ``since`` are
-    missing.
+def remarks(plan: Plan, on_index: IndexQuestion, typed: str) -> dict[str, Any]:
+    """Return the fields of an :class:`IndexAnswer` that the search, notes, and the spelling of the
+    query as the user ``typed`` it fill.
     """
-    text, search, parsed = on_index
-    spelt, limits = index.spellings(text, search), filter(None, (search.limit, reading))
+    spelt = plan.spellings(on_index.query)
     return {
-        "text": text,
-        "search": search,
-        "resolved": index.resolve(search),
-        "note": index.note(text, search),
-        "suggestion": respelt(query, spelt) if spelt else "",
-        "missing": (
-            *(name for limit in limits for name in limit.missing),
-            *index.missing_since(since),
-        ),
-        "parsed": parsed,
+        "text": str(on_index.query),
+        "search": on_index.search,
+        "resolved": plan.resolved,
+        "note": plan.note(on_index.query),
+        "suggestion": respelt(typed, spelt) if spelt else "",
+        "parsed": on_index.parsed,
     }
+
+
+def missing_parts(index: Index, since: float, limits: Iterable[Deadline | None]) -> tuple[str, ...]:
+    """Return the names of the parts that ``limits`` cut off, and of the shards that failed to
+    answer after ``since``.
+    """
+    late = [name for limit in limits if limit for name in limit.missing]
+    return (*late, *index.missing_since(since))
 
 
 def milliseconds(began: float, ended: float) -> float:

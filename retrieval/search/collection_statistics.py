@@ -8,13 +8,8 @@ the shard ranks its passages as one index of all passages would.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from types import MappingProxyType
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
-from ...core.domain import WeightedQuery
-from ..dense.vectors import Vectors
-
-NO_VECTORS: Mapping[str, Vectors] = MappingProxyType({})
 Term = tuple[str, str]  # a field and one of its terms
 
 
@@ -47,42 +42,6 @@ class CollectionStatistics(NamedTuple):
     generation: str
     fields: tuple[FieldStatistics, ...]
     terms: Mapping[Term, TermCount]
-
-
-class CollectionQuery(str):
-    """A query with its vectors by view, and with the statistics of its terms and fields in the
-    whole collection.
-
-    A search treats it as any other text. A word retriever uses these statistics instead of those of
-    its index. A vector retriever uses the given vectors and encodes nothing. ``terms`` are those of
-    a :class:`WeightedQuery`.
-    """
-
-    statistics: CollectionStatistics | None
-    vectors: Mapping[str, Vectors]
-    terms: tuple[tuple[str, float], ...]
-
-    def __new__(
-        cls,
-        text: str,
-        statistics: CollectionStatistics | None = None,
-        vectors: Mapping[str, Vectors] = NO_VECTORS,
-    ) -> Self:
-        """Return the query for a prepared text; statistics and vectors that no ranking reads may be
-        absent.
-        """
-        query = super().__new__(cls, text)
-        query.statistics = statistics
-        query.vectors = vectors
-        query.terms = weighted_terms(text)
-        return query
-
-
-def weighted_terms(query: str) -> tuple[tuple[str, float], ...]:
-    """Return the weighted terms that a query carries; if there are none, a search uses the words of
-    the query.
-    """
-    return query.terms if isinstance(query, WeightedQuery | CollectionQuery) else ()
 
 
 def joined_fields(parts: Iterable[Sequence[FieldStatistics]]) -> tuple[FieldStatistics, ...]:

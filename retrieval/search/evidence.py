@@ -7,6 +7,7 @@ from __future__ import annotations
 import sys
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -16,7 +17,7 @@ from ...core.deadline import HIGHLIGHTS, PASSAGES, WRITTEN, Deadline, Memory
 from ...core.domain import Document, Hit, Part, Passage, Span
 from .. import stages
 from ..lucene.analysis import Highlighter, highlighter, in_time
-from .options import IndexState, Search
+from .index_state import IndexState
 
 
 class AnswerPart(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
@@ -106,22 +107,32 @@ class Evidence(AnswerPart, kw_only=True):
     weak: bool | msgspec.UnsetType = msgspec.UNSET
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How to read the evidence of hits: the stages and the offset of their search, and a time
+    limit.
+
+    ``retriever`` ranked the hits without parts.
+    """
+
+    retriever: str
+    stages: Mapping[str, stages.Stage]
+    offset: int = 0
+    highlight: bool = True
+    limit: Deadline | None = None
+
+
 def read_evidences(
     state: IndexState,
     ranked: Sequence[tuple[str, Sequence[Hit]]],
-    retriever: str,
-    staged: Mapping[str, stages.Stage],
-    options: Search,
-    *,
-    highlight: bool,
+    reading: Reading,
 ) -> Iterator[list[Evidence]]:
     """Yield the evidence for the hits of each text; the stored documents of all hits are read at
     once.
 
-    Hits without parts were ranked by ``retriever``; ``staged`` are the stages of the search. Hits
-    that are read after the limit have no highlights.
+    Hits that are read after the limit have no highlights.
     """
-    limit = options.limit
+    limit = reading.limit
     memory = limit.memory if limit else Memory()
 
     def charge(document: Document, span: Span) -> None:
@@ -137,10 +148,12 @@ def read_evidences(
     )
     for text, hits in ranked:
         marked = (
-            _highlighter(state, text, limit, HIGHLIGHTS) if highlight and hits else lambda _: []
+            _highlighter(state, text, limit, HIGHLIGHTS)
+            if reading.highlight and hits
+            else lambda _: []
         )
         evidence = []
-        for rank, hit in enumerate(hits, options.offset + 1):
+        for rank, hit in enumerate(hits, reading.offset + 1):
             document, span, kind = stored[hit.docid, hit.passage]
             passage = document.text[span.start : span.end]
             given = [part for part in hit.parts if part.retriever not in known]
@@ -154,7 +167,7 @@ def read_evidences(
                     score=hit.score,
                     retrievers=of_retrievers
                     if hit.parts
-                    else {retriever: RetrieverPart(rank=rank, score=hit.score)},
+                    else {reading.retriever: RetrieverPart(rank=rank, score=hit.score)},
                     stages={
                         part.retriever: stage_answer(part)
                         for part in hit.parts
@@ -172,7 +185,9 @@ def read_evidences(
                     metadata=dict(document.metadata),
                 )
             )
-        for shown, folded in zip(evidence, stages.copies_of(staged, hits) or (), strict=False):
+        for shown, folded in zip(
+            evidence, stages.copies_of(reading.stages, hits) or (), strict=False
+        ):
             shown.copies = folded
         yield evidence
 

@@ -5,7 +5,6 @@ stage.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -14,11 +13,10 @@ from ...core.terminal import join_words
 from .. import retrievers, stages
 from ..lucene.analysis import query_terms
 from .evidence import AnswerPart, RetrieverPart, stage_answer
-from .options import ResolvedSearch, Search
+from .options import ResolvedSearch
+from .plan import Plan
+from .prepared_query import AnyQuery
 from .score_normalizers import FusionKind
-
-if TYPE_CHECKING:
-    from .index import Index
 
 
 class WordWeight(AnswerPart):
@@ -81,19 +79,19 @@ class Explanation(AnswerPart):
     hits: list[ExplainedHit]
 
 
-def explanation(index: Index, query: str, search: Search, hits: Sequence[Hit]) -> Explanation:
+def explanation(plan: Plan, query: AnyQuery, hits: Sequence[Hit]) -> Explanation:
     """Return the text that was searched for, and an explanation of each hit's score."""
-    resolved = index.resolve(search)
-    text = resolved.text(query)
+    resolved = plan.resolved
+    prepared = resolved.prepare(query)
     fusing = retrievers.fusing(resolved.retriever)
     fusion = (
-        fusing.fusion_of(text, resolved.settings.search.fusion, index.info.language)
+        fusing.fusion_of(prepared, resolved.settings.search.fusion, plan.context.info.language)
         if fusing
         else None
     )
     staged, explained = stages.names(), []
-    words_of = zip(hits, index.word_weights(query, hits, search), strict=True)
-    for rank, (hit, words) in enumerate(words_of, search.offset + 1):
+    words_of = zip(hits, plan.word_weights(prepared, hits), strict=True)
+    for rank, (hit, words) in enumerate(words_of, plan.search.offset + 1):
         parts = {part.retriever: part for part in _parts(rank, hit, resolved)}
         of_stages = {name: stage_answer(part) for name, part in parts.items() if name in staged}
         explained.append(
@@ -116,8 +114,8 @@ def explanation(index: Index, query: str, search: Search, hits: Sequence[Hit]) -
             )
         )
     return Explanation(
-        text=text,
-        terms=sorted(query_terms(text, index.terms)),
+        text=prepared.text,
+        terms=sorted(query_terms(prepared.text, plan.terms)),
         fusion=msgspec.convert(fusion, FusionAnswer, from_attributes=True) if fusion else None,
         hits=explained,
     )

@@ -17,15 +17,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
-from ...core.deadline import CutOffError
-from ...core.domain import FacetCounts, Hit, Part, Total
+from ...core.deadline import CutOffError, Deadline
+from ...core.domain import FacetCounts, Filter, Hit, Part, Total
 from ...core.errors import QueryError
 from ...core.order import float32, scores_below
 from ..filters import last_day
-from .answer import IndexAnswer, Question, Took, milliseconds, remarks
+from .answer import IndexAnswer, Question, Took, milliseconds, missing_parts, remarks
 from .counting import MOST_VALUES
 from .evidence import Evidence
 from .options import DEFAULT_SEARCH, Search
+from .plan import Plan
+from .prepared_query import AnyQuery
 
 if TYPE_CHECKING:
     from .index import Index
@@ -114,84 +116,71 @@ def answer(
     questions: Mapping[str, Question],
     weights: Mapping[str, float] | None = None,
     rrf_k: int = 0,
+    limits: Mapping[str, Deadline] | None = None,
 ) -> FederatedAnswer:
     """Answer a question from several indexes, by name, in one ranking.
 
     The questions differ only in the search of each index. The first question sets the number of
     hits, their offset, their order, and what the answer contains. If ``rrf_k`` is 0, the
-    configuration sets it. Raises QueryError, naming the index, if an index cannot answer. Raises
-    CutOffError if no index was ready in time.
+    configuration sets it. ``limits`` has the time limit of each index, by name. Raises QueryError,
+    naming the index, if an index cannot answer. Raises CutOffError if no index was ready in time.
     """
     since, chosen = monotonic(), chosen_weights(indexes, weights)
     on_index = {name: questions[name].to(index) for name, index in indexes.items()}
-    first, searches = (
-        next(iter(questions.values())),
-        {name: search for name, (_, search, _) in on_index.items()},
-    )
-    text = next(iter(on_index.values()))[0]
-    counts = (
-        counts_of_many(indexes, text, searches, first.facets)
-        if first.count or first.facets
-        else None
-    )
+    searches = {name: asked.search for name, asked in on_index.items()}
+    first = next(iter(questions.values()))
+    first_on_index = next(iter(on_index.values()))
+    query = first_on_index.query
+    limits = limits or {}
+    counts = None
+    if first.count or first.facets:
+        condition = first_on_index.condition
+        counts = counts_of_many(indexes, query, searches, first.facets, condition=condition)
     began = perf_counter()
-    resolved = next(iter(indexes.values())).resolve(first.search)
-    settings, start, end = (
-        resolved.settings.search,
-        first.search.offset,
-        resolved.depth(first.search.offset),
-    )
+    plans = {}
+    for name, index in indexes.items():
+        with _index_named(name):
+            # The offset applies to the merged ranking, not to the ranking of each index.
+            plans[name] = index.plan(searches[name]._replace(offset=0))
+    resolved = next(iter(plans.values())).resolved
+    settings = resolved.settings.search
+    start = first.search.offset
+    end = resolved.depth(start)
     window = settings.fusion.depth
     # One hit more than the page shows, to know whether more follow.
     deepest = max(end + 1, window if first.search.sort else 0)
     rankings, cut_off = {}, []
     for name, index in indexes.items():
-        search = searches[name]._replace(
-            k=min(deepest, index.settings.search.max_k), offset=0, sort=""
-        )
+        k = min(deepest, index.settings.search.max_k)
         try:
             with _index_named(name):
-                (rankings[name],) = index.search([text], search)
+                unsorted = index.plan(searches[name]._replace(k=k, offset=0, sort=""))
+                (rankings[name],) = unsorted.hits([query], limits.get(name))
         except CutOffError:
             rankings[name] = []
             cut_off.append(name)
     if len(cut_off) == len(indexes):
         raise CutOffError("no index was ready in time; try again")
     for name, hits_of in rankings.items():
-        if hits_of and not _bears(indexes[name], text, searches[name], hits_of[0]):
+        if hits_of and not _bears(indexes[name], plans[name], query, hits_of[0]):
             chosen[name] *= _UNLIKELY
     rrf_k = rrf_k or settings.fusion.rrf_k
     ranked = fuse_indexes(rankings, chosen, rrf_k, deepest)
     if first.search.sort:
         ranked = _newest_first(ranked, indexes, window)
     shown, more = ranked[start:end], len(ranked) > end and end < settings.max_k
-    retrieved, reading = perf_counter(), first.search.limit.renew() if first.search.limit else None
-    # The offset applies to the merged ranking, not to the ranking of each index.
-    options = {name: search._replace(limit=reading, offset=0) for name, search in searches.items()}
-    read = {}
-    for name, index in indexes.items():
-        retriever = index.resolve(searches[name]).retriever
-        # A hit with parts already has its rank in its own index.
-        own = [
-            of.hit
-            if of.hit.parts
-            else replace(of.hit, parts=(Part(retriever, of.rank, of.hit.score),))
-            for of in shown
-            if of.name == name
-        ]
-        read[name] = iter(index.evidence(text, own, options[name], highlight=first.highlight))
-    ranks = enumerate(shown, start + 1)
-    hits = [
-        replace(next(read[of.name]), rank=rank, score=of.score, index=of.name) for rank, of in ranks
-    ]
+    retrieved = perf_counter()
+    # A new limit for the evidence of all indexes together.
+    reading = next((limit.renew() for limit in limits.values()), None)
+    hits = _read_evidence(plans, query, shown, reading, highlight=first.highlight)
+    hits = [replace(hit, rank=rank) for rank, hit in enumerate(hits, start + 1)]
     if first.passages:
-        hits = [
-            indexes[str(hit.index)].with_passages(text, [hit], options[str(hit.index)])[0]
-            for hit in hits
-        ]
+        hits = [plans[str(hit.index)].with_passages(query, [hit], reading)[0] for hit in hits]
     each = {
         name: IndexAnswer(
-            **remarks(index, on_index[name], first.query, since, reading), weight=chosen[name]
+            **remarks(plans[name], on_index[name], first.query),
+            missing=missing_parts(index, since, (limits.get(name), reading)),
+            weight=chosen[name],
         )
         for name, index in indexes.items()
     }
@@ -201,13 +190,37 @@ def answer(
     return FederatedAnswer(hits, shown, more, rrf_k, took, each, counts)
 
 
-def _bears(index: Index, text: str, search: Search, hit: Hit) -> bool:
-    resolved = index.resolve(search)  # a stage's part says nothing about relevance
+def _read_evidence(
+    plans: Mapping[str, Plan],
+    query: AnyQuery,
+    shown: Sequence[IndexedHit],
+    limit: Deadline | None,
+    *,
+    highlight: bool,
+) -> list[Evidence]:
+    """Return the evidence of hits, in their order, each with its index and its merged score."""
+    of_indexes = {}
+    for name, plan in plans.items():
+        retriever = plan.resolved.retriever
+        # A hit with parts already has its rank in its own index.
+        own = [
+            of.hit
+            if of.hit.parts
+            else replace(of.hit, parts=(Part(retriever, of.rank, of.hit.score),))
+            for of in shown
+            if of.name == name
+        ]
+        of_indexes[name] = iter(plan.evidence(query, own, limit, highlight=highlight))
+    return [replace(next(of_indexes[of.name]), score=of.score, index=of.name) for of in shown]
+
+
+def _bears(index: Index, plan: Plan, query: AnyQuery, hit: Hit) -> bool:
+    resolved = plan.resolved  # a stage's part says nothing about relevance
     scores = {
         part.retriever: part.score for part in hit.parts if part.retriever in resolved.rankings
     }
     scores = scores or {resolved.retriever: hit.score}
-    return index.bears(text, scores, index.word_weights(text, [hit], search)[0])
+    return index.bears(str(query), scores, plan.word_weights(query, [hit])[0])
 
 
 @contextmanager
@@ -221,14 +234,17 @@ def _index_named(name: str) -> Iterator[None]:
 
 def counts_of_many(
     indexes: Mapping[str, Index],
-    query: str,
+    query: AnyQuery,
     searches: Mapping[str, Search],
     fields: Mapping[str, int],
+    *,
+    condition: Filter | None = None,
 ) -> CountsOfMany:
     """Count the hits of each index, and of all, by the values of fields; ``index`` is also a field.
 
     For each field, it adds up the thousand most frequent values of each index that has the field.
-    At least one index must have it.
+    At least one index must have it. ``condition`` is the part of the filter that the query itself
+    contains.
     """
     totals: dict[str, Total] = {}
     documents: dict[str, int] = {}
@@ -243,7 +259,7 @@ def counts_of_many(
             # Facets count documents, even if the hits are passages.
             if INDEX in fields and not index.resolve(searches[name]).settings.search.group:
                 documents[name] = index.count(query, searches[name]._replace(group=True)).hits
-            each[name] = index.facets(query, wanted, searches[name])
+            each[name] = index.facets(query, wanted, searches[name], condition)
     filtered = [dict(search.where.values()) for search in searches.values() if search.where]
     chosen = {
         field: {value for admitted in filtered for value in admitted.get(field, ())}

@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
-from statistics import pstdev
-from typing import TYPE_CHECKING, Self, cast
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from msgspec.structs import replace
 
+from ...core.deadline import Deadline
 from ...core.domain import (
     Document,
-    DocumentQuery,
     FacetCounts,
     Filter,
     Hit,
@@ -29,46 +28,41 @@ from ...core.domain import (
     Total,
 )
 from ...core.errors import QueryError
-from ...core.folding import fold
-from ...core.languages import unknown_language
-from ...core.records.runs import best_documents
 from ...core.settings import check_group
 from ...core.terminal import join_words
 from ...core.text import PROFILES, refuse_text
 from .. import retrievers, stages
 from ..config import Config
-from ..dense.noise import noise_threshold
 from ..dense.vectors import Vectors
 from ..encoders.cross_encoder import OnnxCrossEncoder
 from ..encoders.runtime import SharedEncoders
-from ..encoders.sources import languages
 from ..filters import FIELDS, days_of, refuse_texts
-from ..lucene.analysis import TermCache, words_of
+from ..lucene.analysis import TermCache
 from ..lucene.index import flat_text
-from ..lucene.spelling import admitted_edits, nearest, suspects, words_in
-from ..retrievers import ExpandingRetriever, Retriever
+from ..retrievers import Retriever
 from ..stages import Stage, StageContext
 from ..stages.collapse import NEAR
 from ..stages.rerank import re_ranker
-from ..store.manifest import DOCUMENTS, LUCENE, VECTORS, WORDS, Manifest
+from ..store.manifest import DOCUMENTS, VECTORS, Manifest
 from ..store.signatures import most_disagreements
 from ..views import view as view_of
 from ..views.vectors import searched_approximately
 from .answer import Answer, Question, answer
-from .counting import check_fields
-from .evidence import Evidence, read_evidences, read_passages
+from .evidence import Evidence
+from .index_state import IndexState
+from .nearness import Nearness
 from .opening import Opening, open_state
 from .options import (
     DEFAULT_SEARCH,
-    CountQuery,
     Footprint,
     IndexInfo,
-    IndexState,
     ResolvedSearch,
     Search,
     ShardHealth,
     reads_vectors,
 )
+from .plan import Plan, PlanContext
+from .prepared_query import AnyQuery, PreparedQuery
 from .snapshot import IndexEncoders
 
 if TYPE_CHECKING:
@@ -86,26 +80,6 @@ QUERY_WORDS = 25  # the number of words of a document query; Lucene uses the sam
 READ_CHARS = 100_000
 # The number of terms in these characters to examine; Lucene uses the same number.
 READ_TERMS = 5_000
-# The maximum number of words to correct: a text with more is probably in another language.
-_MOST_MISSPELT = 8
-_SMALL = 2  # a word of at most this many characters says little about a text
-_ENOUGH = 8
-"""A hit seems related if it contains more than half of a text's words; for a longer text, more than
-half of this.
-"""
-_CLEARLY = 3
-"""A passage is clearly near if its cosine exceeds the noise threshold by this many standard
-deviations.
-
-These are the standard deviations of the cosines of random queries.
-"""
-_NEARER = 0.2
-"""The minimum distance between the noise threshold and the cosine of a passage that is clearly
-near.
-
-It is a share of the distance from the threshold to 1. It matters in an index of a few short texts,
-whose cosines are all well above the threshold.
-"""
 
 
 class Index:
@@ -150,13 +124,11 @@ class Index:
         self._retriever = lru_cache(maxsize=REMEMBERED)(
             partial(_open_retriever, state, self._resolved)
         )
-        self._vectors_alone = lru_cache(maxsize=REMEMBERED)(
-            partial(_vectors_alone, state.manifest, self.settings)
-        )
-        self._context = StageContext(self.settings, state)
-        self._floors: dict[str, tuple[float, float]] = {}
         self.info = IndexInfo.of(
             Path(folder), state.manifest, retrievers.list_retrievers(state.manifest, self.settings)
+        )
+        self._context = PlanContext(
+            state, self.info, StageContext(self.settings, state), Nearness(state, self.settings)
         )
 
     @property
@@ -175,118 +147,86 @@ class Index:
     @property
     def re_ranker(self) -> OnnxCrossEncoder:
         """The model of the stage ``rerank``. Raises QueryError if none is configured."""
-        return re_ranker(self._context)
+        return re_ranker(self._context.stages)
 
-    def resolve(self, options: Search = DEFAULT_SEARCH) -> ResolvedSearch:
-        """Return a search with every option resolved.
+    def plan(self, search: Search = DEFAULT_SEARCH) -> Plan:
+        """Return a search with every option resolved, for any number of queries.
 
         Raises QueryError if the profile or the retriever does not exist, or if the index lacks what
         the retriever or the filter needs. Raises TypeError if ``stages``, or a field of the filter,
         is a single string.
         """
-        return self._resolved(self._shared_options(options))
-
-    def _shared_options(self, options: Search) -> Search:
-        """Return the options that searches share: without the filter, which is checked, the limit
-        and the offset.
-        """
-        if options.where is not None:
-            _check_filter(options.where, self._state.manifest)
-        named = options.stages
+        if search.where is not None:
+            _check_filter(search.where, self._state.manifest)
+        named = search.stages
         if named is not None and not isinstance(named, tuple):
             refuse_text("stages", named)
-            named = tuple(named)
-        return options._replace(stages=named, where=None, typed=None, limit=None, offset=0)
+            search = search._replace(stages=tuple(named))
+        # Searches that differ only in filter and offset share what is remembered.
+        shared = search._replace(where=None, offset=0)
+        return Plan(self._context, search, self._resolved(shared), partial(self._retriever, shared))
 
-    def search(self, queries: Sequence[str], options: Search = DEFAULT_SEARCH) -> list[list[Hit]]:
-        """Return the hits of each query, best first.
+    def resolve(self, options: Search = DEFAULT_SEARCH) -> ResolvedSearch:
+        """Return a search with every option resolved; it raises what :meth:`plan` raises."""
+        return self.plan(options).resolved
+
+    def search(
+        self,
+        queries: Sequence[AnyQuery],
+        options: Search = DEFAULT_SEARCH,
+        limit: Deadline | None = None,
+    ) -> list[list[Hit]]:
+        """Return the hits of each query, best first; ``limit`` records what was cut off.
 
         Raises QueryError if a query or an option is out of range.
         """
-        shared = self._shared_options(options)
-        resolved = self._resolved(shared)
-        k, texts = resolved.depth(options.offset), resolved.texts(queries)
-        if resolved.settings.search.stages:
-            staged, retriever = self._stages_of(resolved, options.where), self._retriever(shared)
-            ranked = stages.search(
-                retriever, staged, resolved, self._state, queries=texts, k=k, options=options
-            )
-        else:
-            ranked = self._retriever(shared).search(texts, k, options.where, options.limit)
-        return [hits[options.offset :] for hits in ranked] if options.offset else ranked
+        return self.plan(options).hits(queries, limit)
 
     def columns(
-        self, queries: Sequence[str], options: Search = DEFAULT_SEARCH
+        self,
+        queries: Sequence[AnyQuery],
+        options: Search = DEFAULT_SEARCH,
+        limit: Deadline | None = None,
     ) -> list[ScoredDocids]:
         """Return the documents of the hits that :meth:`search` returns, with their scores."""
-        shared = self._shared_options(options)
-        resolved = self._resolved(shared)
-        if resolved.settings.search.stages or options.offset:
-            return list(map(best_documents, self.search(queries, options)))
-        k, texts = resolved.depth(options.offset), resolved.texts(queries)
-        return self._retriever(shared).columns(texts, k, options.where, options.limit)
+        return self.plan(options).columns(queries, limit)
 
     def stages(self, texts: Sequence[str], where: Filter | None = None) -> dict[str, Stage]:
         """Return the stages that ``texts`` name, by name.
 
         Raises QueryError if one cannot be used.
         """
-        return stages.open_stages(texts, dataclasses.replace(self._context, where=where))
+        return stages.open_stages(texts, dataclasses.replace(self._context.stages, where=where))
 
-    def _stages_of(self, resolved: ResolvedSearch, where: Filter | None) -> dict[str, Stage]:
-        """Return the stages of a search; an error names the field ``stages``, also if the
-        configuration names them.
-        """
-        try:
-            return self.stages(resolved.settings.search.stages, where)
-        except QueryError as error:
-            field = error.field or "stages"
-            raise QueryError(
-                error.what, place=error.place, remedy=error.remedy, field=field
-            ) from None
-
-    def count(self, query: str, options: Search = DEFAULT_SEARCH) -> Total:
+    def count(self, query: AnyQuery, options: Search = DEFAULT_SEARCH) -> Total:
         """Return the total number of hits of a search."""
-        return self._state.count(self._question(query, options))
+        return self.plan(options).count(query)
 
     def facets(
-        self, query: str, fields: Mapping[str, int], options: Search = DEFAULT_SEARCH
+        self,
+        query: AnyQuery,
+        fields: Mapping[str, int],
+        options: Search = DEFAULT_SEARCH,
+        condition: Filter | None = None,
     ) -> dict[str, FacetCounts]:
-        """Count the documents of a search by the values of each field."""
-        check_fields(fields, self.info.filter_fields)
-        return self._state.facets(self._question(query, options), fields)
+        """Count the documents of a search by the values of each field.
 
-    def _question(self, query: str, options: Search) -> CountQuery:
-        shared = self._shared_options(options)
-        resolved = self._resolved(shared)
-        (text,) = resolved.texts([query])
-        if retrievers.expanding(resolved.retriever) is not None:
-            text = cast(ExpandingRetriever, self._retriever(shared)).expand(text, options.where)
-        return CountQuery(text, resolved, options.where, options.typed)
+        A field's counts ignore the filter's own condition on this field, but not ``condition``, the
+        part of the filter that the query itself contains.
+        """
+        return self.plan(options).facets(query, fields, condition)
 
     def word_weights(
-        self, query: str, hits: Sequence[Hit], options: Search = DEFAULT_SEARCH
+        self, query: AnyQuery, hits: Sequence[Hit], options: Search = DEFAULT_SEARCH
     ) -> list[dict[str, float]]:
         """Return, for each hit, the query's words in its passage, each with its share of the BM25
         score.
 
         If several words have the same term, the first word represents them.
         """
-        resolved = self.resolve(options)
-        (text,) = resolved.texts([query])
-        words: dict[str, str] = {}
-        for word in words_of(text):
-            for term in self.terms(word):
-                words.setdefault(term, word)
-        places, of_hits = [(hit.docid, hit.passage) for hit in hits], []
-        for terms in self._state.term_weights(text, places, resolved.settings.bm25):
-            of_words: dict[str, float] = defaultdict(float)
-            for term, weight in sorted(terms.items()):
-                of_words[words.get(term, term)] += weight
-            of_hits.append(dict(of_words))
-        return of_hits
+        return self.plan(options).word_weights(query, hits)
 
-    def like(self, docid: str, options: Search = DEFAULT_SEARCH) -> tuple[str, Search]:
+    def like(self, docid: str, options: Search = DEFAULT_SEARCH) -> tuple[PreparedQuery, Search]:
         """Return a document as a query, and a search that excludes it and, with ``collapse``, its
         near-duplicates.
         """
@@ -312,40 +252,14 @@ class Index:
                 [(docid, passage.number) for passage in state.passages(docid)]
             )
             excluded.update(*state.near_copies(signatures, most_disagreements(NEAR), None))
-        query = DocumentQuery(" ".join(_words_for(heaviest, text, state.terms)), docid)
+        query = PreparedQuery(" ".join(_words_for(heaviest, text, state.terms)), docid=docid)
         return query, options._replace(where=where._replace(excluded=tuple(sorted(excluded))))
 
-    def spellings(self, query: str, options: Search = DEFAULT_SEARCH) -> Mapping[str, str]:
+    def spellings(self, query: AnyQuery, options: Search = DEFAULT_SEARCH) -> Mapping[str, str]:
         """Return the misspelt words of a query, each with a correction that some passage under the
         filter contains.
         """
-        state, language = self._state, self._state.manifest.language
-        if isinstance(query, DocumentQuery):
-            return {}
-        text = self.resolve(options).text(query)
-        if WORDS not in state.manifest.views:
-            return {}
-        text = fold(text)
-        suspected = suspects(text, language)
-        unknown = state.find_unwritten(list(suspected))
-        if not unknown or len(unknown) > _MOST_MISSPELT:
-            return {}
-        is_foreign = partial(unknown_language, text, (language,))
-        if 2 * len(unknown) > len(words_in(text.lower())) and is_foreign():
-            return {}
-        near = {
-            word: nearest(
-                word, state.words_near(word, admitted_edits(word)), may_be_name=suspected[word]
-            )
-            for word in unknown
-        }
-        meant = {
-            word: form
-            for word, form in near.items()
-            if form and state.has_word(form, options.where)
-        }
-        # Language detection is slow, and most queries with a few unknown words have no corrections.
-        return {} if meant and is_foreign() else meant
+        return self.plan(options).spellings(query)
 
     def footprint(self, retriever: str) -> Footprint:
         """Return the disk size and build time of what a retriever reads, including the
@@ -373,56 +287,44 @@ class Index:
 
     def evidence(
         self,
-        query: str,
+        query: AnyQuery,
         hits: Sequence[Hit],
         options: Search = DEFAULT_SEARCH,
         *,
         highlight: bool = True,
+        limit: Deadline | None = None,
     ) -> list[Evidence]:
         """Return the evidence of the hits of ``query``."""
-        return next(self.evidences([(query, hits)], options, highlight=highlight))
+        return self.plan(options).evidence(query, hits, limit, highlight=highlight)
 
     def evidences(
         self,
-        ranked: Sequence[tuple[str, Sequence[Hit]]],
+        ranked: Sequence[tuple[AnyQuery, Sequence[Hit]]],
         options: Search = DEFAULT_SEARCH,
         *,
         highlight: bool = True,
+        limit: Deadline | None = None,
     ) -> Iterator[list[Evidence]]:
         """Yield the evidence of the hits of each query; hits that are read after the time limit
         have no highlights.
         """
-        resolved = self.resolve(options)
-        read = [(resolved.text(query), hits) for query, hits in ranked]
-        staged = self._stages_of(resolved, options.where)
-        evidences = read_evidences(
-            self._state, read, resolved.retriever, staged, options, highlight=highlight
-        )
-        return map(self._with_weak, evidences) if resolved.encodes else evidences
+        return self.plan(options).evidences(ranked, limit, highlight=highlight)
 
     def with_passages(
-        self, query: str, hits: Sequence[Evidence], options: Search = DEFAULT_SEARCH
+        self,
+        query: AnyQuery,
+        hits: Sequence[Evidence],
+        options: Search = DEFAULT_SEARCH,
+        limit: Deadline | None = None,
     ) -> list[Evidence]:
         """Return the hits, each with its best passage and, if read in time, all others with a word
         of ``query``.
         """
-        return read_passages(self._state, self.resolve(options).text(query), hits, options.limit)
+        return self.plan(options).with_passages(query, hits, limit)
 
-    def answer(self, question: Question) -> Answer:
+    def answer(self, question: Question, limit: Deadline | None = None) -> Answer:
         """Answer a question, as :func:`factseek.retrieval.search.answer.answer` does."""
-        return answer(self, question)
-
-    def _with_weak(self, hits: list[Evidence]) -> list[Evidence]:
-        """Mark a hit as weak if only vectors found it and each of its cosines is below the noise
-        threshold.
-        """
-        for hit in hits:
-            views = [
-                (self._vectors_alone(name), part.score) for name, part in hit.retrievers.items()
-            ]
-            if all(view and score < self._floor(view)[0] for view, score in views):
-                hit.weak = True
-        return hits
+        return answer(self, question, limit)
 
     def bears(self, text: str, scores: Mapping[str, float], words: Collection[str]) -> bool:
         """Return whether a hit seems related to a text, from its score in each ranking and the
@@ -432,31 +334,7 @@ class Index:
         more than half of the words of the text. An index without vectors cannot tell: every hit
         counts as related.
         """
-        if not self.resolve().encodes:
-            return True
-        views = [(self._vectors_alone(name), score) for name, score in scores.items()]
-        if any(view and score >= self._floor(view)[1] for view, score in views):
-            return True
-        of_text, of_hit = (
-            [
-                word
-                for word in {word.lower() for word in some}
-                if len(word) > _SMALL or word.isdigit()
-            ]
-            for some in (words_in(text), words)
-        )
-        return bool(of_hit) and len(of_hit) > min(len(of_text), _ENOUGH) / 2
-
-    def _floor(self, view: str) -> tuple[float, float]:
-        """Return two cosines of a view: hits below the first are not near, hits from the second on
-        are clearly near.
-        """
-        if view not in self._floors:
-            by_chance = self._state.noise_similarities(view)
-            floor = noise_threshold(by_chance)
-            spread = pstdev(by_chance) if by_chance else 0.0
-            self._floors[view] = floor, floor + max(_CLEARLY * spread, _NEARER * (1 - floor))
-        return self._floors[view]
+        return not self.resolve().encodes or self._context.nearness.bears(text, scores, words)
 
     def document(self, docid: str) -> Document:
         """Return the document of this docid."""
@@ -481,65 +359,19 @@ class Index:
         """
         return self._state.passage_vectors([(hit.docid, hit.passage) for hit in hits], view)
 
-    def note(self, query: str, options: Search = DEFAULT_SEARCH) -> str:
+    def note(self, query: AnyQuery, options: Search = DEFAULT_SEARCH) -> str:
         """Return a note for readers of the hits of ``query``, ``""`` if there is none.
 
         It says that the query has only stop words or an unknown language, or that documents without
         a date are left out.
         """
-        resolved, undated = self.resolve(options), self.undated(options)
-        is_sparse = set(resolved.views) == {LUCENE}
-        notes = [
-            self._note_on_words(query) if is_sparse else self._note_on_language(query, resolved)
-        ]
-        if undated:
-            documents = (
-                "1 document has no date and is"
-                if undated == 1
-                else f"{undated:,} documents have no date and are"
-            )
-            notes.append(
-                f"{documents} left out by the date filter; undated: keep (--undated keep) includes "
-                "them"
-            )
-        return "; ".join(filter(None, notes))
-
-    def _note_on_words(self, query: str) -> str:
-        if any(self.terms(word) for chunk in query.split() for word in words_of(chunk)):
-            return ""
-        if isinstance(query, DocumentQuery):
-            return "no other passage contains a word of this document"
-        return f"the analyzer {self.info.published.analyzer} drops every word of this query"
-
-    def _note_on_language(self, query: str, resolved: ResolvedSearch) -> str:
-        encoders = self.info.encoders
-        for name in sorted(set(resolved.views) & encoders.keys()):
-            known = languages(encoders[name].name, resolved.settings.encoder)
-            if language := unknown_language(query, known):
-                doubtful = sorted(
-                    each for each in self.info.retrievers if name in self._views(each)
-                )
-                others = sorted(set(self.info.retrievers).difference(doubtful))
-                trusted = ""
-                if others:
-                    are = "is" if len(others) == 1 else "are"
-                    trusted = (
-                        f"{join_words(others)} {are} more reliable here than "
-                        f"{join_words(doubtful, 'or')}; "
-                    )
-                return (
-                    f"the query looks like {language}, and the vectors of this index are for "
-                    f"{', '.join(known)}"
-                    f" ({encoders[name].name}); {trusted}a multilingual encoder would know the "
-                    "language"
-                )
-        return ""
+        return self.plan(options).note(query)
 
     def undated(self, options: Search = DEFAULT_SEARCH) -> int:
         """Return how many documents a date bound excludes because they have no date, ignoring
         conditions on words.
         """
-        return self._state.count_undated(options.where) if options.where else 0
+        return self.plan(options).count_undated()
 
     def missing_since(self, moment: float) -> Sequence[str]:
         """Return the names of the shards that failed to answer since a moment of
@@ -563,7 +395,7 @@ class Index:
         Running searches raise ClosedError.
         """
         self._retriever.cache_clear()
-        self._context.opened.end(self._state.folder)
+        self._context.stages.opened.end(self._state.folder)
         self._state.close()
         self._own_encoders.close()
 
@@ -602,7 +434,7 @@ def _check_filter(where: Filter, manifest: Manifest) -> None:
 
 
 def _resolve(manifest: Manifest, folder: Path, config: Config, options: Search) -> ResolvedSearch:
-    """Return a search with every option resolved; filter, offset and limit have no effect on the
+    """Return a search with every option resolved; filter and offset have no effect on the
     result.
     """
     for name, group in (("fusion", options.fusion), ("bm25", options.bm25)):
@@ -652,12 +484,6 @@ def _open_retriever(
 ) -> Retriever:
     resolved = resolve(options)
     return state.ranking(resolved.retriever, resolved.settings)
-
-
-def _vectors_alone(manifest: Manifest, settings: Config, ranking: str) -> str:
-    """Return the view of vectors if a ranking reads nothing else, else ``""``."""
-    views = retrievers.kind(ranking).views(ranking, manifest, settings)
-    return views[0] if len(views) == 1 and reads_vectors(views) else ""
 
 
 def _words_for(terms: Sequence[str], text: str, vocabulary: TermCache) -> list[str]:

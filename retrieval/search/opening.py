@@ -16,7 +16,7 @@ from ..config import Config
 from ..store import manifest as manifests
 from ..store.index_folder import open_leased
 from ..store.manifest import SHARDS, Manifest
-from .options import IndexState
+from .index_state import IndexState
 from .snapshot import IndexEncoders, Snapshot
 
 Opening = Callable[[Path, Config, IndexEncoders], IndexState]

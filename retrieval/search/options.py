@@ -1,5 +1,5 @@
-"""The options of a search, a search with every option resolved, and the state and description of an
-open index.
+"""The options of a search, a search with every option resolved, and the description of an open
+index.
 """
 
 from __future__ import annotations
@@ -7,31 +7,28 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
-from ...core.deadline import Deadline
-from ...core.domain import Document, DocumentQuery, Filter, Span, VectorQuery
+from ...core.domain import Document, Filter, Span
 from ...core.errors import PartMissingError, QueryError
 from ...core.terminal import format_count
 from ...core.text import PROFILES, has_words, refuse_text
 from ..config import BM25Settings, Config, FusionSettings
 from ..store.manifest import VECTORS, EncoderInfo, Manifest
+from .prepared_query import AnyQuery, PreparedQuery
 
 if TYPE_CHECKING:
     from .index import Index
-    from .snapshot import Snapshot
 
 
 class Search(NamedTuple):
     """The options of a search; ``None`` selects the configured value.
 
     ``stages`` reorder or shorten the ranking, in this order. ``collapse="near"`` then groups
-    near-duplicates, and ``sort="date"`` sorts the best hits by date, newest first. ``limit`` is the
-    time limit of this search; it records what was cut off. ``offset`` leaves out the first hits and
-    returns the ``k`` hits after them. ``typed`` is the part of ``where`` that comes from the query
-    itself: it applies to every facet.
+    near-duplicates, and ``sort="date"`` sorts the best hits by date, newest first. ``offset``
+    leaves out the first hits and returns the ``k`` hits after them.
     """
 
     k: int | None = None
@@ -40,13 +37,11 @@ class Search(NamedTuple):
     fusion: FusionSettings | None = None
     profile: str | None = None
     group: bool | None = None
-    limit: Deadline | None = None
     bm25: BM25Settings | None = None
     stages: tuple[str, ...] | None = None
     collapse: str = ""
     sort: str = ""
     offset: int = 0
-    typed: Filter | None = None
 
 
 DEFAULT_SEARCH = Search()
@@ -79,42 +74,41 @@ class ResolvedSearch(NamedTuple):
         """Whether the search encodes queries."""
         return reads_vectors(self.views)
 
-    def text(self, query: str) -> str:
-        """Return the text to search for: ``query`` after the profile, or the words of a document
-        unchanged.
-        """
-        return (
-            str(query)
-            if isinstance(query, DocumentQuery)
-            else PROFILES[self.settings.search.profile](query)
-        )
+    def text(self, query: AnyQuery) -> str:
+        """Return the text to search for: a query after the profile, or that of a prepared one."""
+        return self.prepare(query).text
 
-    def texts(self, queries: Sequence[str]) -> list[str]:
-        """Return the texts to search for.
+    def prepare(self, query: AnyQuery) -> PreparedQuery:
+        """Return the query to search for, without the checks of :meth:`prepare_all`; one that is
+        prepared already is returned unchanged.
+        """
+        if isinstance(query, PreparedQuery):
+            return query
+        return PreparedQuery(PROFILES[self.settings.search.profile](query))
+
+    def prepare_all(self, queries: Sequence[AnyQuery]) -> list[PreparedQuery]:
+        """Return the queries to search for.
 
         Raises QueryError if one is too long or contains no words.
         """
         refuse_text("queries", queries)
-        prepare, longest = (
-            PROFILES[self.settings.search.profile],
-            self.settings.search.max_query_chars,
-        )
-        texts = []
-        for query in queries:
-            # The words of a document are already chosen, and vectors alone may find it.
-            text: str = query
-            if not isinstance(query, str):
-                raise QueryError(f"the query {query!r} is not text")
-            if not isinstance(query, DocumentQuery):
-                if len(query) > longest:
-                    limit = f"at most {longest} are allowed (search.max_query_chars)"
-                    raise QueryError(f"the query has {len(query)} characters, but {limit}")
-                text = prepare(query)
-                if not has_words(text):
-                    raise QueryError(f"the query {query[:60]!r} contains no words to search for")
-                text = VectorQuery(text, query.vector) if isinstance(query, VectorQuery) else text
-            texts.append(text)
-        return texts
+        # A prepared query was checked, or it is a document, which vectors alone may find.
+        return [
+            query if isinstance(query, PreparedQuery) else self._check_text(query)
+            for query in queries
+        ]
+
+    def _check_text(self, query: str) -> PreparedQuery:
+        if not isinstance(query, str):
+            raise QueryError(f"the query {query!r} is not text")
+        longest = self.settings.search.max_query_chars
+        if len(query) > longest:
+            limit = f"at most {longest} are allowed (search.max_query_chars)"
+            raise QueryError(f"the query has {len(query)} characters, but {limit}")
+        text = PROFILES[self.settings.search.profile](query)
+        if not has_words(text):
+            raise QueryError(f"the query {query[:60]!r} contains no words to search for")
+        return PreparedQuery(text)
 
     def depth(self, offset: int) -> int:
         """Return the number of hits to find: ``k`` after the offset.
@@ -254,18 +248,14 @@ ReadNote = Callable[[Document, Span], object]  # a callback that receives each p
 
 
 class CountQuery(NamedTuple):
-    """A request to count; ``text`` is the prepared query; ``typed`` is the part of the filter from
-    the query itself.
+    """A request to count; ``condition`` is the part of the filter that the query itself
+    contains.
     """
 
-    text: str
+    query: PreparedQuery
     resolved: ResolvedSearch
     where: Filter | None
-    typed: Filter | None = None
-
-
-IndexState: TypeAlias = "Snapshot"
-"""The state of an index in one folder; a sharded index has the same methods."""
+    condition: Filter | None = None
 
 
 class ReplicaHealth(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):

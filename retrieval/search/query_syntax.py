@@ -49,8 +49,8 @@ follow a comma or a slash.
 class ParsedQuery(NamedTuple):
     """A parsed query: the text to rank by, and the other conditions on a passage.
 
-    ``search`` is the search with these conditions in its filter. ``before`` and ``after`` are the
-    dates as typed.
+    ``search`` is the search with these conditions in its filter. ``condition`` is a filter of these
+    conditions alone: it applies to every facet. ``before`` and ``after`` are the dates as typed.
     """
 
     text: str
@@ -62,10 +62,12 @@ class ParsedQuery(NamedTuple):
     before: str
     after: str
     search: Search
+    condition: Filter | None
 
     def as_json(self) -> dict[str, str | tuple[str, ...]]:
         """Return the parsed query for a client."""
-        return {name: value for name, value in self._asdict().items() if name != "search"}
+        inner = ("search", "condition")
+        return {name: value for name, value in self._asdict().items() if name not in inner}
 
 
 def parse_query(
@@ -114,9 +116,8 @@ def parse_query(
         where.topic,
         before,
         after,
-        search._replace(
-            where=narrow(base, where), typed=narrow(Filter(undated=base.undated), where)
-        ),
+        search._replace(where=narrow(base, where)),
+        narrow(Filter(undated=base.undated), where),
     )
 
 

@@ -1,6 +1,6 @@
 """One published state of an index that stays open: its live segments, its rows and its views.
 
-It is the :class:`factseek.retrieval.search.options.IndexState` of an index in one folder.
+It is the :class:`factseek.retrieval.search.index_state.IndexState` of an index in one folder.
 """
 
 from __future__ import annotations
@@ -34,10 +34,11 @@ from ..store.manifest import COLUMNS, LUCENE, SEGMENTS, SIGNATURES, WORDS, Encod
 from ..store.signatures import Signatures
 from ..views import OpenSegment
 from ..views.words import SegmentWords
-from .collection_statistics import FieldStatistics, Term, TermCount, weighted_terms
+from .collection_statistics import FieldStatistics, Term, TermCount
 from .counting import both, without
 from .cut import Rows
 from .options import CountQuery, ReadNote, ShardHealth
+from .prepared_query import PreparedQuery
 
 if TYPE_CHECKING:
     from ..encoders.runtime import OnnxEncoder as Encoder
@@ -281,7 +282,7 @@ class Snapshot:
         for field, most in fields.items():
             others = without(where, field) if where is not None else None
             if others not in masks:
-                rows = both(both(matching, self.mask(others)), self.mask(question.typed))
+                rows = both(both(matching, self.mask(others)), self.mask(question.condition))
                 masks[others] = None if rows is None else self.columns.documents(rows)
             facets[field] = self.columns.facet(field, most, masks[others], filtered.get(field, ()))
         return facets
@@ -290,11 +291,11 @@ class Snapshot:
         """Return the passages that match a query, whatever the filter; None means all, as for a
         vector retriever.
         """
-        text, resolved = question.text, question.resolved
-        key = (resolved.retriever, resolved.rankings, text, weighted_terms(text))
+        query, resolved = question.query, question.resolved
+        key = (resolved.retriever, resolved.rankings, query.text, query.terms)
         with suppress(KeyError):
             return self._matches[key]
-        rows = self.ranking(resolved.retriever, resolved.settings).matching(text)
+        rows = self.ranking(resolved.retriever, resolved.settings).matching(query)
         for old in list(self._matches)[: len(self._matches) + 1 - MATCHES]:
             self._matches.pop(old, None)
         self._matches[key] = rows
@@ -317,12 +318,12 @@ class Snapshot:
         return self._lucene.term_counts(terms)
 
     def term_weights(
-        self, text: str, places: Sequence[Place], weights: BM25Settings
+        self, query: PreparedQuery, places: Sequence[Place], weights: BM25Settings
     ) -> list[dict[str, float]]:
-        """Return, for each passage, the terms of a text that it contains, each with its part of the
-        score.
+        """Return, for each passage, the terms of a query that it contains, each with its part of
+        the score.
         """
-        return self._lucene.term_weights(text, self._rows_at(places), weights)
+        return self._lucene.term_weights(query, self._rows_at(places), weights)
 
     def find_unwritten(self, words: Sequence[str]) -> list[str]:
         """Return those of the lower-case ``words`` of which the index contains no form."""
@@ -347,7 +348,7 @@ class Snapshot:
         keep = self.mask(where.of_documents if where else None)
         if keep is None:
             return self._is_held(word)
-        return bool((self._lucene.having_words(word) & keep).any())
+        return bool((self._lucene.having_words(PreparedQuery(word)) & keep).any())
 
     def signatures(self, places: Sequence[Place]) -> Signatures:
         """Return the signatures of passages, in their order."""

@@ -22,7 +22,9 @@ from ...core.order import float32, scores_below, sort_hits
 from ...core.plugins import Plugins
 from ..config import Config
 from ..retrievers import Retriever
-from ..search.options import IndexState, ResolvedSearch, Search
+from ..search.index_state import IndexState
+from ..search.options import ResolvedSearch
+from ..search.prepared_query import PreparedQuery
 from ..store.documents import Stored
 
 if TYPE_CHECKING:
@@ -180,9 +182,10 @@ def search(
     resolved: ResolvedSearch,
     state: IndexState,
     *,
-    queries: Sequence[str],
+    queries: Sequence[PreparedQuery],
     k: int,
-    options: Search,
+    where: Filter | None,
+    limit: Deadline | None,
 ) -> list[list[Hit]]:
     """Return the first ``k`` hits of each query after the stages.
 
@@ -194,17 +197,18 @@ def search(
     first = min(first, most)
 
     def after_stages(
-        texts: Sequence[str], ranked: Sequence[Sequence[Hit]]
+        searched: Sequence[PreparedQuery], ranked: Sequence[Sequence[Hit]]
     ) -> tuple[list[list[Hit]], list[bool]]:
         """Return the hits of each query, and whether a stage received fewer of them than its
         window.
         """
-        memory, sizes = options.limit.memory if options.limit else Memory(), list[int]()
+        memory, sizes = limit.memory if limit else Memory(), list[int]()
 
         def spend(size: int) -> None:
             memory.spend(size)
             sizes.append(size)
 
+        texts = [query.text for query in searched]
         read, short = partial(read_texts, state, spend=spend), [False] * len(ranked)
         left = [
             [
@@ -216,7 +220,7 @@ def search(
         try:
             for name, stage in staged.items():
                 window, before = stage.window, left
-                left = stage.apply(texts, [hits[:window] for hits in before], read, options.limit)
+                left = stage.apply(texts, [hits[:window] for hits in before], read, limit)
                 if window is not None:
                     for at, (changed, hits) in enumerate(zip(left, before, strict=True)):
                         rest = hits[window:]
@@ -229,14 +233,14 @@ def search(
             memory.give_back(sum(sizes))
         return left, short
 
-    ranked = retriever.search(queries, first, options.where, options.limit)
+    ranked = retriever.search(queries, first, where, limit)
     left, short = after_stages(queries, ranked)
     for at, query in enumerate(queries):
         depth, hits = first, ranked[at]
         while (len(left[at]) < k or short[at]) and len(hits) == depth < most:
             depth = min(2 * depth, most)
             try:
-                (hits,) = retriever.search([query], depth, options.where, options.limit)
+                (hits,) = retriever.search([query], depth, where, limit)
             except CutOffError:
                 break  # the hits so far are an answer; the limit records what is missing
             (left[at],), (short[at],) = after_stages([query], [hits])

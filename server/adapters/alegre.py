@@ -25,9 +25,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self
 import msgspec
 from flask import request
 from msgspec import UNSET, Meta, UnsetType
+from msgspec.structs import replace
 
 from ...core.deadline import CutOffError
-from ...core.domain import Document, Hit, VectorQuery
+from ...core.domain import Document, Hit
 from ...core.errors import NotFoundError, QueryError
 from ...core.settings import Count
 from ...indexer.queue import Change
@@ -36,6 +37,7 @@ from ...retrieval.lucene.analysis import words_of
 from ...retrieval.lucene.spelling import respelt
 from ...retrieval.search.evidence import AnswerPart
 from ...retrieval.search.options import Search, check_whole
+from ...retrieval.search.prepared_query import PreparedQuery
 from ...retrieval.store.manifest import now
 from ..api.routes import document_state
 from ..errors import BadInput, Problem
@@ -237,7 +239,7 @@ def alegre_similarity_sync(body: AlegreSimilarity) -> AlegreTexts:
     index = configured_index().index
     check_most("limit", body.limit, index.settings.search.max_k)
     for model in _models(body, index):
-        _query(index, model, body.text, body.vector)
+        _unit_vector(index, model, body.vector)
     _store(body)
     return alegre_search(body)
 
@@ -381,12 +383,14 @@ def _models(body: AlegreSearch | AlegreStore, index: Index) -> list[str]:
     return models or [WORDS]
 
 
-def _query(index: Index, model: str, text: str, vector: Sequence[float] | None) -> str:
-    """Return the text, with the client's own vector if the model ranks by one; raise BadInput if
-    that is invalid.
+def _unit_vector(
+    index: Index, model: str, vector: Sequence[float] | None
+) -> tuple[float, ...] | None:
+    """Return the client's own vector with length 1, None if there is none or if the model ranks by
+    words; raise BadInput if it is invalid.
     """
     if vector is None or model == WORDS:
-        return text
+        return None
     dimension = next(
         encoder.dimension for encoder in index.info.encoders.values() if encoder.name == model
     )
@@ -399,12 +403,12 @@ def _query(index: Index, model: str, text: str, vector: Sequence[float] | None) 
         raise BadInput(
             "vector", "has no direction: all of its numbers are 0, or they are too large"
         )
-    return VectorQuery(text, tuple(number / length for number in vector))
+    return tuple(number / length for number in vector)
 
 
 def _similar(served: ServedIndex, model: str, body: AlegreSearch) -> Iterator[AlegreText]:
     began, index, text, by_words = monotonic(), served.index, body.text, model == WORDS
-    query = _query(index, model, text, body.vector)
+    vector = _unit_vector(index, model, body.vector)
     context = {
         name: value for name, value in (body.context or {}).items() if name not in _OF_ONE_ITEM
     }
@@ -425,12 +429,18 @@ def _similar(served: ServedIndex, model: str, body: AlegreSearch) -> Iterator[Al
         filter=FilterRequest(metadata=dict(filters)),
     )
     search = search_of(options, index, k_name="limit")
-    if not index.resolve(search).has_words(text):
+    resolved = index.resolve(search)
+    if not resolved.has_words(text):
         return
     if body.fuzzy and by_words:
-        query = text = respelt(text, index.spellings(text, search))
+        text = respelt(text, index.spellings(text, search))
     note_search(text)
-    hits = _near(index, query, search._replace(limit=limit_of()), model, body)
+    try:
+        (query,) = resolved.prepare_all([text])
+    except QueryError as error:
+        raise BadInput("text", error.line) from None
+    query = replace(query, vector=vector)
+    hits = _near(index, query, search, model, body)
 
     def is_admitted(context: Context) -> bool:
         return all(
@@ -470,7 +480,9 @@ def _as_texts(value: object) -> list[str]:
     ]
 
 
-def _near(index: Index, text: str, search: Search, model: str, body: AlegreSearch) -> Iterator[Hit]:
+def _near(
+    index: Index, query: PreparedQuery, search: Search, model: str, body: AlegreSearch
+) -> Iterator[Hit]:
     """Yield the hits that reach the threshold, best first.
 
     Search in growing slices, up to ``max_k`` hits in all.
@@ -486,28 +498,29 @@ def _near(index: Index, text: str, search: Search, model: str, body: AlegreSearc
     share = max(-_FAR, min(_FAR, thresholds.get(model, common)))
     words: dict[str, str] = {}
     if model == WORDS:
-        for word in words_of(index.resolve(search).text(text)):
+        for word in words_of(query.text):
             for term in index.terms(word):
                 words.setdefault(term, word)
     needed = max(1, floor(len(set(words.values())) * round(share * 100) / 100))
+    limit = limit_of()
     least = float("-inf") if body.min_es_score is None else body.min_es_score
     most, begin, size = index.settings.search.max_k, 0, _FIRST_SLICE
     while begin < most:
         size = min(size, most - begin)
         try:
-            hits = index.search([text], search._replace(k=size, offset=begin))[0]
+            (hits,) = index.search([query], search._replace(k=size, offset=begin), limit)
         except QueryError as error:
             raise BadInput("text", error.line) from None
         except CutOffError as error:
             raise TimedOutError(error.line) from None
-        if search.limit is not None and (search.limit.is_over("texts") or search.limit.missing):
+        if limit.is_over("texts") or limit.missing:
             reason = (
                 "the time was too short to compare all texts: set a lower limit, or filter by "
                 "a context"
             )
             raise TimedOutError(reason)
         if model == WORDS:
-            have = zip(hits, index.word_weights(text, hits, search), strict=True)
+            have = zip(hits, index.word_weights(query, hits, search), strict=True)
             near = [hit for hit, held in have if len(held) >= needed and hit.score > least]
         else:
             near = [hit for hit in hits if hit.score >= share]

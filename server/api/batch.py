@@ -159,16 +159,18 @@ class Batch:
     def _answer(self, group: Sequence[_Ranked], memory: PartMemory) -> Iterator[Answer]:
         index, resolved = self._index, self._index.resolve(self._search)
         reading = Deadline(self._seconds * len(group), self._beside, memory)
-        search = self._search._replace(limit=reading)
+        search = self._search
         texts = [(ranked.query.text, ranked.hits) for ranked in group]
-        evidences = index.evidences(texts, search, highlight=self._request.highlight)
+        evidences = index.evidences(texts, search, highlight=self._request.highlight, limit=reading)
         for ranked, evidence in zip(group, evidences, strict=True):
             if ranked.fault:
                 yield ranked.fault
                 continue
             text = ranked.query.text
             hits = (
-                index.with_passages(text, evidence, search) if self._request.passages else evidence
+                index.with_passages(text, evidence, search, reading)
+                if self._request.passages
+                else evidence
             )
             missing = (*ranked.missing, *reading.missing, *index.missing_since(reading.began))
             yield BatchHits(
@@ -240,9 +242,7 @@ class Batch:
 
     def _rank(self, queries: Sequence[BatchQuery], memory: PartMemory) -> list[_Ranked]:
         limit = Deadline(self._seconds * len(queries), self._beside, memory)
-        hits = self._index.search(
-            [query.text for query in queries], self._search._replace(limit=limit)
-        )
+        hits = self._index.search([query.text for query in queries], self._search, limit)
         missing = (*limit.missing, *self._index.missing_since(limit.began))
         return [
             _Ranked(query, ranking, None, missing)

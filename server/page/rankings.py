@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from msgspec.structs import replace
 
 from ...core.deadline import Deadline
-from ...core.domain import Hit, Part, Total
+from ...core.domain import Filter, Hit, Part, Total
 from ...core.errors import FactseekError
 from ...retrieval import retrievers, stages
 from ...retrieval.filters import FIELDS
@@ -24,6 +24,7 @@ from ...retrieval.search.answer import Answer, Question, Took
 from ...retrieval.search.evidence import Evidence
 from ...retrieval.search.federated import INDEX, FederatedAnswer, counts_of_many
 from ...retrieval.search.options import Search
+from ...retrieval.search.prepared_query import AnyQuery
 from ...retrieval.search.query_syntax import QUERY, query_parts
 from ..errors import BadInput
 from ..runtime import ServedIndex
@@ -46,14 +47,15 @@ _WORDS = 8  # the maximum number of words of a hit to show, those with the large
 
 
 class IndexSearch(NamedTuple):
-    """The search of one index: the question, the text to rank by, and the options with the query's
-    conditions.
+    """The search of one index: the question, the query to rank by, the options with the query's
+    conditions, and these conditions alone.
     """
 
     served: ServedIndex
     question: Question
-    text: str
+    query: AnyQuery
     search: Search
+    condition: Filter | None
 
     @property
     def size(self) -> int:
@@ -102,8 +104,8 @@ def searches_of(served: Sequence[ServedIndex], state: PageState) -> list[IndexSe
             undated=state.undated == KEEP,
         )
         with query_errors_named():
-            text, search, _ = question.to(one.index)
-        searches.append(IndexSearch(one, question, text, search))
+            asked = question.to(one.index)
+        searches.append(IndexSearch(one, question, asked.query, asked.search, asked.condition))
     return searches
 
 
@@ -123,7 +125,7 @@ def ranking(searches: Sequence[IndexSearch], retriever: str = "") -> ShownRankin
         ]
     # The page itself makes the remark on dates.
     notes = [
-        part.served.index.note(part.text, part.search._replace(where=None)) for part in searches
+        part.served.index.note(part.query, part.search._replace(where=None)) for part in searches
     ]
     note = " ".join(dict.fromkeys(filter(None, notes)))
     result: Answer | FederatedAnswer
@@ -135,8 +137,8 @@ def ranking(searches: Sequence[IndexSearch], retriever: str = "") -> ShownRankin
             tuple(dict.fromkeys(result.missing)),
             result.resolved.approximate,
         )
-        why = reasons(index, result.text, result.search, result.ranked, limit_of())
-        asked = [(index, result.text)] * len(result.hits)
+        why = reasons(index, searches[0].query, result.search, result.ranked, limit_of())
+        asked = [(index, searches[0].query)] * len(result.hits)
     else:
         indexes = {part.served.name: part.served.index for part in searches}
         questions = {part.served.name: part.question for part in searches}
@@ -146,8 +148,9 @@ def ranking(searches: Sequence[IndexSearch], retriever: str = "") -> ShownRankin
             tuple(each for each, part in result.indexes.items() if part.missing),
         )
         approximate = any(part.resolved.approximate for part in result.indexes.values())
-        limit, of_each, texts = limit_of(), {}, {part.served.name: part.text for part in searches}
-        for served, _, text, search in searches:
+        limit, of_each = limit_of(), {}
+        queries = {part.served.name: part.query for part in searches}
+        for served, _, query, search, _ in searches:
             own = [of for of in result.ranked if of.name == served.name]
             alone, hits, ranks = (
                 search._replace(offset=0, sort=""),
@@ -155,17 +158,17 @@ def ranking(searches: Sequence[IndexSearch], retriever: str = "") -> ShownRankin
                 [of.rank for of in own],
             )
             of_each[served.name] = iter(
-                reasons(served.index, text, alone, hits, limit, ranks=ranks)
+                reasons(served.index, query, alone, hits, limit, ranks=ranks)
             )
         why = [next(of_each[of.name]) for of in result.ranked]
-        asked = [(indexes[of.name], texts[of.name]) for of in result.ranked]
+        asked = [(indexes[of.name], queries[of.name]) for of in result.ranked]
     bears = any(
         index.bears(
-            text,
+            str(query),
             {by: part.score for by, part in hit.retrievers.items()},
             list(dict(reason["words"])),
         )
-        for (index, text), hit, reason in zip(asked, result.hits, why, strict=True)
+        for (index, query), hit, reason in zip(asked, result.hits, why, strict=True)
     )
     return ShownRanking(
         name,
@@ -197,7 +200,7 @@ def rankings(searches: Sequence[IndexSearch]) -> list[ShownRanking]:
 
 def reasons(
     index: Index,
-    query: str,
+    query: AnyQuery,
     search: Search,
     hits: Sequence[Hit],
     limit: Deadline,
@@ -303,14 +306,18 @@ def facets_of(each: Sequence[IndexSearch], state: PageState) -> tuple[Total, lis
     can tell, else all.
     """
     indexes, searches = {part.served.name: part.served.index for part in each}, {}
-    for served, _, text, search in each:
+    for served, _, query, search, _ in each:
         bare = search._replace(stages=(), collapse="", sort="")
         by_each = [bare._replace(retriever=name) for name in kinds_of([served])]
-        matching = (search for search in by_each if served.index.count(text, search).matching)
+        matching = (search for search in by_each if served.index.count(query, search).matching)
         searches[served.name] = next(matching, by_each[0])
     own = dict.fromkeys(field for index in indexes.values() for field in index.info.filter_fields)
     counts = counts_of_many(
-        indexes, each[0].text, searches, dict.fromkeys((INDEX, *_FIELDS, *own), MOST_VALUES)
+        indexes,
+        each[0].query,
+        searches,
+        dict.fromkeys((INDEX, *_FIELDS, *own), MOST_VALUES),
+        condition=each[0].condition,
     )
     boxes = []
     for field, facet in counts.facets.items():

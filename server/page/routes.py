@@ -154,7 +154,7 @@ def _rank(searches: Sequence[IndexSearch], state: PageState) -> list[ShownRankin
 
 def _correct_query(searches: Sequence[IndexSearch], state: PageState) -> str:
     for part in searches:
-        if spellings := part.served.index.spellings(part.text, part.search):
+        if spellings := part.served.index.spellings(part.query, part.search):
             meant = respelt(state.query, spellings)
             return meant if len(state.address(query=meant)) <= LONGEST_ADDRESS else ""
     return ""

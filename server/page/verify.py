@@ -88,7 +88,7 @@ def _find_sentences(
         (evidence,) = Finder(served.index, registry().config.verdict, where, limit).find(
             [claim.text]
         )
-        (hits,) = served.index.search([claim.text], search._replace(limit=limit))
+        (hits,) = served.index.search([claim.text], search, limit)
     weights = served.index.word_weights(claim.text, hits, search)
     return {
         "stances": [

@@ -11,6 +11,7 @@ from factseek.retrieval import retrievers
 from factseek.retrieval.config import FusionSettings
 from factseek.retrieval.search.cut import Rows, top_k
 from factseek.retrieval.search.fusion import Ranking, fuse
+from factseek.retrieval.search.prepared_query import PreparedQuery
 
 RRF = FusionSettings(kind="rrf", rrf_k=10)
 KINDS = ["rrf", "minmax", "zscore"]
@@ -120,7 +121,8 @@ def test_the_kind_auto_looks_at_the_language_of_the_query(
 ) -> None:
     fusing = retrievers.fusing("hybrid")
     assert fusing is not None
-    chosen = fusing.fusion_of(query, FusionSettings(weights={"bm25": 0.5, "dense": 0.5}), language)
+    fusion = FusionSettings(weights={"bm25": 0.5, "dense": 0.5})
+    chosen = fusing.fusion_of(PreparedQuery(query), fusion, language)
     assert chosen == FusionSettings(
         kind="zscore" if foreign else "minmax",
         weights={"bm25": 0.4, "dense": 0.6} if foreign else {"bm25": 0.5, "dense": 0.5},

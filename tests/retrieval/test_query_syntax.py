@@ -146,7 +146,8 @@ def test_dates_named_are_not_in() -> None:
 def test_facets_are_counted_within_what_the_query_itself_asks_for(index: Index) -> None:
     def values(query: str, field: str, where: Filter | None = None) -> dict[str, int]:
         parsed = parse_query(query, Search(where=where, retriever="bm25"))
-        return dict(index.facets(parsed.text, {field: 9}, parsed.search)[field].values)
+        facets = index.facets(parsed.text, {field: 9}, parsed.search, parsed.condition)
+        return dict(facets[field].values)
 
     assert values("measles", "year") == {"2019": 1, "2020": 2}
     assert values("measles before:2020", "year") == {"2019": 1}

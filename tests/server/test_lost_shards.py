@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
-from typing import cast
 
 import msgspec
 import pytest
@@ -19,7 +18,7 @@ from factseek.cluster.coordinator import Gathering, ShardedState
 from factseek.indexer.build import BuildRequest
 from factseek.retrieval.config import Config as RetrievalConfig
 from factseek.retrieval.search.index import Index
-from factseek.retrieval.search.options import IndexState
+from factseek.retrieval.search.index_state import IndexState, ShardState
 from factseek.retrieval.search.snapshot import IndexEncoders, Snapshot
 from factseek.server.app import create_app
 from factseek.server.auth import digest
@@ -34,13 +33,13 @@ def state_without_the_second(
     folder: Path, config: RetrievalConfig, encoders: IndexEncoders
 ) -> IndexState:
     shards = layout.read(folder)
-    states: list[IndexState] = [
+    states: list[ShardState] = [
         Snapshot(shard.folder(folder), config, encoders, manifest=shard.manifest)
         for shard in shards.shards
     ]
     gone = shards.shards[1]
     states[1].close()
-    states[1] = cast(IndexState, RemoteState(gone, gone.folder(folder), [], config, 1.0))
+    states[1] = RemoteState(gone, gone.folder(folder), [], config, 1.0)
     gather = Gathering(ThreadPoolExecutor(4), require_all=False)
     return ShardedState(folder, shards, states, config, encoders, gather=gather)
 

@@ -16,6 +16,7 @@ from flask import Flask
 from factseek.core.errors import IndexStateError
 from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.search.index import Index
+from factseek.retrieval.search.plan import Plan
 from factseek.retrieval.store import documents_file
 from factseek.server import runtime as keeping
 from factseek.server.app import create_app
@@ -201,14 +202,14 @@ def test_an_index_that_fails_a_request_is_not_ready(
 ) -> None:
     monkeypatch.setattr(keeping, "TRY_AGAIN", 0.1)
     with monkeypatch.context() as patch:
-        patch.setattr(Index, "search", _broken)
+        patch.setattr(Plan, "hits", _broken)
         assert ask(app) == (503, ())
         soon(lambda: state(app) == "unavailable")
     soon(lambda: state(app) == "ready")
     assert docids(app) == {"first"}
 
 
-def _broken(*_: Any) -> Any:
+def _broken(*_: Any, **__: Any) -> Any:
     raise IndexStateError("a segment is damaged")
 
 

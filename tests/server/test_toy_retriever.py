@@ -77,7 +77,7 @@ class Toy:
 
     def fetch(self, query, n, where):
         """Return scores and rows."""
-        keep, words = self.mask(where), query.casefold().split()
+        keep, words = self.mask(where), query.text.casefold().split()
         rows = [row for row in range(len(self.texts)) if keep is None or keep[row]]
         scored = [(float(sum(word in self.texts[row] for word in words)), row) for row in rows]
         ranked = sorted(scored, key=lambda pair: -pair[0])[:n]

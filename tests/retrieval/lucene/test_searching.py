@@ -12,6 +12,7 @@ import pytest
 
 from factseek.retrieval.lucene.index import Fields, PassageSearcher, PassageWriter
 from factseek.retrieval.lucene.jvm import JAR, ClassArchive, anserini_jar, java_home, start
+from factseek.retrieval.search.prepared_query import PreparedQuery
 
 pytestmark = pytest.mark.inner
 
@@ -44,7 +45,7 @@ def _write(folder: Path, fields: Fields, texts: list[str]) -> None:
 
 
 def test_a_search_out_of_time_finds_nothing_and_harms_none(searcher: PassageSearcher) -> None:
-    asked = ("measles moon", 11)
+    asked = (PreparedQuery("measles moon"), 11)
     usual = searcher.search(*asked)
     assert usual[0]
     assert searcher.search(*asked, seconds=60.0) == usual

@@ -1,0 +1,92 @@
+"""How near a passage must be to a query to mean anything: nearer than to random queries."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from functools import lru_cache, partial
+from statistics import pstdev
+
+from .. import retrievers
+from ..config import Config
+from ..dense.noise import noise_threshold
+from ..lucene.spelling import words_in
+from ..store.manifest import Manifest
+from .evidence import Evidence
+from .index_state import IndexState
+from .options import reads_vectors
+
+# The number of rankings whose view of vectors is remembered.
+_REMEMBERED = 64
+_SMALL = 2  # a word of at most this many characters says little about a text
+_ENOUGH = 8
+"""A hit seems related if it contains more than half of a text's words; for a longer text, more than
+half of this.
+"""
+_CLEARLY = 3
+"""A passage is clearly near if its cosine exceeds the noise threshold by this many standard
+deviations.
+
+These are the standard deviations of the cosines of random queries.
+"""
+_NEARER = 0.2
+"""The minimum distance between the noise threshold and the cosine of a passage that is clearly
+near.
+
+It is a share of the distance from the threshold to 1. It matters in an index of a few short texts,
+whose cosines are all well above the threshold.
+"""
+
+
+class Nearness:
+    """Compares the cosines of hits with those of random queries. Safe for threads."""
+
+    def __init__(self, state: IndexState, settings: Config) -> None:
+        self._state = state
+        self._floors: dict[str, tuple[float, float]] = {}
+        vectors_alone = partial(_vectors_alone, state.manifest, settings)
+        self._vectors_alone = lru_cache(maxsize=_REMEMBERED)(vectors_alone)
+
+    def mark_weak(self, hits: Iterable[Evidence]) -> None:
+        """Mark a hit as weak if only vectors found it and each of its cosines is below the noise
+        threshold.
+        """
+        for hit in hits:
+            views = [
+                (self._vectors_alone(name), part.score) for name, part in hit.retrievers.items()
+            ]
+            if all(view and score < self._floor(view)[0] for view, score in views):
+                hit.weak = True
+
+    def bears(self, text: str, scores: Mapping[str, float], words: Collection[str]) -> bool:
+        """Return whether a hit seems related to a text, from its score in each ranking and the
+        words that it contains.
+        """
+        views = [(self._vectors_alone(name), score) for name, score in scores.items()]
+        if any(view and score >= self._floor(view)[1] for view, score in views):
+            return True
+        of_text = _telling(words_in(text))
+        of_hit = _telling(words)
+        return bool(of_hit) and len(of_hit) > min(len(of_text), _ENOUGH) / 2
+
+    def _floor(self, view: str) -> tuple[float, float]:
+        """Return two cosines of a view: hits below the first are not near, hits from the second on
+        are clearly near.
+        """
+        if view not in self._floors:
+            by_chance = self._state.noise_similarities(view)
+            floor = noise_threshold(by_chance)
+            spread = pstdev(by_chance) if by_chance else 0.0
+            self._floors[view] = floor, floor + max(_CLEARLY * spread, _NEARER * (1 - floor))
+        return self._floors[view]
+
+
+def _telling(words: Iterable[str]) -> set[str]:
+    """Return the words that say something about a text, in lower case: numbers and longer words."""
+    lower = {word.lower() for word in words}
+    return {word for word in lower if len(word) > _SMALL or word.isdigit()}
+
+
+def _vectors_alone(manifest: Manifest, settings: Config, ranking: str) -> str:
+    """Return the view of vectors if a ranking reads nothing else, else ``""``."""
+    views = retrievers.kind(ranking).views(ranking, manifest, settings)
+    return views[0] if len(views) == 1 and reads_vectors(views) else ""

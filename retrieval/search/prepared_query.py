@@ -1,0 +1,42 @@
+"""A query in the form in which retrievers search for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+import msgspec
+
+from ..dense.vectors import Vectors
+from .collection_statistics import CollectionStatistics
+
+
+class PreparedQuery(msgspec.Struct, frozen=True, eq=False):
+    """A query to search for as it is: its text, and what else is known about it.
+
+    A word retriever uses ``terms``, else the words of ``text``. A vector retriever uses the first
+    of these that the query has: ``vectors``, ``vector``, the vectors of ``docid``, ``text``.
+
+    It crosses processes: the shards of an index receive it.
+    """
+
+    text: str
+    """The text after the profile, or the words of a document with the highest weights."""
+    docid: str = ""
+    """The document of the index that is the query; ``""`` if the query is a text."""
+    vector: tuple[float, ...] | None = None
+    """The caller's vector of the query; its norm may have any value except 0."""
+    terms: tuple[tuple[str, float], ...] = ()
+    """Weighted terms of the index, which replace the words of the text; each weight is above 0."""
+    statistics: CollectionStatistics | None = None
+    """Statistics of the whole collection, which replace those of an index that has only a part."""
+    vectors: Mapping[str, Vectors] = msgspec.field(default_factory=dict)
+    """The encoded vectors by view; if there are any, they are those of all views to be read."""
+
+    def __str__(self) -> str:
+        """Return the text."""
+        return self.text
+
+
+AnyQuery: TypeAlias = str | PreparedQuery
+"""A query as the user typed it, or one that is prepared already and is searched as it is."""
