@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 import numpy as np
-from flask import Blueprint, Response, g, request
+from flask import g
 from numpy.typing import NDArray
 
 from ...claims import settings as claims
@@ -40,18 +40,17 @@ from ..schemas import (
     RankedClaim,
     RankRequest,
     RankTook,
-    from_body,
-    json_answer,
 )
 from ..search import TimedOutError, limit_of, note_search
 from ..settings import Config
+from .operations import CLAIM, Routes
 
 if TYPE_CHECKING:
     from ...retrieval.search.index import Index
 
 # The number of statements to score between two checks of the time limit; 16 take about 0.1 seconds.
 _AT_ONCE = 16
-blueprint = Blueprint("claims", __name__)
+api = Routes("claims", __name__, "Claims")
 _log = logging.getLogger("factseek.server")
 Model = TypeVar("Model")
 
@@ -164,15 +163,20 @@ def _make_timed(ranker: Ranker, seconds: float) -> Ranker:
     )
 
 
-@blueprint.post("/v1/claims/rank")
-def rank_claims() -> Response:
+@api.route(
+    "POST",
+    "/v1/claims/rank",
+    {"claims": [{"id": "1", "text": CLAIM}, {"id": "2", "text": "Good morning!"}]},
+    problems=(404,),
+)
+def rank_claims(body: RankRequest) -> RankAnswer:
     """Rank claims by check-worthiness, highest first.
 
     The weight of a word is the drop in the score if the word is left out. Claims are explained in
     ranked order until the time limit of the request is reached. `note` says if some claims were not
     explained.
     """
-    return json_answer(ranked_claims(from_body(request, RankRequest)))
+    return ranked_claims(body)
 
 
 def ranked_claims(body: RankRequest) -> RankAnswer:

@@ -14,8 +14,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
-from flask import Blueprint, Response, g, request
-from flask.globals import request_ctx
+from flask import Response, g, request
 from msgspec import UNSET
 
 from ...core.domain import Span
@@ -31,15 +30,35 @@ from ..errors import BadInput
 from ..hooks import LAST_LINE
 from ..memory import charged_document
 from ..runtime import READY, ServedIndex, index_named, registry, suited_indexes
-from ..schemas import document_answer, from_body, from_query, json_answer, query_text
+from ..schemas import document_answer, json_answer, query_text
 from ..search import answer, answer_of_many, query_errors_named, question_of
 from .batch import Batch
-from .operations import JSON, NDJSON, TEXT
+from .operations import CLAIM, JSON, NDJSON, TEXT, Routes
 
 if TYPE_CHECKING:
     from ...retrieval.search.index import Index
 
-blueprint = Blueprint("api", __name__)
+api = Routes("api", __name__, "Search")
+ETAG = {"ETag": "names this state of the document; send it back as If-None-Match"}
+_SAME = {304: "The document is still in the state that If-None-Match names."}
+_CUT_OFF = {"X-Cut-Off": "for answers that are not JSON: the rankings that took too long"}
+_STREAM = (
+    "one query per line, in order, each sent as soon as it is answered; if the server stops or the "
+    "index fails before all are answered, the last line has an error (`stopping` or `unavailable`) "
+    "and no qid"
+)
+_RUN = "a TREC run: qid Q0 docid rank score tag"
+_LISTINGS = {
+    "text/csv": "the hits as comma-separated values; formulas are made harmless",
+    "text/tab-separated-values": "the hits as tab-separated values",
+    NDJSON: "one hit per line",
+    TEXT: _RUN,
+    "application/x-research-info-systems": "the hits as RIS, for reference managers",
+    "application/ld+json": (
+        "the hits as JSON-LD of schema.org: reviews of claims, and what a review cites"
+    ),
+    "application/x-bibtex": "the hits as BibTeX, for LaTeX",
+}
 _log = logging.getLogger("factseek.server")
 _Options = TypeVar("_Options", schemas.SearchRequest, schemas.SearchManyRequest)
 # Of a cursor: the number of hits before the page, and a digest of the search.
@@ -135,48 +154,36 @@ def _text(packed: bytes) -> str:
     return urlsafe_b64encode(packed).decode().rstrip("=")
 
 
-@blueprint.get("/v1/indexes")
-def list_indexes() -> Response:
-    """List the served indexes."""
-    summaries = [_summary(served) for served in registry().indexes.values()]
-    return json_answer(schemas.IndexList(request_id=g.request_id, indexes=summaries))
-
-
-@blueprint.get("/v1/indexes/<name>")
-def describe_index(name: str) -> Response:
-    """Describe one index with its manifest."""
-    served = index_named(name)
-    manifest = served.index.info.published
-    return json_answer(
-        schemas.IndexAnswer(request_id=g.request_id, index=_summary(served), manifest=manifest)
-    )
-
-
-def _summary(served: ServedIndex) -> schemas.IndexSummary:
-    info = served.index.info
-    return schemas.IndexSummary(
-        name=served.name,
-        manifest_id=served.manifest_id,
-        documents=info.documents,
-        passages=info.passages,
-        language=info.language,
-        retrievers=list(served.retrievers),
-    )
-
-
-@blueprint.get("/v1/<name>/search")
-def search_simply(name: str) -> Response:
+@api.route(
+    "GET",
+    "/v1/<name>/search",
+    {"query": CLAIM, "hits": 3},
+    answer=schemas.SimpleAnswer,
+    other=_LISTINGS,
+    headers=_CUT_OFF,
+)
+def search_simply(
+    served: ServedIndex, body: schemas.SimpleSearch
+) -> schemas.SearchAnswer | Response:
     """Search with a query string; the answer has ``hits`` and Anserini's ``candidates``."""
-    return _answer_search(index_named(name), from_query(request.args, schemas.SimpleSearch))
+    return _answer_search(served, body)
 
 
-@blueprint.post("/v1/<name>/search")
-def search(name: str) -> Response:
+@api.route(
+    "POST",
+    "/v1/<name>/search",
+    {"query": CLAIM, "k": 3, "as_of": "2025", "undated": "keep", "explain": True},
+    other=_LISTINGS,
+    headers=_CUT_OFF,
+)
+def search(served: ServedIndex, body: schemas.SearchRequest) -> schemas.SearchAnswer | Response:
     """Search with a JSON body."""
-    return _answer_search(index_named(name), from_body(request_ctx.request, schemas.SearchRequest))
+    return _answer_search(served, body)
 
 
-def _answer_search(served: ServedIndex, body: schemas.SearchRequest) -> Response:
+def _answer_search(
+    served: ServedIndex, body: schemas.SearchRequest
+) -> schemas.SearchAnswer | Response:
     if not (body.query or body.like):
         raise BadInput("query", "is missing; give a query, or the id of a document as like")
     if body.query and body.like:
@@ -225,9 +232,8 @@ def _answer_search(served: ServedIndex, body: schemas.SearchRequest) -> Response
         "facets": facet_answers(result.facets) if options.facets else UNSET,
     }
     if not isinstance(body, schemas.SimpleSearch):
-        return json_answer(
-            schemas.SearchAnswer(**fields, query=query if query.parsed or query.like else UNSET)
-        )
+        shown = query if query.parsed or query.like else UNSET
+        return schemas.SearchAnswer(**fields, query=shown)
     candidates = [
         schemas.Candidate(
             docid=hit.docid,
@@ -237,7 +243,7 @@ def _answer_search(served: ServedIndex, body: schemas.SearchRequest) -> Response
         )
         for hit in result.hits
     ]
-    return json_answer(schemas.SimpleAnswer(**fields, query=query, candidates=candidates))
+    return schemas.SimpleAnswer(**fields, query=query, candidates=candidates)
 
 
 def write_listing(
@@ -254,12 +260,11 @@ def write_listing(
     return response
 
 
-@blueprint.post("/v1/search")
-def search_many() -> Response:
+@api.route("POST", "/v1/search", {"query": CLAIM, "k": 3}, problems=(404,))
+def search_many(body: schemas.SearchManyRequest) -> schemas.SearchManyAnswer:
     """Search several indexes and fuse their hits by rank into one ranking; each hit names its
     index.
     """
-    body = from_body(request, schemas.SearchManyRequest)
     names = body.indexes or list(registry().indexes)
     if isinstance(names, list) and len(set(names)) < len(names):
         raise BadInput("indexes", "an index is given twice")
@@ -296,27 +301,31 @@ def search_many() -> Response:
         )
         for name, part in result.indexes.items()
     }
-    return json_answer(
-        schemas.SearchManyAnswer(
-            request_id=g.request_id,
-            qid=UNSET if options.qid is None else options.qid,
-            indexes=each,
-            rrf_k=result.rrf_k,
-            took_ms=result.took,
-            hits=result.hits,
-            query=query if query.parsed else UNSET,
-            cursor=page.cursor(options.offset + len(result.hits)) if result.more else UNSET,
-            total=total_answer(counts.total) if counts else UNSET,
-            facets=facet_answers(counts.facets) if counts and options.facets else UNSET,
-        )
+    return schemas.SearchManyAnswer(
+        request_id=g.request_id,
+        qid=UNSET if options.qid is None else options.qid,
+        indexes=each,
+        rrf_k=result.rrf_k,
+        took_ms=result.took,
+        hits=result.hits,
+        query=query if query.parsed else UNSET,
+        cursor=page.cursor(options.offset + len(result.hits)) if result.more else UNSET,
+        total=total_answer(counts.total) if counts else UNSET,
+        facets=facet_answers(counts.facets) if counts and options.facets else UNSET,
     )
 
 
-@blueprint.post("/v1/<name>/search/batch")
-def search_batch(name: str) -> Response:
+@api.route(
+    "POST",
+    "/v1/<name>/search/batch",
+    {"queries": [{"qid": "1", "text": CLAIM}], "k": 3},
+    answer=schemas.BatchAnswer,
+    other={NDJSON: _STREAM, TEXT: _RUN},
+    headers={"X-Failed-Queries": "for a TREC run: the number of queries that the run lacks"},
+)
+def search_batch(served: ServedIndex, body: schemas.BatchRequest) -> Response:
     """Search for many queries; ``Accept`` selects JSON, NDJSON or a TREC run."""
-    served = index_named(name)
-    batch = Batch(served.index, from_body(request, schemas.BatchRequest))
+    batch = Batch(served.index, body)
     wanted = request.accept_mimetypes.best_match([JSON, NDJSON, TEXT], JSON)
     if wanted == TEXT:
         run, failed = batch.run()
@@ -326,7 +335,7 @@ def search_batch(name: str) -> Response:
         return Response(_begin(_lines(batch, g.request_id), 1), mimetype=NDJSON)
     head = {
         "request_id": g.request_id,
-        "index": name,
+        "index": served.name,
         "manifest_id": served.manifest_id,
         "retriever": batch.retriever,
     }
@@ -382,10 +391,16 @@ def _begin(pieces: Generator[bytes], number: int) -> Iterator[bytes]:
     return all_pieces()
 
 
-@blueprint.get("/v1/<name>/documents/<docid:docid>")
-def document(name: str, docid: str) -> Response:
+@api.route(
+    "GET",
+    "/v1/<name>/documents/<docid:docid>",
+    tag="Documents",
+    answer=schemas.DocumentWithPassages,
+    headers=ETAG,
+    also=_SAME,
+)
+def document(served: ServedIndex, docid: str) -> Response:
     """Return a document with its passages."""
-    served = index_named(name)
     body = document_answer(charged_document(served.index, docid))
     passages = [
         schemas.PassagePlace(
@@ -395,7 +410,7 @@ def document(name: str, docid: str) -> Response:
     ]
     answer = schemas.DocumentWithPassages(
         request_id=g.request_id,
-        index=name,
+        index=served.name,
         manifest_id=served.manifest_id,
         document=body,
         passages=passages,
@@ -403,13 +418,20 @@ def document(name: str, docid: str) -> Response:
     return _cacheable(json_answer(answer), document_state(served.index, docid))
 
 
-@blueprint.get("/v1/<name>/doc/<docid:docid>")
-def document_simply(name: str, docid: str) -> Response:
+@api.route(
+    "GET",
+    "/v1/<name>/doc/<docid:docid>",
+    tag="Documents",
+    answer=schemas.SimpleDocument,
+    headers=ETAG,
+    also=_SAME,
+)
+def document_simply(served: ServedIndex, body: schemas.DocParameters, docid: str) -> Response:
     """Return a document in the format of Anserini's and Pyserini's own routes."""
-    index = index_named(name).index
-    doc = _doc(index, docid, from_query(request.args, schemas.DocParameters).parse)
+    doc = _doc(served.index, docid, body.parse)
     state = hashlib.sha256(msgspec.json.encode(doc)).hexdigest()[:32]
-    return _cacheable(json_answer(schemas.SimpleDocument(index=name, docid=docid, doc=doc)), state)
+    answer = schemas.SimpleDocument(index=served.name, docid=docid, doc=doc)
+    return _cacheable(json_answer(answer), state)
 
 
 def document_state(index: Index, docid: str) -> str:
@@ -434,14 +456,40 @@ def _cacheable(response: Response, state: str) -> Response:
     return response
 
 
-@blueprint.get("/livez")
-def live() -> Response:
+@api.route("GET", "/v1/indexes", tag="Indexes")
+def list_indexes() -> schemas.IndexList:
+    """List the served indexes."""
+    summaries = [_summary(served) for served in registry().indexes.values()]
+    return schemas.IndexList(request_id=g.request_id, indexes=summaries)
+
+
+@api.route("GET", "/v1/indexes/<name>", tag="Indexes")
+def describe_index(served: ServedIndex) -> schemas.IndexAnswer:
+    """Describe one index with its manifest."""
+    manifest = served.index.info.published
+    return schemas.IndexAnswer(request_id=g.request_id, index=_summary(served), manifest=manifest)
+
+
+def _summary(served: ServedIndex) -> schemas.IndexSummary:
+    info = served.index.info
+    return schemas.IndexSummary(
+        name=served.name,
+        manifest_id=served.manifest_id,
+        documents=info.documents,
+        passages=info.passages,
+        language=info.language,
+        retrievers=list(served.retrievers),
+    )
+
+
+@api.route("GET", "/livez", tag="Operation")
+def live() -> schemas.Health:
     """Report that the server is alive."""
-    return json_answer(schemas.Health(status="ok"))
+    return schemas.Health(status="ok")
 
 
-@blueprint.get("/readyz")
-def ready() -> Response:
+@api.route("GET", "/readyz", tag="Operation", also={503: schemas.Health})
+def ready() -> schemas.Health | Response:
     """Report whether each index has answered a search.
 
     The status is 200 if every index has answered, else 503. For shards on a cluster, the answer
@@ -457,10 +505,15 @@ def ready() -> Response:
     health = schemas.Health(
         status="ok" if good else "unavailable", indexes=states, shards=shards or UNSET
     )
-    return json_answer(health, 200 if good else 503)
+    return health if good else json_answer(health, 503)
 
 
-@blueprint.get("/metrics")
+@api.route(
+    "GET",
+    "/metrics",
+    tag="Operation",
+    other={TEXT: "for Prometheus; totals over all workers"},
+)
 def metrics() -> Response:
     """Return the metrics in the text format of Prometheus."""
     serving = registry()
