@@ -5,7 +5,6 @@ counts.
 from __future__ import annotations
 
 import logging
-import os
 import re
 from functools import partial
 from time import perf_counter
@@ -15,9 +14,11 @@ from flask import Flask, Response, g, request
 from flask.globals import request_ctx
 from werkzeug.exceptions import NotFound
 
+from .call import Call
 from .errors import BadInput, RefusedError
+from .memory import MEMORY
 from .metrics import Counts
-from .runtime import mark_failed
+from .runtime import mark_failed, registry
 from .settings import ServerSettings
 
 _access = logging.getLogger("factseek.access")
@@ -54,9 +55,9 @@ def register(app: Flask, settings: ServerSettings, counts: Counts) -> None:
 
 def _begin() -> None:
     noted, environ = g._get_current_object(), request.environ
-    noted.began = perf_counter()
     proposed = environ.get("HTTP_X_REQUEST_ID", "")
-    noted.request_id = proposed if _SANE.fullmatch(proposed) else os.urandom(16).hex()
+    request_id = proposed if _SANE.fullmatch(proposed) else ""
+    noted.call = Call(registry(), request_id, environ.get(MEMORY))
     if REFUSAL in environ:
         raise environ[REFUSAL]
     # Invalid UTF-8 would be read as replacement characters, so different addresses would mean the
@@ -81,8 +82,9 @@ def _begin() -> None:
 
 def _finish(settings: ServerSettings, counts: Counts, response: Response) -> Response:
     noted, answered = g._get_current_object(), request_ctx.request
+    call: Call = noted.call
     response.headers.extend(PROTECTION)
-    response.headers["X-Request-Id"] = noted.request_id
+    response.headers["X-Request-Id"] = call.request_id
     if noted.get("unanswerable"):
         mark_failed()
     # The log has the route, not the address, because an address may contain a query.
@@ -95,15 +97,15 @@ def _finish(settings: ServerSettings, counts: Counts, response: Response) -> Res
         (("requests_total", method, route, status), 1),
         *[(("errors_total", route, status), 1)] * (status >= 400),
     )
-    fields = {"method": method, "route": route, "status": status, "request_id": noted.request_id}
+    fields = {"method": method, "route": route, "status": status, "request_id": call.request_id}
     if "caller" in noted:
         fields["caller"] = noted.caller
-    if settings.log_queries and "queries" in noted:
-        fields["queries"] = noted.queries
+    if settings.log_queries and call.queries:
+        fields["queries"] = call.queries
 
     def end() -> None:  # a streamed answer is complete only now
-        seconds = perf_counter() - noted.began
-        line = (method, route, status, seconds * 1000, noted.request_id)
+        seconds = perf_counter() - call.began
+        line = (method, route, status, seconds * 1000, call.request_id)
         shown = {**fields, "milliseconds": round(seconds * 1000, 2)}
         _access.info("%s %s %d %.1f ms %s", *line, extra={"fields": shown})
         counts.add(
@@ -113,7 +115,7 @@ def _finish(settings: ServerSettings, counts: Counts, response: Response) -> Res
                     ("stage_seconds", search.retriever.partition(":")[0], route, stage),
                     getattr(search.took, stage) / 1000,
                 )
-                for search in noted.get("searches", ())
+                for search in call.searches
                 for stage in search.took.__struct_fields__
             ),
         )

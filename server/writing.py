@@ -12,7 +12,7 @@ from time import monotonic, sleep
 from typing import Literal, TypeVar, cast
 
 import msgspec
-from flask import Request, Response, g, request, url_for
+from flask import Request, Response, request, url_for
 from werkzeug.exceptions import UnsupportedMediaType
 
 from ..core.domain import Document
@@ -28,6 +28,7 @@ from . import schemas
 from .api.operations import CLAIM, Routes
 from .api.routes import ETAG, document_state
 from .auth import check_key
+from .call import current_call
 from .errors import BadInput, RefusedError
 from .permissions import folder_of
 from .runtime import ServedIndex, index_named, registry
@@ -260,7 +261,7 @@ def point_alias(served: ServedIndex, body: schemas.AliasRequest) -> schemas.Alia
     registry().refresh(alias)
     now = index_named(alias)
     return schemas.AliasAnswer(
-        request_id=g.request_id, alias=alias, index=target, manifest_id=now.manifest_id
+        request_id=current_call().request_id, alias=alias, index=target, manifest_id=now.manifest_id
     )
 
 
@@ -288,7 +289,7 @@ def put_document(served: ServedIndex, body: DocumentRequest, docid: str) -> Resp
     result = perform(served, put_change(document, states, absent=absent))
     now = index_named(name)
     answer = schemas.DocumentWritten(
-        request_id=g.request_id,
+        request_id=current_call().request_id,
         index=name,
         manifest_id=now.manifest_id,
         docid=docid,
@@ -380,6 +381,6 @@ def _say_why_it_waits(job: Job, reason: str) -> None:
 
 
 def _job(name: str, job: Job) -> schemas.JobAnswer:
-    fields = {**msgspec.to_builtins(job), "request_id": g.request_id, "index": name}
+    fields = {**msgspec.to_builtins(job), "request_id": current_call().request_id, "index": name}
     del fields["attempts"]
     return msgspec.convert(fields, schemas.JobAnswer)

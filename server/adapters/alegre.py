@@ -38,11 +38,12 @@ from ...retrieval.search.evidence import AnswerPart
 from ...retrieval.search.options import Search, check_whole
 from ...retrieval.store.manifest import now
 from ..api.routes import document_state
+from ..call import current_call
 from ..errors import BadInput, Problem
 from ..memory import charged_document
 from ..runtime import ServedIndex, index_named, registry
 from ..schemas import DocumentRequest, FilterRequest, ForeignFields, SearchOptions, says
-from ..search import TimedOutError, check_most, limit_of, note_search, search_of
+from ..search import TimedOutError, check_most, search_of
 from ..writing import ConditionError, NotWrittenError, document_at, perform, put_change
 from . import Adapter, configured_index
 from ._shared import EXAMPLE
@@ -424,13 +425,14 @@ def _similar(served: ServedIndex, model: str, body: AlegreSearch) -> Iterator[Al
         stages=[],
         filter=FilterRequest(metadata=dict(filters)),
     )
-    search = search_of(options, index, k_name="limit")
+    call = current_call()
+    search = search_of(call, options, index, k_name="limit")
     if not index.resolve(search).has_words(text):
         return
     if body.fuzzy and by_words:
         query = text = respelt(text, index.spellings(text, search))
-    note_search(text)
-    hits = _near(index, query, search._replace(limit=limit_of()), model, body)
+    call.note(text)
+    hits = _near(index, query, search._replace(limit=call.limit()), model, body)
 
     def is_admitted(context: Context) -> bool:
         return all(
@@ -444,7 +446,8 @@ def _similar(served: ServedIndex, model: str, body: AlegreSearch) -> Iterator[Al
         if not wanted or any(map(is_admitted, StoredText.of(index.document(hit.docid)).contexts))
     )
     for hit in islice(admitted, most):
-        document, score = charged_document(index, hit.docid), hit.score + (0.0 if by_words else 1.0)
+        document = charged_document(call.memory, index, hit.docid)
+        score = hit.score + (0.0 if by_words else 1.0)
         stored = StoredText.of(document)
         yield AlegreText(
             content=stored.text,

@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_
 from flask import Blueprint, Flask, Request, Response
 from flask.globals import request_ctx
 
+from ..call import current_call
 from ..errors import BadInput, Failure
 from ..permissions import writable
 from ..runtime import index_named
@@ -111,9 +112,10 @@ class Routes:
 
         The annotations of the view say what it takes and returns. ``body`` is the query string of a
         GET, else the request's JSON body. ``parameters`` is the query string of any request.
-        ``served`` is the index of the request, and replaces the variable ``name``. The view's
-        annotation gives the type of the answer, or ``answer`` does if the view returns a Response.
-        If a request has ``many`` objects of a type, the view reads them itself.
+        ``served`` is the index of the request, and replaces the variable ``name``. ``call`` is the
+        :class:`Call` of the request. The view's annotation gives the type of the answer, or
+        ``answer`` does if the view returns a Response. If a request has ``many`` objects of a type,
+        the view reads them itself.
 
         ``problems`` are error statuses that the view adds. If the view ``changes`` the index, the
         index must be writable. If the request does not fit its type, ``misfit`` turns the error
@@ -188,16 +190,19 @@ class _Inputs:
         kinds = get_type_hints(view)
         is_read = method == "GET"
         self.index = "served" in kinds  # whether the view takes the index of the request
+        self.call = "call" in kinds
         # The argument that takes the query string.
         self.query_name = "body" if is_read else "parameters"
         self.parameters: type[RequestFields] | None = kinds.get(self.query_name)
         self.body: type[RequestFields] | None = None if is_read else kinds.get("body")
 
     def read(self, request: Request) -> dict[str, Any]:
-        """Return the query string and the body of a request by the names of their arguments; raise
+        """Return the call, the query string and the body by the names of their arguments; raise
         what :func:`from_query` and :func:`from_body` raise.
         """
         values: dict[str, Any] = {}
+        if self.call:
+            values["call"] = current_call()
         if self.parameters is not None:
             values[self.query_name] = from_query(request.args, self.parameters)
         if self.body is not None:

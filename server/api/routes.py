@@ -14,22 +14,24 @@ from struct import Struct
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
-from flask import Response, g, request
+from flask import Response, request
 from msgspec import UNSET
 
 from ...core.domain import Span
 from ...core.errors import FactseekError
 from ...indexer.queue import waiting
 from ...retrieval.search import listings
+from ...retrieval.search.answer import Question
 from ...retrieval.search.counting import facet_answers, total_answer
 from ...retrieval.search.evidence import AnswerPart, Evidence, page_at
 from ...retrieval.search.federated import chosen_weights
 from ...retrieval.store.documents import checksum, state_of
 from .. import schemas
+from ..call import Call, current_call
 from ..errors import BadInput
 from ..hooks import LAST_LINE
 from ..memory import charged_document
-from ..runtime import READY, ServedIndex, index_named, registry, suited_indexes
+from ..runtime import READY, ServedIndex, index_named, registry
 from ..schemas import document_answer, json_answer, query_text
 from ..search import answer, answer_of_many, query_errors_named, question_of
 from .batch import Batch
@@ -163,10 +165,10 @@ def _text(packed: bytes) -> str:
     headers=_CUT_OFF,
 )
 def search_simply(
-    served: ServedIndex, body: schemas.SimpleSearch
+    call: Call, served: ServedIndex, body: schemas.SimpleSearch
 ) -> schemas.SearchAnswer | Response:
     """Search with a query string; the answer has ``hits`` and Anserini's ``candidates``."""
-    return _answer_search(served, body)
+    return _answer_or_list(call, served, body)
 
 
 @api.route(
@@ -176,74 +178,108 @@ def search_simply(
     other=_LISTINGS,
     headers=_CUT_OFF,
 )
-def search(served: ServedIndex, body: schemas.SearchRequest) -> schemas.SearchAnswer | Response:
-    """Search with a JSON body."""
-    return _answer_search(served, body)
-
-
-def _answer_search(
-    served: ServedIndex, body: schemas.SearchRequest
+def search(
+    call: Call, served: ServedIndex, body: schemas.SearchRequest
 ) -> schemas.SearchAnswer | Response:
-    if not (body.query or body.like):
-        raise BadInput("query", "is missing; give a query, or the id of a document as like")
-    if body.query and body.like:
-        raise BadInput("like", "replaces the query; leave out one of them")
-    k_name, name = body.merge_k(), served.name
-    page = resume([served], body)
-    options = page.options
-    question = question_of(options, served.index, k_name)
-    # Most clients accept anything, which means JSON.
-    wanted = options.format or listings.JSON
-    if not options.format and request.environ.get("HTTP_ACCEPT", "*/*") not in ("*/*", JSON):
-        by_media = {listings.kind(each).media: each for each in listings.KINDS}
-        wanted = by_media.get(
-            request.accept_mimetypes.best_match([JSON, *by_media], JSON) or JSON, listings.JSON
-        )
-    if wanted != listings.JSON and (
-        options.explain or options.passages or options.count or options.facets
-    ):
+    """Search with a JSON body."""
+    return _answer_or_list(call, served, body)
+
+
+def _answer_or_list(
+    call: Call, served: ServedIndex, body: schemas.SearchRequest
+) -> schemas.SearchAnswer | Response:
+    """Answer a search in the format that the request names or accepts."""
+    asked = PreparedSearch.of(call, served, body)
+    options = asked.page.options
+    wanted = options.format or _accepted_format()
+    if wanted == listings.JSON:
+        return asked.answer()
+    if options.explain or options.passages or options.count or options.facets:
         reason = (
             "cannot contain explain, passages, count or facets; leave them out, or ask for json"
         )
         raise BadInput("format", f"{wanted} {reason}")
-    result = answer(served.index, question)
-    if wanted != listings.JSON:
-        is_cited = wanted in listings.CITING
-        hits = [listings.cited_hit(hit, name) for hit in result.hits] if is_cited else result.hits
-        return write_listing(hits, wanted, options.qid or "1", result.missing)
-    query = query_text(question, result.parsed, result.text)
-    fields: dict[str, Any] = {
-        "request_id": g.request_id,
-        "qid": UNSET if options.qid is None else options.qid,
-        "index": name,
-        "manifest_id": served.manifest_id,
-        "retriever": result.retriever,
-        "took_ms": result.took,
-        "note": page.note(result.note, name),
-        "hits": result.hits,
-        "explanation": result.explanation or UNSET,
-        "suited_indexes": suited_indexes(served, result.text) or UNSET,
-        "suggestion": result.suggestion or UNSET,
-        "coverage": result.coverage or UNSET,
-        "approximate": result.resolved.approximate or UNSET,
-        "depth": result.depth or UNSET,
-        "cursor": page.cursor(options.offset + len(result.hits)) if result.more else UNSET,
-        "total": total_answer(result.total) if result.total else UNSET,
-        "facets": facet_answers(result.facets) if options.facets else UNSET,
-    }
-    if not isinstance(body, schemas.SimpleSearch):
-        shown = query if query.parsed or query.like else UNSET
-        return schemas.SearchAnswer(**fields, query=shown)
-    candidates = [
-        schemas.Candidate(
-            docid=hit.docid,
-            score=hit.score,
-            rank=hit.rank,
-            doc=_doc(served.index, hit.docid, body.parse),
-        )
-        for hit in result.hits
-    ]
-    return schemas.SimpleAnswer(**fields, query=query, candidates=candidates)
+    return asked.listing(wanted)
+
+
+def _accepted_format() -> str:
+    """Return the format that the client prefers; most clients accept anything, which means JSON."""
+    if request.environ.get("HTTP_ACCEPT", "*/*") in ("*/*", JSON):
+        return listings.JSON
+    by_media = {listings.kind(each).media: each for each in listings.KINDS}
+    media = request.accept_mimetypes.best_match([JSON, *by_media], JSON)
+    return by_media.get(media or JSON, listings.JSON)
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedSearch:
+    """A search of one index, checked and ready to be answered."""
+
+    call: Call
+    served: ServedIndex
+    body: schemas.SearchRequest
+    page: Page[schemas.SearchRequest]
+    question: Question
+
+    @classmethod
+    def of(cls, call: Call, served: ServedIndex, body: schemas.SearchRequest) -> PreparedSearch:
+        """Return a request as a search of an index; raise BadInput, with the field, if it is
+        invalid.
+        """
+        if not (body.query or body.like):
+            raise BadInput("query", "is missing; give a query, or the id of a document as like")
+        if body.query and body.like:
+            raise BadInput("like", "replaces the query; leave out one of them")
+        k_name = body.merge_k()
+        page = resume([served], body)
+        question = question_of(call, page.options, served.index, k_name)
+        return cls(call, served, body, page, question)
+
+    def answer(self) -> schemas.SearchAnswer:
+        """Return the hits of the search; raise BadInput, TimedOutError or what the index raises."""
+        options, page, served = self.page.options, self.page, self.served
+        result = answer(self.call, served.index, self.question)
+        query = query_text(self.question, result.parsed, result.text)
+        fields: dict[str, Any] = {
+            "request_id": self.call.request_id,
+            "qid": UNSET if options.qid is None else options.qid,
+            "index": served.name,
+            "manifest_id": served.manifest_id,
+            "retriever": result.retriever,
+            "took_ms": result.took,
+            "note": page.note(result.note, served.name),
+            "hits": result.hits,
+            "explanation": result.explanation or UNSET,
+            "suited_indexes": self.call.serving.suited_to(result.text, served) or UNSET,
+            "suggestion": result.suggestion or UNSET,
+            "coverage": result.coverage or UNSET,
+            "approximate": result.resolved.approximate or UNSET,
+            "depth": result.depth or UNSET,
+            "cursor": page.cursor(options.offset + len(result.hits)) if result.more else UNSET,
+            "total": total_answer(result.total) if result.total else UNSET,
+            "facets": facet_answers(result.facets) if options.facets else UNSET,
+        }
+        if not isinstance(self.body, schemas.SimpleSearch):
+            shown = query if query.parsed or query.like else UNSET
+            return schemas.SearchAnswer(**fields, query=shown)
+        candidates = [
+            schemas.Candidate(
+                docid=hit.docid,
+                score=hit.score,
+                rank=hit.rank,
+                doc=_doc(self.call, served.index, hit.docid, self.body.parse),
+            )
+            for hit in result.hits
+        ]
+        return schemas.SimpleAnswer(**fields, query=query, candidates=candidates)
+
+    def listing(self, wanted: str) -> Response:
+        """Return the hits of the search as a file in this format."""
+        result = answer(self.call, self.served.index, self.question)
+        hits = result.hits
+        if wanted in listings.CITING:
+            hits = [listings.cited_hit(hit, self.served.name) for hit in hits]
+        return write_listing(hits, wanted, self.page.options.qid or "1", result.missing)
 
 
 def write_listing(
@@ -251,7 +287,7 @@ def write_listing(
 ) -> Response:
     """Return hits as a file; a header names rankings that were cut off, because a file cannot."""
     kind = listings.kind(name)
-    with query_errors_named("format"):
+    with query_errors_named(current_call(), "format"):
         content = kind.write(hits, qid)
     response = Response(content, mimetype=kind.media)
     response.headers["Content-Disposition"] = f'attachment; filename="evidence.{kind.suffix}"'
@@ -261,22 +297,22 @@ def write_listing(
 
 
 @api.route("POST", "/v1/search", {"query": CLAIM, "k": 3}, problems=(404,))
-def search_many(body: schemas.SearchManyRequest) -> schemas.SearchManyAnswer:
+def search_many(call: Call, body: schemas.SearchManyRequest) -> schemas.SearchManyAnswer:
     """Search several indexes and fuse their hits by rank into one ranking; each hit names its
     index.
     """
-    names = body.indexes or list(registry().indexes)
+    names = body.indexes or list(call.serving.indexes)
     if isinstance(names, list) and len(set(names)) < len(names):
         raise BadInput("indexes", "an index is given twice")
     weights = dict(names) if isinstance(names, dict) else dict.fromkeys(names, 1.0)
-    with query_errors_named("indexes"):
+    with query_errors_named(call, "indexes"):
         weights = chosen_weights(weights, weights)
     k_name = body.merge_k()
     page = resume(map(index_named, weights), body, weights)
     options, questions = page.options, {}
     for name, served in page.served.items():
         try:
-            questions[name] = question_of(options, served.index, k_name)
+            questions[name] = question_of(call, options, served.index, k_name)
         except BadInput as error:
             raise (
                 error
@@ -284,7 +320,7 @@ def search_many(body: schemas.SearchManyRequest) -> schemas.SearchManyAnswer:
                 else BadInput(error.field, f"{name}: {error.unnamed}")
             ) from None
     indexes = {name: served.index for name, served in page.served.items()}
-    result = answer_of_many(indexes, questions, weights, options.rrf_k or 0)
+    result = answer_of_many(call, indexes, questions, weights, options.rrf_k or 0)
     first, counts = next(iter(result.indexes.values())), result.counts
     query = query_text(next(iter(questions.values())), first.parsed, first.text)
     each = {
@@ -302,7 +338,7 @@ def search_many(body: schemas.SearchManyRequest) -> schemas.SearchManyAnswer:
         for name, part in result.indexes.items()
     }
     return schemas.SearchManyAnswer(
-        request_id=g.request_id,
+        request_id=call.request_id,
         qid=UNSET if options.qid is None else options.qid,
         indexes=each,
         rrf_k=result.rrf_k,
@@ -323,18 +359,18 @@ def search_many(body: schemas.SearchManyRequest) -> schemas.SearchManyAnswer:
     other={NDJSON: _STREAM, TEXT: _RUN},
     headers={"X-Failed-Queries": "for a TREC run: the number of queries that the run lacks"},
 )
-def search_batch(served: ServedIndex, body: schemas.BatchRequest) -> Response:
+def search_batch(call: Call, served: ServedIndex, body: schemas.BatchRequest) -> Response:
     """Search for many queries; ``Accept`` selects JSON, NDJSON or a TREC run."""
-    batch = Batch(served.index, body)
+    batch = Batch(call, served.index, body)
     wanted = request.accept_mimetypes.best_match([JSON, NDJSON, TEXT], JSON)
     if wanted == TEXT:
         run, failed = batch.run()
         return Response(run, mimetype=TEXT, headers={"X-Failed-Queries": str(failed)})
     if wanted == NDJSON:
         request.environ[LAST_LINE] = _line(_end("stopping", "the server is stopping"))
-        return Response(_begin(_lines(batch, g.request_id), 1), mimetype=NDJSON)
+        return Response(_begin(_lines(batch, call.request_id), 1), mimetype=NDJSON)
     head = {
-        "request_id": g.request_id,
+        "request_id": call.request_id,
         "index": served.name,
         "manifest_id": served.manifest_id,
         "retriever": batch.retriever,
@@ -399,9 +435,9 @@ def _begin(pieces: Generator[bytes], number: int) -> Iterator[bytes]:
     headers=ETAG,
     also=_SAME,
 )
-def document(served: ServedIndex, docid: str) -> Response:
+def document(call: Call, served: ServedIndex, docid: str) -> Response:
     """Return a document with its passages."""
-    body = document_answer(charged_document(served.index, docid))
+    body = document_answer(charged_document(call.memory, served.index, docid))
     passages = [
         schemas.PassagePlace(
             number=number, page=page_at(body.metadata, start), start=start, end=end, text=text
@@ -409,7 +445,7 @@ def document(served: ServedIndex, docid: str) -> Response:
         for _, number, start, end, text in served.index.passages(docid)
     ]
     answer = schemas.DocumentWithPassages(
-        request_id=g.request_id,
+        request_id=call.request_id,
         index=served.name,
         manifest_id=served.manifest_id,
         document=body,
@@ -426,9 +462,11 @@ def document(served: ServedIndex, docid: str) -> Response:
     headers=ETAG,
     also=_SAME,
 )
-def document_simply(served: ServedIndex, body: schemas.DocParameters, docid: str) -> Response:
+def document_simply(
+    call: Call, served: ServedIndex, body: schemas.DocParameters, docid: str
+) -> Response:
     """Return a document in the format of Anserini's and Pyserini's own routes."""
-    doc = _doc(served.index, docid, body.parse)
+    doc = _doc(call, served.index, docid, body.parse)
     state = hashlib.sha256(msgspec.json.encode(doc)).hexdigest()[:32]
     answer = schemas.SimpleDocument(index=served.name, docid=docid, doc=doc)
     return _cacheable(json_answer(answer), state)
@@ -442,8 +480,8 @@ def document_state(index: Index, docid: str) -> str:
     return state_of(checksum(index.document(docid)), spans)
 
 
-def _doc(index: Index, docid: str, parse: bool) -> schemas.DocumentAnswer | str:
-    answer = document_answer(charged_document(index, docid))
+def _doc(call: Call, index: Index, docid: str, parse: bool) -> schemas.DocumentAnswer | str:
+    answer = document_answer(charged_document(call.memory, index, docid))
     return answer if parse else msgspec.json.encode(answer).decode()
 
 
@@ -457,17 +495,19 @@ def _cacheable(response: Response, state: str) -> Response:
 
 
 @api.route("GET", "/v1/indexes", tag="Indexes")
-def list_indexes() -> schemas.IndexList:
+def list_indexes(call: Call) -> schemas.IndexList:
     """List the served indexes."""
-    summaries = [_summary(served) for served in registry().indexes.values()]
-    return schemas.IndexList(request_id=g.request_id, indexes=summaries)
+    summaries = [_summary(served) for served in call.serving.indexes.values()]
+    return schemas.IndexList(request_id=call.request_id, indexes=summaries)
 
 
 @api.route("GET", "/v1/indexes/<name>", tag="Indexes")
-def describe_index(served: ServedIndex) -> schemas.IndexAnswer:
+def describe_index(call: Call, served: ServedIndex) -> schemas.IndexAnswer:
     """Describe one index with its manifest."""
     manifest = served.index.info.published
-    return schemas.IndexAnswer(request_id=g.request_id, index=_summary(served), manifest=manifest)
+    return schemas.IndexAnswer(
+        request_id=call.request_id, index=_summary(served), manifest=manifest
+    )
 
 
 def _summary(served: ServedIndex) -> schemas.IndexSummary:

@@ -1,0 +1,62 @@
+"""A call of the server: what a request brings besides its options, over HTTP or from an agent."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from time import monotonic, perf_counter
+from typing import Any
+
+from flask import g
+
+from ..core.deadline import Deadline, Memory
+from ..core.domain import DocumentQuery
+from .runtime import IndexRegistry
+
+
+class Call:
+    """One call, as the functions see it that answer it: the served indexes with the configuration,
+    the id and the beginning of the call, and the memory that its answer may use.
+    """
+
+    def __init__(
+        self, serving: IndexRegistry, request_id: str = "", memory: Memory | None = None
+    ) -> None:
+        """Begin a call; without an id, it gets a new one, and without a memory, there is no
+        limit.
+        """
+        self.serving = serving
+        self.request_id = request_id or os.urandom(16).hex()
+        self.memory = memory or Memory()
+        self.began = perf_counter()
+        # For the log: the queries, a document by its docid.
+        self.queries: list[Any] = []
+        # For the metrics: results of searches, which have `took` and `retriever`.
+        self.searches: list[Any] = []
+
+    @property
+    def began_monotonic(self) -> float:
+        """The beginning of the call on the clock of lost shards."""
+        return monotonic() - (perf_counter() - self.began)
+
+    def limit(self, queries: int = 1) -> Deadline:
+        """Return the deadline of a search that starts now and has this many queries."""
+        seconds = self.serving.config.server.search_seconds * queries
+        return Deadline(seconds, self.serving.beside, self.memory)
+
+    def note(self, query: str | Sequence[str], timed: Any = None) -> None:
+        """Note one query or several for the log, and the result of their search for the metrics."""
+        self.queries.append({"like": query.docid} if isinstance(query, DocumentQuery) else query)
+        if timed is not None:
+            self.searches.append(timed)
+
+    def forget(self) -> None:
+        """Forget what was noted: the call is answered once more."""
+        self.queries.clear()
+        self.searches.clear()
+
+
+def current_call() -> Call:
+    """Return the call of the current request."""
+    call: Call = g.call
+    return call
