@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Sequence
 from time import monotonic, perf_counter
@@ -12,6 +13,8 @@ from flask import g
 from ..core.deadline import Deadline, Memory
 from ..core.domain import DocumentQuery
 from .runtime import IndexRegistry
+
+_access = logging.getLogger("factseek.access")
 
 
 class Call:
@@ -35,9 +38,14 @@ class Call:
         self.searches: list[Any] = []
 
     @property
+    def seconds(self) -> float:
+        """The time since the beginning of the call."""
+        return perf_counter() - self.began
+
+    @property
     def began_monotonic(self) -> float:
         """The beginning of the call on the clock of lost shards."""
-        return monotonic() - (perf_counter() - self.began)
+        return monotonic() - self.seconds
 
     def limit(self, queries: int = 1) -> Deadline:
         """Return the deadline of a search that starts now and has this many queries."""
@@ -49,6 +57,27 @@ class Call:
         self.queries.append({"like": query.docid} if isinstance(query, DocumentQuery) else query)
         if timed is not None:
             self.searches.append(timed)
+
+    def log(
+        self, method: str, route: str, status: int, seconds: float, caller: str | None = None
+    ) -> None:
+        """Write the line of an answered call to the log, with its queries if the settings say so.
+
+        It has the route, not the address, because an address may contain a query.
+        """
+        fields: dict[str, Any] = {
+            "method": method,
+            "route": route,
+            "status": status,
+            "request_id": self.request_id,
+        }
+        if caller is not None:
+            fields["caller"] = caller
+        if self.queries and self.serving.config.server.log_queries:
+            fields["queries"] = self.queries
+        fields["milliseconds"] = round(seconds * 1000, 2)
+        line = (method, route, status, seconds * 1000, self.request_id)
+        _access.info("%s %s %d %.1f ms %s", *line, extra={"fields": fields})
 
     def forget(self) -> None:
         """Forget what was noted: the call is answered once more."""

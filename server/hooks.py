@@ -4,10 +4,8 @@ counts.
 
 from __future__ import annotations
 
-import logging
 import re
 from functools import partial
-from time import perf_counter
 from urllib.parse import unquote_to_bytes
 
 from flask import Flask, Response, g, request
@@ -19,9 +17,7 @@ from .errors import BadInput, RefusedError
 from .memory import MEMORY
 from .metrics import Counts
 from .runtime import mark_failed, registry
-from .settings import ServerSettings
 
-_access = logging.getLogger("factseek.access")
 # The key in the environ under which the gateway stores the error that refuses a request.
 REFUSAL = "factseek.refusal"
 # The key in the environ for the line that ends a stream which a stop cuts off.
@@ -45,12 +41,12 @@ PROTECTION = {
 }
 
 
-def register(app: Flask, settings: ServerSettings, counts: Counts) -> None:
+def register(app: Flask, counts: Counts) -> None:
     """Give every request of ``app`` an id, and every answer its headers and its line in the log;
     count the answers.
     """
     app.before_request(_begin)
-    app.after_request(partial(_finish, settings, counts))
+    app.after_request(partial(_finish, counts))
 
 
 def _begin() -> None:
@@ -80,14 +76,13 @@ def _begin() -> None:
         raise RefusedError(reason, 415, "unsupported-media-type")
 
 
-def _finish(settings: ServerSettings, counts: Counts, response: Response) -> Response:
+def _finish(counts: Counts, response: Response) -> Response:
     noted, answered = g._get_current_object(), request_ctx.request
     call: Call = noted.call
     response.headers.extend(PROTECTION)
     response.headers["X-Request-Id"] = call.request_id
     if noted.get("unanswerable"):
         mark_failed()
-    # The log has the route, not the address, because an address may contain a query.
     method, status, route = (
         answered.method,
         response.status_code,
@@ -97,17 +92,10 @@ def _finish(settings: ServerSettings, counts: Counts, response: Response) -> Res
         (("requests_total", method, route, status), 1),
         *[(("errors_total", route, status), 1)] * (status >= 400),
     )
-    fields = {"method": method, "route": route, "status": status, "request_id": call.request_id}
-    if "caller" in noted:
-        fields["caller"] = noted.caller
-    if settings.log_queries and call.queries:
-        fields["queries"] = call.queries
 
     def end() -> None:  # a streamed answer is complete only now
-        seconds = perf_counter() - call.began
-        line = (method, route, status, seconds * 1000, call.request_id)
-        shown = {**fields, "milliseconds": round(seconds * 1000, 2)}
-        _access.info("%s %s %d %.1f ms %s", *line, extra={"fields": shown})
+        seconds = call.seconds
+        call.log(method, route, status, seconds, noted.get("caller"))
         counts.add(
             (("request_seconds", route), seconds),
             *(  # label by the kind of retriever, without its variant: there are few labels
