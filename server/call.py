@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Sequence
-from time import monotonic, perf_counter
+from time import monotonic
 from typing import Any
 
 from flask import g
@@ -31,7 +31,7 @@ class Call:
         self.serving = serving
         self.request_id = request_id or os.urandom(16).hex()
         self.memory = memory or Memory()
-        self.began = perf_counter()
+        self.began = monotonic()
         # For the log: the queries, a document by its docid.
         self.queries: list[Any] = []
         # For the metrics: results of searches, which have `took` and `retriever`.
@@ -40,12 +40,7 @@ class Call:
     @property
     def seconds(self) -> float:
         """The time since the beginning of the call."""
-        return perf_counter() - self.began
-
-    @property
-    def began_monotonic(self) -> float:
-        """The beginning of the call on the clock of lost shards."""
-        return monotonic() - self.seconds
+        return monotonic() - self.began
 
     def limit(self, queries: int = 1) -> Deadline:
         """Return the deadline of a search that starts now and has this many queries."""

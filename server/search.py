@@ -120,7 +120,7 @@ def answer(call: Call, index: Index, question: Question, query_name: str = "quer
     # Report every shard lost since the call began: it may have counted documents before this
     # search.
     result.missing += tuple(
-        name for name in index.missing_since(call.began_monotonic) if name not in result.missing
+        name for name in index.missing_since(call.began) if name not in result.missing
     )
     call.note(
         DocumentQuery(result.text, question.like) if question.like else question.query, result
