@@ -45,10 +45,12 @@ def create_app(
     app.url_map.merge_slashes = False
     app.url_map.converters["docid"] = DocidConverter
     errors.register(app, page.problem_page)
-    hooks.register(app, config.server, registry.counts)
+    hooks.register(app, registry.counts)
     auth.register(app, config.server, rates)
-    for module in (routes, rankers, writing, openapi, page):
-        app.register_blueprint(module.blueprint)
+    for module in (routes, rankers, writing):
+        module.api.install(app)
+    for shown in (openapi, page):
+        app.register_blueprint(shown.blueprint)
     adapters.install(app, config.server.adapters, {**config.server.indexes, **indexes})
     schemas.prepare()
     app.wsgi_app = behind(app.wsgi_app, config.server.trusted_proxies)  # type: ignore[method-assign]

@@ -169,12 +169,10 @@ def answer(error: Exception) -> Response | HTTPException:
     """
     if isinstance(error, HTTPException) and (error.code or 500) < 400:
         return error
-    problem, spoken = _problem_of(error), dialect()
-    if problem.status >= 500:
-        reason = error.line if isinstance(error, FactseekError) else "unexpected error"
-        level = logging.INFO if isinstance(error, OverloadedError) else logging.ERROR
-        trace = None if isinstance(error, FactseekError) else error
-        _log.log(level, "%s %s", problem.request_id, reason, exc_info=trace)
+    problem, spoken = problem_of(error, g.call.request_id), dialect()
+    # Opening the index again would not restore a part.
+    g.unanswerable = is_of_index(error) and not isinstance(error, PartMissingError)
+    log_failure(error, problem)
     if spoken is not None:
         # An unknown address is 404 in every protocol, even if the protocol has another status for
         # unknown names.
@@ -210,7 +208,26 @@ def answer(error: Exception) -> Response | HTTPException:
     return response
 
 
-def _problem_of(error: Exception) -> Problem:
+def log_failure(error: Exception, problem: Problem) -> None:
+    """Log an error of the server, which became a problem; an error of the client is not logged."""
+    if problem.status < 500:
+        return
+    reason = error.line if isinstance(error, FactseekError) else "unexpected error"
+    level = logging.INFO if isinstance(error, OverloadedError) else logging.ERROR
+    trace = None if isinstance(error, FactseekError) else error
+    _log.log(level, "%s %s", problem.request_id, reason, exc_info=trace)
+
+
+def is_of_index(error: Exception) -> bool:
+    """Return whether an index failed: the error is neither of the client nor a refusal."""
+    expected = (QueryError, NotFoundError, RefusedError)
+    return isinstance(error, FactseekError) and not isinstance(error, expected)
+
+
+def problem_of(error: Exception, request_id: str) -> Problem:
+    """Return an error as the client may see it, without paths and without the message of an
+    unexpected error.
+    """
     status, (slug, detail) = 500, _HTTP[500]
     field = error.field if isinstance(error, BadInput) else msgspec.UNSET
     if isinstance(error, HTTPException):
@@ -224,12 +241,10 @@ def _problem_of(error: Exception) -> Problem:
         status, slug, detail = error.status, error.slug, error.line
     elif isinstance(error, FactseekError):
         status, (slug, detail) = 503, _HTTP[503]
-        # Opening the index again would not restore a part.
-        g.unanswerable = not isinstance(error, PartMissingError)
-        detail = detail if g.unanswerable else error.line
+        detail = error.line if isinstance(error, PartMissingError) else detail
     title = TITLES.get(slug, slug.replace("-", " ").capitalize())
     return Problem(
-        error=slug, title=title, status=status, detail=detail, request_id=g.request_id, field=field
+        error=slug, title=title, status=status, detail=detail, request_id=request_id, field=field
     )
 
 

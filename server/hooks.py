@@ -4,23 +4,20 @@ counts.
 
 from __future__ import annotations
 
-import logging
-import os
 import re
 from functools import partial
-from time import perf_counter
 from urllib.parse import unquote_to_bytes
 
 from flask import Flask, Response, g, request
 from flask.globals import request_ctx
 from werkzeug.exceptions import NotFound
 
+from .call import Call
 from .errors import BadInput, RefusedError
+from .memory import MEMORY
 from .metrics import Counts
-from .runtime import mark_failed
-from .settings import ServerSettings
+from .runtime import mark_failed, registry
 
-_access = logging.getLogger("factseek.access")
 # The key in the environ under which the gateway stores the error that refuses a request.
 REFUSAL = "factseek.refusal"
 # The key in the environ for the line that ends a stream which a stop cuts off.
@@ -44,19 +41,19 @@ PROTECTION = {
 }
 
 
-def register(app: Flask, settings: ServerSettings, counts: Counts) -> None:
+def register(app: Flask, counts: Counts) -> None:
     """Give every request of ``app`` an id, and every answer its headers and its line in the log;
     count the answers.
     """
     app.before_request(_begin)
-    app.after_request(partial(_finish, settings, counts))
+    app.after_request(partial(_finish, counts))
 
 
 def _begin() -> None:
     noted, environ = g._get_current_object(), request.environ
-    noted.began = perf_counter()
     proposed = environ.get("HTTP_X_REQUEST_ID", "")
-    noted.request_id = proposed if _SANE.fullmatch(proposed) else os.urandom(16).hex()
+    request_id = proposed if _SANE.fullmatch(proposed) else ""
+    noted.call = Call(registry(), request_id, environ.get(MEMORY))
     if REFUSAL in environ:
         raise environ[REFUSAL]
     # Invalid UTF-8 would be read as replacement characters, so different addresses would mean the
@@ -79,13 +76,13 @@ def _begin() -> None:
         raise RefusedError(reason, 415, "unsupported-media-type")
 
 
-def _finish(settings: ServerSettings, counts: Counts, response: Response) -> Response:
+def _finish(counts: Counts, response: Response) -> Response:
     noted, answered = g._get_current_object(), request_ctx.request
+    call: Call = noted.call
     response.headers.extend(PROTECTION)
-    response.headers["X-Request-Id"] = noted.request_id
+    response.headers["X-Request-Id"] = call.request_id
     if noted.get("unanswerable"):
         mark_failed()
-    # The log has the route, not the address, because an address may contain a query.
     method, status, route = (
         answered.method,
         response.status_code,
@@ -95,17 +92,10 @@ def _finish(settings: ServerSettings, counts: Counts, response: Response) -> Res
         (("requests_total", method, route, status), 1),
         *[(("errors_total", route, status), 1)] * (status >= 400),
     )
-    fields = {"method": method, "route": route, "status": status, "request_id": noted.request_id}
-    if "caller" in noted:
-        fields["caller"] = noted.caller
-    if settings.log_queries and "queries" in noted:
-        fields["queries"] = noted.queries
 
     def end() -> None:  # a streamed answer is complete only now
-        seconds = perf_counter() - noted.began
-        line = (method, route, status, seconds * 1000, noted.request_id)
-        shown = {**fields, "milliseconds": round(seconds * 1000, 2)}
-        _access.info("%s %s %d %.1f ms %s", *line, extra={"fields": shown})
+        seconds = call.seconds
+        call.log(method, route, status, seconds, noted.get("caller"))
         counts.add(
             (("request_seconds", route), seconds),
             *(  # label by the kind of retriever, without its variant: there are few labels
@@ -113,7 +103,7 @@ def _finish(settings: ServerSettings, counts: Counts, response: Response) -> Res
                     ("stage_seconds", search.retriever.partition(":")[0], route, stage),
                     getattr(search.took, stage) / 1000,
                 )
-                for search in noted.get("searches", ())
+                for search in call.searches
                 for stage in search.took.__struct_fields__
             ),
         )

@@ -1,8 +1,7 @@
-"""The tools for language-model agents: ``factseek mcp``, an MCP server on top of the HTTP API in
-the same process.
+"""The tools for language-model agents: ``factseek mcp``, an MCP server.
 
-Each tool calls the HTTP API, with its checks, limits and notes; only verdicts have no route. Agents
-read docstrings.
+Each tool asks the functions that answer the HTTP API, with their checks, limits and notes; only
+verdicts have no route. Agents read docstrings.
 """
 
 from __future__ import annotations
@@ -16,10 +15,8 @@ from functools import partial, wraps
 from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
-from urllib.parse import quote
 
 import msgspec
-from flask import Flask
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import (
     ResourceError,
@@ -31,15 +28,15 @@ from mcp.server.mcpserver.resources import ResourceSecurity
 from mcp.server.mcpserver.tools import Tool
 from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata
 from pydantic import BaseModel, Field, ValidationError
-from werkzeug.test import Client
+from werkzeug.exceptions import RequestEntityTooLarge
 
 from .. import __version__
 from ..claims import settings as claims
 from ..claims.evidence.sentences import Finder
 from ..claims.verdicts import training
 from ..claims.verdicts.verdict import TrainedVerdicts
-from ..core.deadline import CutOffError, Deadline, losing_hits
-from ..core.domain import Claim
+from ..core.deadline import CutOffError, losing_hits
+from ..core.domain import Claim, Document
 from ..core.errors import ConfigError, QueryError
 from ..core.settings import view
 from ..core.terminal import say
@@ -53,13 +50,25 @@ from ..retrieval.search.listings import (
     is_fact_check,
     plain_citation,
 )
-from .api import rankers
+from .api import rankers, routes
+from .api.routes import PreparedSearch
 from .app import create_app
+from .call import Call
+from .errors import log_failure, problem_of
 from .logs import log_to_stderr
 from .mcp_http import PATH, serve_tools
 from .mcp_stdio import serve_lines
-from .runtime import REGISTRY
-from .schemas import SearchRequest
+from .memory import charged_document
+from .runtime import IndexRegistry
+from .schemas import (
+    RankAnswer,
+    RankRequest,
+    RequestFields,
+    SearchAnswer,
+    SearchRequest,
+    from_json,
+    prepare,
+)
 from .serve import listen, url_of
 from .settings import Config
 
@@ -70,6 +79,7 @@ if TYPE_CHECKING:
     from ..retrieval.search.index import Index
 
 T = TypeVar("T")
+Fields = TypeVar("Fields", bound=RequestFields)
 WARNING = (
     "A model made this verdict from retrieved sentences. The verdict is often wrong: read the "
     "evidence, and cite the "
@@ -197,13 +207,9 @@ class RefusedQuestionError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class AgentTools:
-    """The tools over the indexes of an application; verdicts come from ``model``, if there is
-    one.
-    """
+    """The tools over served indexes; verdicts come from ``model``, if there is one."""
 
-    app: Flask
-    config: Config
-    indexes: Mapping[str, Index]
+    serving: IndexRegistry
     model: TrainedVerdicts | None
 
     def search(
@@ -215,51 +221,56 @@ class AgentTools:
         as_of: AsOf = "",
     ) -> SearchResult:
         """Find documents with evidence on a claim, a tweet or a question, best first."""
-        name = index or next(iter(self.indexes))
-        body = {"query": query, "k": k, "highlight": False, "as_of": as_of}
-        answer = self._answer(
-            "POST", name, "search", body=body | ({"retriever": retriever} if retriever else {})
-        )
-        hits = []
-        for number, hit in enumerate(answer["hits"], 1):
-            text, rating = hit["passage"]["text"], hit["metadata"].get("rating", "")
-            example = is_example(name, hit["metadata"])
-            source, link = (
-                (EXAMPLE_SOURCE, hit["docid"])
-                if example
-                else (hit["source"], hit["url"] or hit["docid"])
-            )
-            where = ", ".join(filter(None, (source, hit["date"], link)))
-            cited = f"{hit['title'] or hit['docid']} ({where})"
-            if is_fact_check(hit["kind"], hit["metadata"]):
-                cited = plain_citation(cited_hit(msgspec.convert(hit, Evidence), name), link)
-            shown = {
-                **hit,
-                "citation": f"[{number}] {cited}",
-                "passage": text
-                if len(text) <= _EXCERPT
-                else f"{text[:_EXCERPT].rsplit(' ', 1)[0]} …",
-                "rating": rating if isinstance(rating, str) else "",
-            }
-            hits.append(EvidenceHit(**shown))
-        late = losing_hits(
-            part for part, state in answer.get("coverage", {}).items() if state == "cut off"
-        )
+        name = index or self._first_index()
+        options = {"query": query, "k": k, "highlight": False, "as_of": as_of}
+        if retriever:
+            options["retriever"] = retriever
+
+        def ask(call: Call) -> SearchAnswer:
+            served = call.serving.named(name)
+            return PreparedSearch.of(call, served, self._read(options, SearchRequest)).answer()
+
+        answer = self._ask("search", ask)
+        hits = [_hit_of(number, hit, name) for number, hit in enumerate(answer.hits, 1)]
+        states = answer.coverage or {}
+        late = losing_hits(part for part, state in states.items() if state == "cut off")
         remark = f"{', '.join(late)} took too long, so hits may be missing" if late else ""
         return SearchResult(
-            index=name, hits=hits, note="; ".join(filter(None, (answer["note"], remark)))
+            index=name, hits=hits, note="; ".join(filter(None, (answer.note, remark)))
         )
 
     def get_document(self, docid: str, index: IndexName = "") -> WholeDocument:
         """Return a document with its whole text, by its docid."""
-        name = index or next(iter(self.indexes))
+        name = index or self._first_index()
+
+        def ask(call: Call) -> Document:
+            return charged_document(call.memory, call.serving.named(name).index, docid)
+
+        document = self._ask("get_document", ask)
         return WholeDocument(
-            index=name, **self._answer("GET", name, "documents", docid)["document"]
+            index=name,
+            docid=document.docid,
+            title=document.title,
+            text=document.text,
+            source=document.source,
+            date=document.date,
+            url=document.url,
+            metadata=dict(document.metadata),
         )
 
     def list_indexes(self) -> IndexDescriptions:
         """List the indexes that can be searched."""
-        return IndexDescriptions(**self._answer("GET", "indexes"))
+        answer = self._ask("list_indexes", routes.list_indexes)
+        described = [
+            IndexDescription(
+                name=each.name,
+                documents=each.documents,
+                language=each.language,
+                retrievers=each.retrievers,
+            )
+            for each in answer.indexes
+        ]
+        return IndexDescriptions(indexes=described)
 
     def check_claim(
         self, claim: Query, index: IndexName = "", k: Hits = 5, as_of: AsOf = ""
@@ -270,11 +281,12 @@ class AgentTools:
         """
         evidence, verdict = self.search(claim, index, k, None, as_of), None
         if self.model is not None:
-            where, settings = parse_filter([], as_of=as_of) if as_of else None, self.config.verdict
-            limit = Deadline(
-                self.config.server.search_seconds, self.app.extensions[REGISTRY].beside
+            where, settings = (
+                parse_filter([], as_of=as_of) if as_of else None,
+                self.serving.config.verdict,
             )
-            finder = Finder(self.indexes[evidence.index], settings, where, limit)
+            searched = self.serving.named(evidence.index).index
+            finder = Finder(searched, settings, where, Call(self.serving).limit())
             verifier = self.model.verifier(finder, settings, for_people=True)
             verdict = next(verifier.verify([Claim("claim", claim)]))
         return CheckedClaim(
@@ -288,11 +300,25 @@ class AgentTools:
 
     def rank_claims(self, texts: Texts) -> RankedTexts:
         """Rank texts by check-worthiness, the most check-worthy first."""
-        body = {
-            "claims": [{"id": str(number), "text": text} for number, text in enumerate(texts, 1)],
-            "words": 0,
-        }
-        return RankedTexts(**self._answer("POST", "claims", "rank", body=body))
+        claims = [{"id": str(number), "text": text} for number, text in enumerate(texts, 1)]
+
+        def ask(call: Call) -> RankAnswer:
+            return rankers.ranked_claims(
+                call, self._read({"claims": claims, "words": 0}, RankRequest)
+            )
+
+        answer = self._ask("rank_claims", ask)
+        ranked = [
+            RankedText(
+                rank=claim.rank,
+                text=claim.text,
+                score=claim.score,
+                probability=claim.probability,
+                note=claim.note,
+            )
+            for claim in answer.claims
+        ]
+        return RankedTexts(ranker=answer.ranker, claims=ranked, note=answer.note)
 
     def document_text(self, index: str, docid: str) -> str:
         """The title and the text of a document."""
@@ -305,13 +331,56 @@ class AgentTools:
             ) from None
         return f"{document.title}\n{document.text}" if document.title else document.text
 
-    def _answer(self, method: str, *parts: str, body: dict[str, Any] | None = None) -> Any:
-        address = "/v1/" + "/".join(quote(part, safe="") for part in parts)
-        with Client(self.app.wsgi_app).open(address, method=method, json=body) as answer:
-            content = answer.get_json()
-        if answer.status_code >= 400:
-            raise RefusedQuestionError(content["detail"], answer.status_code)
-        return content
+    def _first_index(self) -> str:
+        return next(iter(self.serving.indexes))
+
+    def _read(self, options: Mapping[str, Any], kind: type[Fields]) -> Fields:
+        """Return options as a request of the HTTP API; raise BadInput or RequestEntityTooLarge."""
+        body = msgspec.json.encode(options)
+        if len(body) > self.serving.config.server.max_body_bytes:
+            raise RequestEntityTooLarge
+        return from_json(body, kind)
+
+    def _ask(self, tool: str, ask: Callable[[Call], T]) -> T:
+        """Return the answer to a call of a tool, and log it; raise RefusedQuestionError with what
+        an HTTP client would read.
+        """
+        call, status = Call(self.serving), HTTPStatus.OK.value
+        try:
+            return ask(call)
+        except Exception as error:  # noqa: BLE001  an agent reads one line; the log has the rest
+            problem = problem_of(error, call.request_id)
+            log_failure(error, problem)
+            status = problem.status
+            raise RefusedQuestionError(problem.detail, status) from None
+        finally:
+            call.log("TOOL", tool, status, call.seconds)
+
+
+def _hit_of(number: int, hit: Evidence, index: str) -> EvidenceHit:
+    """Return the hit at a position, from 1, as an agent reads it."""
+    text, rating = hit.passage.text, hit.metadata.get("rating", "")
+    source, link = hit.source, hit.url or hit.docid
+    if is_example(index, hit.metadata):
+        source, link = EXAMPLE_SOURCE, hit.docid
+    if is_fact_check(hit.kind, hit.metadata):
+        citation = plain_citation(cited_hit(hit, index), link)
+    else:
+        where = ", ".join(filter(None, (source, hit.date, link)))
+        citation = f"{hit.title or hit.docid} ({where})"
+    if len(text) > _EXCERPT:
+        text = f"{text[:_EXCERPT].rsplit(' ', 1)[0]} …"
+    return EvidenceHit(
+        citation=f"[{number}] {citation}",
+        docid=hit.docid,
+        title=hit.title,
+        passage=text,
+        source=hit.source,
+        date=hit.date,
+        url=hit.url,
+        rating=rating if isinstance(rating, str) else "",
+        score=hit.score,
+    )
 
 
 def _in_pool(pool: Executor, call: Callable[..., T]) -> Callable[..., Awaitable[T]]:
@@ -435,16 +504,13 @@ def open_server(
             "there is no index to search: add one under server.indexes, or give --index NAME=DIR"
         )
     model = training.load(verdicts, view(config, claims.Config)) if verdicts else None
-    # The gate has already checked the caller.
-    within = msgspec.structs.replace(
-        config.server, keys={}, per_minute=0, writes=False, adapters={}
-    )
     with ExitStack() as stack:
         indexes: dict[str, Index] = {
             name: stack.enter_context(open_index(folder, config))
             for name, folder in config.server.indexes.items()
         }
         pool = stack.enter_context(ThreadPoolExecutor(config.server.threads, "tools"))
-        trusting = msgspec.structs.replace(config, server=within)
-        app = create_app(trusting, indexes, ranked_by=rankers.open_rankers(config))
-        yield OneLineServer(AgentTools(app, config, indexes, model), pool), indexes
+        serving = IndexRegistry(config, indexes)
+        serving.rankers = rankers.open_rankers(config)
+        prepare()
+        yield OneLineServer(AgentTools(serving, model), pool), indexes

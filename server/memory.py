@@ -19,8 +19,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flask import request
-
 from ..core.deadline import WRITTEN, Memory
 from ..core.domain import Document
 from .errors import OverloadedError
@@ -199,18 +197,12 @@ class PartMemory(Memory):
             self._held = size
 
 
-def answer_memory() -> Memory:
-    """Return the memory of the current request."""
-    memory: Memory = request.environ.get(MEMORY) or Memory()
-    return memory
-
-
-def charged_document(index: Index, docid: str) -> Document:
+def charged_document(memory: Memory, index: Index, docid: str) -> Document:
     """Return a document after charging the memory to write it; raise NotFoundError or
     NoMemoryError.
     """
     document = index.document(docid)
-    answer_memory().spend((1 + WRITTEN) * sys.getsizeof(document.text))
+    memory.spend((1 + WRITTEN) * sys.getsizeof(document.text))
     return document
 
 

@@ -19,6 +19,7 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 from werkzeug.routing import BaseConverter, MapAdapter
 
 from ..core.errors import ConfigError, IndexStateError
+from .call import current_call
 from .runtime import is_replaced
 
 # The key in the environ of a request whose headers come from a trusted proxy.
@@ -68,8 +69,7 @@ class Application(Flask):
         except IndexStateError:
             if g.get("changes") or not is_replaced():
                 raise
-        for noted in ("queries", "searches"):
-            g.pop(noted, None)
+        current_call().forget()
         return super().dispatch_request()
 
     def create_url_adapter(self, request: Request | None) -> MapAdapter | None:

@@ -115,6 +115,25 @@ class IndexRegistry:
             weakref.finalize(served, self.reloader.tasks.put, lambda: index.close())  # noqa: PLW0108
         self._served[name] = served
 
+    def named(self, name: str) -> ServedIndex:
+        """Return an index; raise UnknownIndexError or IndexStateError."""
+        served = self.indexes.get(name)
+        if served is not None:
+            return served
+        if name in self.config.server.indexes:
+            raise IndexStateError(f"{name} is not open")
+        names = ", ".join(self.indexes) or "none"
+        raise UnknownIndexError(f"there is no index {name[:80]!r}; the indexes are {names}")
+
+    def suited_to(self, query: str, served: ServedIndex) -> list[str]:
+        """Return the names of other indexes for texts in the script of ``query``, if ``served`` is
+        for another script.
+        """
+        if written_in(query, served.index.info.language):
+            return []
+        others = (other for other in self.indexes.values() if other.name != served.name)
+        return [other.name for other in others if written_in(query, other.index.info.language)]
+
     def refresh(self, name: str) -> None:
         """Wait until the newest state of this index is served, under each of its names, or could
         not be opened.
@@ -152,25 +171,9 @@ def index_named(name: str) -> ServedIndex:
     """Return the index and keep it open for the current request; raise UnknownIndexError or
     IndexStateError.
     """
-    serving = registry()
-    served = serving.indexes.get(name)
-    if served is not None:
-        request.environ.setdefault(_USED, []).append(served)
-        return served
-    if name in serving.config.server.indexes:
-        raise IndexStateError(f"{name} is not open")
-    names = ", ".join(serving.indexes) or "none"
-    raise UnknownIndexError(f"there is no index {name[:80]!r}; the indexes are {names}")
-
-
-def suited_indexes(served: ServedIndex, query: str) -> list[str]:
-    """Return the names of other indexes for texts in the script of ``query``, if this index is for
-    another script.
-    """
-    if written_in(query, served.index.info.language):
-        return []
-    others = (other for other in registry().indexes.values() if other.name != served.name)
-    return [other.name for other in others if written_in(query, other.index.info.language)]
+    served = registry().named(name)
+    request.environ.setdefault(_USED, []).append(served)
+    return served
 
 
 def mark_failed() -> None:

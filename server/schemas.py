@@ -354,7 +354,11 @@ def from_body(request: Request, kind: type[_Fields]) -> _Fields:
     """
     if not request.is_json:
         raise UnsupportedMediaType
-    body = body_of(request)
+    return from_json(body_of(request), kind)
+
+
+def from_json(body: bytes, kind: type[_Fields]) -> _Fields:
+    """Return a request in JSON; raise BadInput with the field."""
     try:
         fields = msgspec.json.decode(body, type=kind)
         if not issubclass(kind, ForeignFields):

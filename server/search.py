@@ -6,13 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from time import monotonic, perf_counter
-from typing import TYPE_CHECKING, Any, Final
+from time import monotonic
+from typing import TYPE_CHECKING, Final
 
-from flask import g
 from msgspec.structs import asdict, replace
 
-from ..core.deadline import CutOffError, Deadline, losing_hits
+from ..core.deadline import CutOffError, losing_hits
 from ..core.domain import Filter
 from ..core.errors import QueryError
 from ..retrieval.config import FusionSettings
@@ -23,9 +22,8 @@ from ..retrieval.search.counting import fields_of
 from ..retrieval.search.federated import FederatedAnswer
 from ..retrieval.search.options import Search, check_whole
 from ..retrieval.search.score_normalizers import FusionKind
+from .call import Call
 from .errors import BadInput, RefusedError
-from .memory import answer_memory
-from .runtime import registry
 from .schemas import FilterRequest, FusionRequest, SearchManyRequest, SearchOptions, SearchRequest
 
 if TYPE_CHECKING:
@@ -40,7 +38,9 @@ class TimedOutError(RefusedError):
     slug = "timed-out"
 
 
-def search_of(options: SearchOptions, index: Index, k_name: str = "k", offset: int = 0) -> Search:
+def search_of(
+    call: Call, options: SearchOptions, index: Index, k_name: str = "k", offset: int = 0
+) -> Search:
     """Return the search of a request, or raise BadInput with the field; ``k_name`` is the client's
     name for ``k``.
     """
@@ -54,7 +54,7 @@ def search_of(options: SearchOptions, index: Index, k_name: str = "k", offset: i
         )
     search = Search(
         k=options.k,
-        where=_where(options, index),
+        where=_where(options, index, call.serving.config.server.max_filter_values),
         fusion=_fusion(options.fusion, settings.fusion, settings.max_k),
         profile=options.profile,
         group=options.group,
@@ -70,7 +70,7 @@ def search_of(options: SearchOptions, index: Index, k_name: str = "k", offset: i
     }
     wanted = sum(own.values(), search.stages or ())
     for field, named in (own | ({"stages": wanted} if wanted else {})).items():
-        with query_errors_named(field):
+        with query_errors_named(call, field):
             index.stages(named)
     field = "retriever"
     try:
@@ -84,17 +84,19 @@ def search_of(options: SearchOptions, index: Index, k_name: str = "k", offset: i
     return search
 
 
-def question_of(request: SearchRequest | SearchManyRequest, index: Index, k_name: str) -> Question:
+def question_of(
+    call: Call, request: SearchRequest | SearchManyRequest, index: Index, k_name: str
+) -> Question:
     """Return the question of a request, or raise BadInput with the field; ``k_name`` is the
     client's name for ``k``.
     """
     facets = request.facets
     if not isinstance(facets, dict):
-        with query_errors_named("facets"):
+        with query_errors_named(call, "facets"):
             facets = fields_of(facets)
     return Question(
         query=request.query,
-        search=search_of(request, index, k_name, request.offset),
+        search=search_of(call, request, index, k_name, request.offset),
         like=request.like if isinstance(request, SearchRequest) else "",
         syntax=request.syntax,
         undated=request.undated == KEEP,
@@ -106,28 +108,29 @@ def question_of(request: SearchRequest | SearchManyRequest, index: Index, k_name
     )
 
 
-def answer(index: Index, question: Question, query_name: str = "query") -> Answer:
-    """Answer a question within the request's limits, and note the search; errors name the query as
+def answer(call: Call, index: Index, question: Question, query_name: str = "query") -> Answer:
+    """Answer a question within the call's limits, and note the search; errors name the query as
     the client does.
     """
-    # Report every shard lost since the request began: it may have counted documents before this
+    with query_errors_named(call, query_name):
+        result = index.answer(question, call.limit())
+    # Report every shard lost since the call began: it may have counted documents before this
     # search.
-    began = monotonic() - (perf_counter() - float(g.began))
-    with query_errors_named(query_name):
-        result = index.answer(question, limit_of())
     result.missing += tuple(
-        name for name in index.missing_since(began) if name not in result.missing
+        name for name in index.missing_since(call.began) if name not in result.missing
     )
-    note_search({"like": question.like} if question.like else question.query, result)
+    call.note({"like": question.like} if question.like else question.query, result)
     return result
 
 
-def whole_answer(index: Index, query: str, search: Search, query_name: str = "query") -> Answer:
+def whole_answer(
+    call: Call, index: Index, query: str, search: Search, query_name: str = "query"
+) -> Answer:
     """Answer as :func:`answer` does, without highlights; raise PartMissingError or TimedOutError
     for a missing part.
     """
     began = monotonic()
-    result = answer(index, Question(query, search, highlight=False), query_name)
+    result = answer(call, index, Question(query, search, highlight=False), query_name)
     check_whole(index, began)
     if late := losing_hits(result.missing):
         raise TimedOutError(
@@ -137,21 +140,22 @@ def whole_answer(index: Index, query: str, search: Search, query_name: str = "qu
 
 
 def answer_of_many(
+    call: Call,
     indexes: Mapping[str, Index],
     questions: Mapping[str, Question],
     weights: Mapping[str, float],
     rrf_k: int = 0,
 ) -> FederatedAnswer:
     """Answer a question from several indexes, as :func:`answer` does from one."""
-    limits = {name: limit_of() for name in questions}
-    with query_errors_named():
+    limits = {name: call.limit() for name in questions}
+    with query_errors_named(call):
         result = federated.answer(indexes, questions, weights, rrf_k, limits)
-    note_search(next(iter(questions.values())).query, result)
+    call.note(next(iter(questions.values())).query, result)
     return result
 
 
 @contextmanager
-def query_errors_named(query_name: str = "query") -> Iterator[None]:
+def query_errors_named(call: Call, query_name: str = "query") -> Iterator[None]:
     """Turn errors of a search into errors for the client; ``query_name`` is the client's name for
     the query.
     """
@@ -162,27 +166,15 @@ def query_errors_named(query_name: str = "query") -> Iterator[None]:
     except QueryError as error:
         raise BadInput(error.field or query_name, error.line) from None
     except CutOffError as error:
-        seconds = registry().config.server.search_seconds
+        seconds = call.serving.config.server.search_seconds
         raise TimedOutError(f"{error.line} ({seconds:g} seconds)") from None
 
 
-def limit_of(queries: int = 1) -> Deadline:
-    """Return the deadline of a search that starts now and has this many queries."""
-    serving = registry()
-    return Deadline(serving.config.server.search_seconds * queries, serving.beside, answer_memory())
-
-
-def note_search(query: str | list[str] | dict[str, str], timed: Any = None) -> None:
-    """Note queries for the log, a document as ``{"like": docid}``; note for the metrics what has
-    ``took`` and ``retriever``.
+def _where(options: SearchOptions, index: Index, most: int) -> Filter | None:
+    """Return the filter of a search; raise BadInput if a field has more than ``most`` values, or a
+    value is invalid.
     """
-    g.setdefault("queries", []).append(query)
-    if timed is not None:
-        g.setdefault("searches", []).append(timed)
-
-
-def _where(options: SearchOptions, index: Index) -> Filter | None:
-    wanted, most = options.filter, registry().config.server.max_filter_values
+    wanted = options.filter
     lists = wanted.values() if isinstance(wanted, FilterRequest) else {"": wanted}
     for name, values in lists.items():
         if len(values) > most:

@@ -12,7 +12,7 @@ from time import monotonic, sleep
 from typing import Literal, TypeVar, cast
 
 import msgspec
-from flask import Blueprint, Request, Response, g, request, url_for
+from flask import Request, Response, request, url_for
 from werkzeug.exceptions import UnsupportedMediaType
 
 from ..core.domain import Document
@@ -25,13 +25,20 @@ from ..retrieval.search.opening import published_file
 from ..retrieval.store.documents import checksum
 from ..retrieval.store.manifest import SHARDS, Manifest
 from . import schemas
-from .api.routes import document_state
+from .api.operations import CLAIM, Routes
+from .api.routes import ETAG, document_state
 from .auth import check_key
+from .call import current_call
 from .errors import BadInput, RefusedError
+from .permissions import folder_of
 from .runtime import ServedIndex, index_named, registry
-from .schemas import DocumentRequest, body_of, from_body, from_query, json_answer
+from .schemas import DocumentRequest, body_of, json_answer
 
-blueprint = Blueprint("writing", __name__)
+api = Routes("writing", __name__, "Writing")
+_DOCUMENT = {"title": "Measles vaccine", "text": CLAIM, "date": "2025-03", "topic": "health"}
+_IF_MATCH = {
+    "If-Match": "an ETag: change the document only if it is in this state; *: only if it exists"
+}
 _OUTCOME_EVERY = 0.005  # seconds between two checks for the result of a change
 _WRITER_EVERY = 0.25  # seconds between two checks that a writer runs
 _LINES = frozenset({"application/x-ndjson", "application/ndjson", "application/jsonl"})
@@ -55,35 +62,6 @@ class NotWrittenError(RefusedError):
     """A change was not published, or it is unknown whether it was."""
 
     slug = "not-written"
-
-
-def writable(name: str) -> ServedIndex:
-    """Return the index if the caller may change it; raise RefusedError if not, or what
-    :func:`index_named` raises.
-    """
-    settings = registry().config.server
-    # Without keys anybody could write. factseek serve refuses to start then, and other servers must
-    # not write either.
-    if not settings.writes or not settings.keys:
-        reason = (
-            "this server is read-only; start it with --allow-writes, or set server.writes: true"
-        )
-        raise RefusedError(reason, 403, "writes-off")
-    check_key()
-    served = index_named(name)
-    if (folder_of(served) / SHARDS).is_file():
-        reason = f"the index {name} has shards and accepts no changes over HTTP"
-        raise RefusedError(
-            f"{reason}; change it with factseek index --update or factseek delete",
-            403,
-            "has-shards",
-        )
-    return served
-
-
-def folder_of(served: ServedIndex) -> Path:
-    """Return the directory of an index."""
-    return served.index.info.place.resolve()
 
 
 def document_at(docid: str, sent: DocumentRequest, manifest: Manifest) -> Document:
@@ -266,21 +244,52 @@ def _items_of(request: Request, most: int) -> list[bytes]:
     return items
 
 
-@blueprint.put("/v1/<name>/documents/<docid:docid>")
-def put_document(name: str, docid: str) -> Response:
+@api.route("PUT", "/v1/aliases/<name>", {"index": "monday"}, changes=True)
+def point_alias(served: ServedIndex, body: schemas.AliasRequest) -> schemas.AliasAnswer:
+    """Point an alias to another served index, in one step.
+
+    The answer comes after this worker serves the other index; other workers follow within a second.
+    Requests that began earlier continue with the previous index.
+    """
+    alias = served.name
+    if body.index == alias:
+        raise BadInput("index", "an alias cannot point to itself")
+    target, folders = index_named(body.index).name, registry().config.server.indexes
+    if alias not in folders or not Path(folders[alias]).is_symlink():
+        raise BadInput("name", f"{alias} is an index itself, not an alias")
+    point(Path(folders[alias]), Path(folders[target]))
+    registry().refresh(alias)
+    now = index_named(alias)
+    return schemas.AliasAnswer(
+        request_id=current_call().request_id, alias=alias, index=target, manifest_id=now.manifest_id
+    )
+
+
+@api.route(
+    "PUT",
+    "/v1/<name>/documents/<docid:docid>",
+    _DOCUMENT,
+    changes=True,
+    problems=(412,),
+    conditions={**_IF_MATCH, "If-None-Match": "*: write only if there is no such document"},
+    headers=ETAG,
+    answer=schemas.DocumentWritten,
+    also={201: schemas.DocumentWritten},
+)
+def put_document(served: ServedIndex, body: DocumentRequest, docid: str) -> Response:
     """Add a document, or replace the document that has this docid.
 
     The answer comes after the change is published, so the next search finds the document.
     ``If-Match`` with an ETag requires that the document is in that state. ``If-None-Match: *``
     requires that no document has this docid.
     """
-    served = writable(name)
-    document = document_at(docid, from_body(request, DocumentRequest), served.index.info.published)
+    name = served.name
+    document = document_at(docid, body, served.index.info.published)
     states, absent = _conditions()
     result = perform(served, put_change(document, states, absent=absent))
     now = index_named(name)
     answer = schemas.DocumentWritten(
-        request_id=g.request_id,
+        request_id=current_call().request_id,
         index=name,
         manifest_id=now.manifest_id,
         docid=docid,
@@ -295,36 +304,50 @@ def put_document(name: str, docid: str) -> Response:
     return response
 
 
-@blueprint.delete("/v1/<name>/documents/<docid:docid>")
-def delete_document(name: str, docid: str) -> Response:
+@api.route(
+    "DELETE",
+    "/v1/<name>/documents/<docid:docid>",
+    changes=True,
+    problems=(400, 412),
+    conditions=_IF_MATCH,
+    status=204,
+)
+def delete_document(served: ServedIndex, docid: str) -> Response:
     """Delete a document.
 
     The answer comes after the deletion is published, so no search finds the document. ``If-Match``
     with an ETag requires that the document is in that state.
     """
-    served = writable(name)
     states, absent = _conditions()
     perform(served, Change(docid=docid, states=states, absent=absent))
     return Response(status=204)
 
 
-@blueprint.post("/v1/<name>/documents")
-def post_documents(name: str) -> Response:
+@api.route(
+    "POST",
+    "/v1/<name>/documents",
+    {"docid": "measles-1", **_DOCUMENT},
+    changes=True,
+    many=DocumentRequest,
+    headers={"Location": "the address of the job's status"},
+    status=202,
+    answer=schemas.JobAnswer,
+)
+def post_documents(served: ServedIndex, parameters: schemas.BulkParameters) -> Response:
     """Submit many documents, and return at once a job that reports on them.
 
     Each document is checked separately. An invalid document is refused. A document is also refused
     if an earlier one has the same docid and other content. The job gives the reasons.
     """
-    served = writable(name)
-    mode = from_query(request.args, schemas.BulkParameters).mode
-    job = hand_over(served, mode, _items_of(request, registry().config.server.max_bulk))
-    response = json_answer(_job(name, job), 202)
+    items = _items_of(request, registry().config.server.max_bulk)
+    job = hand_over(served, parameters.mode, items)
+    response = json_answer(_job(served.name, job), 202)
     response.headers["Location"] = url_for("writing.job_state", job=job.id)
     return response
 
 
-@blueprint.get("/v1/jobs/<job>")
-def job_state(job: str) -> Response:
+@api.route("GET", "/v1/jobs/<job>", problems=(404,))
+def job_state(job: str) -> schemas.JobAnswer:
     """Return the progress of a job, and the results of its documents."""
     serving = registry()
     if serving.config.server.keys:
@@ -343,7 +366,7 @@ def job_state(job: str) -> Response:
             record.state, record.error = "queued", _DIVIDED
         elif not record.ended:
             _say_why_it_waits(record, waits or disk_trouble(folder))
-        return json_answer(_job(name, record))
+        return _job(name, record)
     reason = f"there is no job {job[:80]!r}; the server forgets a job some time after its end"
     raise RefusedError(reason, 404, "unknown-job")
 
@@ -358,30 +381,6 @@ def _say_why_it_waits(job: Job, reason: str) -> None:
 
 
 def _job(name: str, job: Job) -> schemas.JobAnswer:
-    fields = {**msgspec.to_builtins(job), "request_id": g.request_id, "index": name}
+    fields = {**msgspec.to_builtins(job), "request_id": current_call().request_id, "index": name}
     del fields["attempts"]
     return msgspec.convert(fields, schemas.JobAnswer)
-
-
-@blueprint.put("/v1/aliases/<name>")
-def point_alias(name: str) -> Response:
-    """Point an alias to another served index, in one step.
-
-    The answer comes after this worker serves the other index; other workers follow within a second.
-    Requests that began earlier continue with the previous index.
-    """
-    alias = writable(name).name
-    body = from_body(request, schemas.AliasRequest)
-    if body.index == alias:
-        raise BadInput("index", "an alias cannot point to itself")
-    target, folders = index_named(body.index).name, registry().config.server.indexes
-    if alias not in folders or not Path(folders[alias]).is_symlink():
-        raise BadInput("name", f"{alias} is an index itself, not an alias")
-    point(Path(folders[alias]), Path(folders[target]))
-    registry().refresh(alias)
-    now = index_named(alias)
-    return json_answer(
-        schemas.AliasAnswer(
-            request_id=g.request_id, alias=alias, index=target, manifest_id=now.manifest_id
-        )
-    )

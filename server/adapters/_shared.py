@@ -18,10 +18,11 @@ from ...core.errors import QueryError
 from ...retrieval.encoders.cross_encoder import OnnxCrossEncoder as ReRanker
 from ...retrieval.search.evidence import AnswerPart, Evidence
 from ...retrieval.search.listings import fact_check_title, is_fact_check
+from ..call import current_call
 from ..errors import BadInput, Problem, RefusedError
 from ..runtime import registry
 from ..schemas import SearchOptions
-from ..search import TimedOutError, limit_of, note_search, search_of, whole_answer
+from ..search import TimedOutError, search_of, whole_answer
 from . import configured_index
 
 if TYPE_CHECKING:
@@ -43,7 +44,9 @@ def hits_of(
     """Return the evidence for a query, without highlights; errors name the client's fields for
     ``k`` and the query.
     """
-    return whole_answer(index, query, search_of(options, index, k_name), query_name).hits
+    call = current_call()
+    search = search_of(call, options, index, k_name)
+    return whole_answer(call, index, query, search, query_name).hits
 
 
 def title_of(hit: Evidence) -> str:
@@ -107,8 +110,10 @@ def rank_texts(
     """Return at most ``most`` texts, best first, ties in request order; raise TimedOutError after
     ``limit``.
     """
-    note_search(query)
-    limit, scored = limit or limit_of(), list[RerankedText]()
+    call = current_call()
+    call.note(query)
+    limit = limit or call.limit()
+    scored: list[RerankedText] = []
     for place, text in enumerate(texts):
         if limit.is_over("rerank"):
             raise TimedOutError(

@@ -40,11 +40,12 @@ from ...retrieval.search.options import Search, check_whole
 from ...retrieval.search.prepared_query import PreparedQuery
 from ...retrieval.store.manifest import now
 from ..api.routes import document_state
+from ..call import current_call
 from ..errors import BadInput, Problem
 from ..memory import charged_document
 from ..runtime import ServedIndex, index_named, registry
 from ..schemas import DocumentRequest, FilterRequest, ForeignFields, SearchOptions, says
-from ..search import TimedOutError, check_most, limit_of, note_search, search_of
+from ..search import TimedOutError, check_most, search_of
 from ..writing import ConditionError, NotWrittenError, document_at, perform, put_change
 from . import Adapter, configured_index
 from ._shared import EXAMPLE
@@ -428,13 +429,14 @@ def _similar(served: ServedIndex, model: str, body: AlegreSearch) -> Iterator[Al
         stages=[],
         filter=FilterRequest(metadata=dict(filters)),
     )
-    search = search_of(options, index, k_name="limit")
+    call = current_call()
+    search = search_of(call, options, index, k_name="limit")
     resolved = index.resolve(search)
     if not resolved.has_words(text):
         return
     if body.fuzzy and by_words:
         text = respelt(text, index.spellings(text, search))
-    note_search(text)
+    call.note(text)
     try:
         (query,) = resolved.prepare_all([text])
     except QueryError as error:
@@ -454,7 +456,8 @@ def _similar(served: ServedIndex, model: str, body: AlegreSearch) -> Iterator[Al
         if not wanted or any(map(is_admitted, StoredText.of(index.document(hit.docid)).contexts))
     )
     for hit in islice(admitted, most):
-        document, score = charged_document(index, hit.docid), hit.score + (0.0 if by_words else 1.0)
+        document = charged_document(call.memory, index, hit.docid)
+        score = hit.score + (0.0 if by_words else 1.0)
         stored = StoredText.of(document)
         yield AlegreText(
             content=stored.text,
@@ -502,7 +505,7 @@ def _near(
             for term in index.terms(word):
                 words.setdefault(term, word)
     needed = max(1, floor(len(set(words.values())) * round(share * 100) / 100))
-    limit = limit_of()
+    limit = current_call().limit()
     least = float("-inf") if body.min_es_score is None else body.min_es_score
     most, begin, size = index.settings.search.max_k, 0, _FIRST_SLICE
     while begin < most:

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from typing import Annotated, Self
 
-from flask import g
-
 from ...core.settings import Positive
 from ...retrieval.search.evidence import AnswerPart
+from ..call import current_call
 from ..errors import Problem
 from ..schemas import ForeignFields, says
 from . import Adapter
@@ -72,5 +71,5 @@ def cohere_rerank(body: CohereRerank) -> CohereRanking:
         body.query, body.documents, body.top_n, with_documents=body.return_documents
     )
     return CohereRanking(
-        id=g.request_id, results=results, meta=CohereMeta(api_version=CohereVersion())
+        id=current_call().request_id, results=results, meta=CohereMeta(api_version=CohereVersion())
     )

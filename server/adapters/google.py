@@ -23,9 +23,10 @@ from ...retrieval.filters import last_day
 from ...retrieval.search.evidence import AnswerPart, Evidence
 from ...retrieval.search.options import Search
 from ..api.routes import resume
+from ..call import current_call
 from ..errors import BadInput, Problem
 from ..schemas import FilterRequest, RequestFields, SearchRequest, says
-from ..search import TimedOutError, limit_of, search_of, whole_answer
+from ..search import TimedOutError, search_of, whole_answer
 from . import Adapter, configured_index
 
 if TYPE_CHECKING:
@@ -169,7 +170,9 @@ def google_claims_search(body: GoogleSearch) -> GoogleClaims:
             datetime.now(UTC).date() - timedelta(days=min(body.maxAgeDays, 700_000))
         ).isoformat()
     undated = msgspec.structs.replace(page.options, since="")
-    search = search_of(undated, index, k_name="pageSize", offset=page.options.offset)
+    search = search_of(
+        current_call(), undated, index, k_name="pageSize", offset=page.options.offset
+    )
     reviews, more = (
         _find_reviews(index, body.query, search, oldest)
         if body.query
@@ -182,15 +185,16 @@ def google_claims_search(body: GoogleSearch) -> GoogleClaims:
 
 
 def _find_reviews(index: Index, query: str, search: Search, oldest: str) -> tuple[Reviews, bool]:
+    call = current_call()
     if not oldest:
-        result = whole_answer(index, query, search)
+        result = whole_answer(call, index, query, search)
         return [(hit.passage.text, hit) for hit in result.hits], result.more
     most, last = index.settings.search.max_k, search.offset + (search.k or index.settings.search.k)
     reviews: Reviews = []
     begin, size, more = 0, _FIRST_SLICE, True
     while more and begin < most and len(reviews) <= last:
         size = min(size, most - begin)
-        result = whole_answer(index, query, search._replace(k=size, offset=begin))
+        result = whole_answer(call, index, query, search._replace(k=size, offset=begin))
         reviews += [(hit.passage.text, hit) for hit in result.hits if _day(hit) >= oldest]
         begin, size, more = begin + size, 2 * size, result.more
     return reviews[search.offset : last], len(reviews) > last
@@ -200,7 +204,7 @@ def _newest(index: Index, search: Search, oldest: str) -> tuple[Reviews, bool]:
     """Return a page of all reviews, and whether more follow: newest first, undated last, ties by
     docid descending.
     """
-    last, limit = search.offset + (search.k or index.settings.search.k), limit_of()
+    last, limit = search.offset + (search.k or index.settings.search.k), current_call().limit()
 
     def days() -> Iterator[tuple[str, str]]:
         for document in index.documents(search.where):

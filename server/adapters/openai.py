@@ -18,9 +18,10 @@ from msgspec import UnsetType
 from ...core.errors import NotFoundError
 from ...core.settings import Positive
 from ...retrieval.search.evidence import AnswerPart
+from ..call import current_call
 from ..errors import BadInput, Problem, RefusedError
 from ..schemas import ForeignFields, says
-from ..search import TimedOutError, limit_of
+from ..search import TimedOutError
 from . import Adapter, configured_index
 from ._shared import EXAMPLE, check_count
 
@@ -136,10 +137,8 @@ def openai_embeddings(body: OpenAIEmbedding) -> OpenAIVectors:
             raise BadInput(
                 "input" if isinstance(body.input, str) else f"input[{number}]", "is empty"
             )
-    encode, limit = (
-        encoder.encode_query if model.endswith(_QUERY) else encoder.encode_document,
-        limit_of(),
-    )
+    encode = encoder.encode_query if model.endswith(_QUERY) else encoder.encode_document
+    limit = current_call().limit()
     parts = []
     for start in range(0, len(texts), _AT_ONCE):
         if limit.is_over("encoding"):

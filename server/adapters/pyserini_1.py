@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 from ...core.settings import Positive
 from ...retrieval.search.evidence import AnswerPart
+from ..call import current_call
 from ..errors import BadInput
 from ..memory import charged_document
 from ..runtime import index_named, registry
@@ -92,11 +93,12 @@ def pyserini_1_search(body: PyseriniQuery, name: str) -> PyseriniHits:
         text, qid = text.get("query_txt", ()), text.get("qid", qid)
     if not isinstance(text, str) or not isinstance(qid, str):
         raise BadInput("query", "give a text, or an object whose query_txt and qid are texts")
+    memory = current_call().memory
     candidates = [
         PyseriniCandidate(
             docid=hit.docid,
             score=hit.score,
-            document_txt=text_of(charged_document(index, hit.docid)),
+            document_txt=text_of(charged_document(memory, index, hit.docid)),
         )
         for hit in hits_of(index, text, SearchOptions(k=body.hits), "hits")
     ]
@@ -106,7 +108,7 @@ def pyserini_1_search(body: PyseriniQuery, name: str) -> PyseriniHits:
 @adapter.route("GET", "/v1/indexes/<name>/documents/<docid:docid>", problems=(404,))
 def pyserini_1_document(name: str, docid: str) -> PyseriniDocument:
     """Return a document as Pyserini 1 does."""
-    document = charged_document(index_named(name).index, docid)
+    document = charged_document(current_call().memory, index_named(name).index, docid)
     return PyseriniDocument(
         id=docid,
         contents=text_of(document),

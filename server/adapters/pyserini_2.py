@@ -10,6 +10,7 @@ import msgspec
 
 from ...core.settings import Positive, Unit, Weight
 from ...retrieval.search.evidence import AnswerPart
+from ..call import current_call
 from ..errors import BadInput, RefusedError, UnknownIndexError
 from ..memory import charged_document
 from ..runtime import index_named
@@ -92,8 +93,12 @@ def pyserini_2_search(body: Pyserini2Search, name: str) -> Pyserini2Answer:
         raise BadInput(
             "k1" if body.k1 is None else "b", "BM25 parameters k1 and b must be set together"
         )
+    call = current_call()
     search = search_of(
-        SearchOptions(k=body.hits, retriever=None if body.k1 is None else "bm25"), index, "hits"
+        call,
+        SearchOptions(k=body.hits, retriever=None if body.k1 is None else "bm25"),
+        index,
+        "hits",
     )
     if body.k1 is not None and body.b is not None:
         search = search._replace(
@@ -103,7 +108,7 @@ def pyserini_2_search(body: Pyserini2Search, name: str) -> Pyserini2Answer:
         Pyserini2Candidate(
             docid=hit.docid, score=hit.score, rank=hit.rank, doc=_doc(index, hit.docid, body)
         )
-        for hit in whole_answer(index, body.query, search).hits
+        for hit in whole_answer(call, index, body.query, search).hits
     ]
     return Pyserini2Answer(index=name, query=Pyserini2Query(text=body.query), candidates=candidates)
 
@@ -125,7 +130,7 @@ def _index(name: str, body: Pyserini2DocParameters) -> Index:
 
 
 def _doc(index: Index, docid: str, body: Pyserini2DocParameters) -> Any:
-    document = charged_document(index, docid)
+    document = charged_document(current_call().memory, index, docid)
     if not body.parse:
         return msgspec.json.encode(document_answer(document)).decode()
     text = document.text[: body.max_doc_length]

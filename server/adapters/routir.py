@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 from ...core.settings import Positive
 from ...retrieval.search.evidence import AnswerPart
 from ...retrieval.stages.rerank import RerankSettings
+from ..call import current_call
 from ..errors import BadInput
 from ..memory import charged_document
 from ..runtime import index_named, registry
@@ -137,7 +138,7 @@ def _answer(body: RoutirSearch | RoutirScore) -> dict[str, Any]:
 )
 def routir_content(body: RoutirContent) -> RoutirDocument:
     """Return a document as RoutIR does."""
-    document = charged_document(index_named(body.collection).index, body.id)
+    document = charged_document(current_call().memory, index_named(body.collection).index, body.id)
     return RoutirDocument(collection=body.collection, id=body.id, text=text_of(document))
 
 

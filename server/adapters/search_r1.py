@@ -14,10 +14,11 @@ from typing import Annotated, Any
 
 from ...core.settings import Positive
 from ...retrieval.search.evidence import AnswerPart
+from ..call import current_call
 from ..errors import BadInput
 from ..runtime import registry
 from ..schemas import ForeignFields, SearchOptions, says
-from ..search import limit_of, search_of, whole_answer
+from ..search import search_of, whole_answer
 from . import Adapter, configured_index
 from ._shared import FASTAPI_STATUSES, FastAPIFailure, rank_texts, re_ranker, title_of
 
@@ -50,7 +51,8 @@ def search_r1_retrieve(body: SearchR1Queries) -> SearchR1Answer:
     """Search for many queries as Search-R1 does."""
     index, most = configured_index().index, registry().config.server.max_batch_hits
     k = body.topk or index.settings.search.k
-    search = search_of(SearchOptions(k=body.topk), index, k_name="topk")
+    call = current_call()
+    search = search_of(call, SearchOptions(k=body.topk), index, k_name="topk")
     if len(body.queries) * k > most:
         raise BadInput(
             "topk",
@@ -62,7 +64,7 @@ def search_r1_retrieve(body: SearchR1Queries) -> SearchR1Answer:
     }
     found: dict[str, list[Any]] = {}
     for query, text in texts.items():  # a request often repeats a query; search only once
-        hits = whole_answer(index, text, search, "queries").hits
+        hits = whole_answer(call, index, text, search, "queries").hits
         documents = [
             {"id": hit.docid, "contents": f'"{title_of(hit)}"\n{hit.passage.text}'} for hit in hits
         ]
@@ -107,7 +109,7 @@ def search_r1_rerank(body: SearchR1Rerank) -> SearchR1Answer:
     model = re_ranker()
     bare = [[document.get("document", document) for document in sent] for sent in body.documents]
     texts = [_texts(f"documents[{number}]", documents) for number, documents in enumerate(bare)]
-    limit = limit_of(len(texts))
+    limit = current_call().limit(len(texts))
     result: list[list[Any]] = []
     for query, documents, contents in zip(body.queries, bare, texts, strict=True):
         best = rank_texts(model, query, contents, body.rerank_topk or _BEST, limit)

@@ -24,11 +24,11 @@ from ...core.errors import QueryError
 from ...core.records.runs import run_lines
 from ...retrieval import retrievers
 from ...retrieval.search.answer import Took, coverage, milliseconds
+from ..call import Call
 from ..errors import BadInput
-from ..memory import NoMemoryError, PartMemory, answer_memory
-from ..runtime import registry
+from ..memory import NoMemoryError, PartMemory
 from ..schemas import BatchFault, BatchHits, BatchQuery, BatchRequest
-from ..search import limit_of, note_search, search_of
+from ..search import search_of
 
 if TYPE_CHECKING:
     from ...retrieval.search.index import Index
@@ -57,16 +57,16 @@ class _Ranked(NamedTuple):
 class Batch:
     """The queries of one request to one index; call :meth:`pieces` or :meth:`run` once."""
 
-    def __init__(self, index: Index, request: BatchRequest) -> None:
+    def __init__(self, call: Call, index: Index, request: BatchRequest) -> None:
         """Check the options that all queries share; raise BadInput, with the field, if one is
         invalid.
         """
         self._index = index
         self._request = request
-        self._search = search_of(request, index)
+        self._search = search_of(call, request, index)
         self.retriever = self._search.retriever or ""
         self.retrieve = self.evidence = 0.0
-        server, number = registry().config.server, len(request.queries)
+        server, number = call.serving.config.server, len(request.queries)
         self._seconds = server.search_seconds
         self._k = k = request.k or index.settings.search.k
         if not 1 <= number <= server.max_batch:
@@ -79,9 +79,9 @@ class Batch:
                 "all; split the batch"
             )
             raise BadInput("k", reason)
-        self._beside = limit_of().beside
-        self._memory = answer_memory()
-        note_search([query.text for query in request.queries], self)
+        self._beside = call.serving.beside
+        self._memory = call.memory
+        call.note([query.text for query in request.queries], self)
 
     @property
     def took(self) -> Took:

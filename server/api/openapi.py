@@ -22,7 +22,7 @@ from ..errors import TITLES, Problem, slug_of
 from ..runtime import registry
 from ..schemas import BATCH_RESULTS, DocumentRequest, FilterRequest
 from ..settings import Config
-from .operations import JSON, NDJSON, WRITING, Operation, operations_of
+from .operations import JSON, NDJSON, Operation, operations_of
 
 blueprint = Blueprint("docs", __name__)
 Json = dict[str, Any]
@@ -108,7 +108,7 @@ def document(app: Flask, config: Config, names: Iterable[str]) -> Json:
             keys = _FOREIGN_KEYS if operation.failure else _KEYS
             is_open = config.server.writes and not config.server.private
             none: list[Json] = (
-                [{}] if is_open and operation.tag != WRITING and not operation.failure else []
+                [{}] if is_open and operation.tag != "Writing" and not operation.failure else []
             )
             described["security"] = [*none, *({name: []} for name in keys)]
         method = next(
@@ -398,7 +398,7 @@ def _curl(address: str, operation: Json) -> str:
     another variable.
     """
     index = next(iter(registry().indexes), "")
-    if re.search(r"{(?!index})", address) or not index or WRITING in operation["tags"]:
+    if re.search(r"{(?!index})", address) or not index or "Writing" in operation["tags"]:
         return ""
     url = url_for("page.search_page", _external=True).rstrip("/") + address.replace(
         "{index}", index

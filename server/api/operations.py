@@ -1,20 +1,37 @@
-"""The operations of the API, the source of its description.
-
-Types of requests add fields, limits and descriptions.
+"""The declaration of a route: its address, its types, its errors and its part of the description of
+the API, in one place beside its view.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from functools import wraps
+from types import MappingProxyType, UnionType
+from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
-from flask import Flask
+from flask import Blueprint, Flask, Request, Response
+from flask.globals import request_ctx
 
-from .. import schemas
+from ..call import current_call
+from ..errors import BadInput, Failure
+from ..permissions import writable
+from ..runtime import index_named
+from ..schemas import RequestFields, from_body, from_query, json_answer
 
+CLAIM = "Two doses of the measles vaccine are 97 percent effective."  # for examples
 JSON, NDJSON, TEXT = "application/json", "application/x-ndjson", "text/plain"
+Tag = Literal["Search", "Documents", "Writing", "Claims", "Indexes", "Operation", "Protocols"]
+"""The groups of operations, in the order of the API's description.
+
+``Writing`` needs a key and a server that allows changes. ``Operation`` is for monitoring.
+"""
+TAGS: tuple[Tag, ...] = get_args(Tag)
+# The key in app.extensions for the operations, by endpoint.
+_OPERATIONS = "factseek.operations"
 _NONE: Mapping[Any, Any] = MappingProxyType({})
+# Statuses of a request whose query string, or whose body, cannot be read.
+_BAD_QUERY, _BAD_BODY = (400,), (400, 413, 415)
+View = TypeVar("View", bound=Callable[..., Any])
 
 
 class Operation(NamedTuple):
@@ -23,10 +40,10 @@ class Operation(NamedTuple):
     The address, the method and the summary come from the route itself.
     """
 
-    tag: str
+    tag: Tag
     answer: type | None = None  # the type of the JSON answer with status, if there is one
-    parameters: type[schemas.RequestFields] | None = None
-    body: type[schemas.RequestFields] | None = None
+    parameters: type[RequestFields] | None = None
+    body: type[RequestFields] | None = None
     # Whether the request has several objects of the type body: as a JSON array, or one per line.
     many: bool = False
     status: int = 200  # the status of a successful answer
@@ -39,142 +56,180 @@ class Operation(NamedTuple):
     also: Mapping[int, type | str] = _NONE
     example: Mapping[str, Any] = _NONE  # of a body, of an item of a list of them, or of parameters
     # The shape of errors in an adapter's protocol; None for factseek's own shape.
-    failure: type | None = None
+    failure: type[Failure] | None = None
     # The protocol's status for each of factseek's statuses, if they differ.
     statuses: Mapping[int, int] = _NONE
     answers_list: bool = False  # whether the answer is a list of answer
 
 
-WRITING = "Writing"  # the tag of operations that need a key and a server that allows changes
-# The key in app.extensions for the operations of adapters, by endpoint.
-ADDED = "factseek.operations"
-_CLAIM = "Two doses of the measles vaccine are 97 percent effective."
-_BODY = (400, 404, 413, 415)
-_LINES = (
-    "one query per line, in order, each sent as soon as it is answered; if the server stops or the "
-    "index fails before "
-    "all are answered, the last line has an error (`stopping` or `unavailable`) and no qid"
-)
-_RUN = "a TREC run: qid Q0 docid rank score tag"
-_DOCUMENT = {"title": "Measles vaccine", "text": _CLAIM, "date": "2025-03", "topic": "health"}
-_IF_MATCH = {
-    "If-Match": "an ETag: change the document only if it is in this state; *: only if it exists"
-}
-_ETAG = {"ETag": "names this state of the document; send it back as If-None-Match"}
-_SAME = {304: "The document is still in the state that If-None-Match names."}
-_CUT_OFF = {"X-Cut-Off": "for answers that are not JSON: the rankings that took too long"}
-_LISTINGS = {
-    "text/csv": "the hits as comma-separated values; formulas are made harmless",
-    "text/tab-separated-values": "the hits as tab-separated values",
-    NDJSON: "one hit per line",
-    TEXT: _RUN,
-    "application/x-research-info-systems": "the hits as RIS, for reference managers",
-    "application/ld+json": (
-        "the hits as JSON-LD of schema.org: reviews of claims, and what a review cites"
-    ),
-    "application/x-bibtex": "the hits as BibTeX, for LaTeX",
-}
+class Routes:
+    """Routes of one module, each declared beside its view by :meth:`route`."""
 
-OPERATIONS: Mapping[str, Operation] = MappingProxyType(
-    {
-        "api.search_simply": Operation(
-            "Search",
-            schemas.SimpleAnswer,
-            parameters=schemas.SimpleSearch,
-            problems=(400, 404),
-            other=_LISTINGS,
-            headers=_CUT_OFF,
-            example={"query": _CLAIM, "hits": 3},
-        ),
-        "api.search": Operation(
-            "Search",
-            schemas.SearchAnswer,
-            body=schemas.SearchRequest,
-            problems=_BODY,
-            other=_LISTINGS,
-            headers=_CUT_OFF,
-            example={"query": _CLAIM, "k": 3, "as_of": "2025", "undated": "keep", "explain": True},
-        ),
-        "api.search_many": Operation(
-            "Search",
-            schemas.SearchManyAnswer,
-            body=schemas.SearchManyRequest,
-            problems=_BODY,
-            example={"query": _CLAIM, "k": 3},
-        ),
-        "api.search_batch": Operation(
-            "Search",
-            schemas.BatchAnswer,
-            body=schemas.BatchRequest,
-            problems=_BODY,
-            other={NDJSON: _LINES, TEXT: _RUN},
-            headers={
-                "X-Failed-Queries": "for a TREC run: the number of queries that the run lacks"
-            },
-            example={"queries": [{"qid": "1", "text": _CLAIM}], "k": 3},
-        ),
-        "api.document": Operation(
-            "Documents", schemas.DocumentWithPassages, problems=(404,), headers=_ETAG, also=_SAME
-        ),
-        "api.document_simply": Operation(
-            "Documents",
-            schemas.SimpleDocument,
-            parameters=schemas.DocParameters,
-            problems=(400, 404),
-            headers=_ETAG,
-            also=_SAME,
-        ),
-        "writing.point_alias": Operation(
-            WRITING,
-            schemas.AliasAnswer,
-            body=schemas.AliasRequest,
-            problems=(*_BODY, 403),
-            example={"index": "monday"},
-        ),
-        "writing.put_document": Operation(
-            WRITING,
-            schemas.DocumentWritten,
-            body=schemas.DocumentRequest,
-            problems=(*_BODY, 403, 412),
-            conditions={**_IF_MATCH, "If-None-Match": "*: write only if there is no such document"},
-            headers=_ETAG,
-            also={201: schemas.DocumentWritten},
-            example=_DOCUMENT,
-        ),
-        "writing.delete_document": Operation(
-            WRITING, problems=(400, 403, 404, 412), status=204, conditions=_IF_MATCH
-        ),
-        "writing.post_documents": Operation(
-            WRITING,
-            schemas.JobAnswer,
-            parameters=schemas.BulkParameters,
-            body=schemas.DocumentRequest,
-            many=True,
-            problems=(*_BODY, 403),
-            status=202,
-            headers={"Location": "the address of the job's status"},
-            example={"docid": "measles-1", **_DOCUMENT},
-        ),
-        "writing.job_state": Operation(WRITING, schemas.JobAnswer, problems=(404,)),
-        "claims.rank_claims": Operation(
-            "Claims",
-            schemas.RankAnswer,
-            body=schemas.RankRequest,
-            problems=_BODY,
-            example={"claims": [{"id": "1", "text": _CLAIM}, {"id": "2", "text": "Good morning!"}]},
-        ),
-        "api.list_indexes": Operation("Indexes", schemas.IndexList),
-        "api.describe_index": Operation("Indexes", schemas.IndexAnswer, problems=(404,)),
-        "api.live": Operation("Operation", schemas.Health),
-        "api.ready": Operation("Operation", schemas.Health, also={503: schemas.Health}),
-        "api.metrics": Operation(
-            "Operation", other={TEXT: "for Prometheus; totals over all workers"}
-        ),
-    }
-)
-"""The operations by endpoint, in the order of the OpenAPI document."""
+    def __init__(
+        self,
+        name: str,
+        module: str,
+        tag: Tag,
+        failure: type[Failure] | None = None,
+        statuses: Mapping[int, int] = _NONE,
+    ) -> None:
+        """Take the name of the routes in endpoints, the name of their module, and the tag of those
+        routes that declare none.
+
+        ``failure`` and ``statuses`` are the shape and the statuses of errors in another protocol.
+        """
+        self.blueprint = Blueprint(name, module)
+        self.tag: Tag = tag
+        self.failure = failure
+        self.statuses = statuses
+        self.operations: dict[str, Operation] = {}  # by endpoint
+        self.changes: list[str] = []  # addresses of POST routes that change an index
+
+    def route(
+        self,
+        method: str,
+        address: str,
+        example: Mapping[str, Any] = _NONE,
+        *,
+        tag: Tag | None = None,
+        problems: tuple[int, ...] = (),
+        changes: bool = False,
+        misfit: Callable[[BadInput], Exception] | None = None,
+        status: int = 200,
+        answer: type | None = None,
+        many: type[RequestFields] | None = None,
+        conditions: Mapping[str, str] = _NONE,
+        other: Mapping[str, str] = _NONE,
+        headers: Mapping[str, str] = _NONE,
+        also: Mapping[int, type | str] = _NONE,
+    ) -> Callable[[View], View]:
+        """Answer at an address with the result of a view: an AnswerPart, a list of AnswerParts, or
+        a Response that the view has written itself.
+
+        A variable of the address is ``name`` (an index), ``docid:docid``, ``docid:model`` or
+        ``job``. Each view has one route, and its name is unique in the API's description. A request
+        may give a parameter only once.
+
+        The annotations of the view say what it takes and returns. ``body`` is the query string of a
+        GET, else the request's JSON body. ``parameters`` is the query string of any request.
+        ``served`` is the index of the request, and replaces the variable ``name``. ``call`` is the
+        :class:`Call` of the request. The view's annotation gives the type of the answer, or
+        ``answer`` does if the view returns a Response. If a request has ``many`` objects of a type,
+        the view reads them itself.
+
+        ``problems`` are error statuses that the view adds. If the view ``changes`` the index, the
+        index must be writable. If the request does not fit its type, ``misfit`` turns the error
+        into another one. The other arguments describe the answers: see :class:`Operation`.
+        """
+
+        def add(view: View) -> View:
+            inputs = _Inputs(view, method)
+
+            @wraps(view)
+            def answer_view(**values: Any) -> Response:
+                # The index comes first: a wrong index is reported before a wrong body.
+                if inputs.index or changes:
+                    name = self.index_name(values)
+                    served = writable(name) if changes else index_named(name)
+                    if inputs.index:
+                        values.pop("name", None)
+                        values["served"] = served
+                try:
+                    values.update(inputs.read(request_ctx.request))
+                except BadInput as error:
+                    raise (misfit(error) if misfit else error) from None
+                result = view(**values)
+                return result if isinstance(result, Response) else json_answer(result, status)
+
+            self.blueprint.add_url_rule(address, view.__name__, answer_view, methods=[method])
+            if changes and method == "POST":
+                self.changes.append(address)
+            returned, returns_list = _answer_of(get_type_hints(view)["return"])
+            self.operations[f"{self.blueprint.name}.{view.__name__}"] = Operation(
+                tag or self.tag,
+                answer or returned,
+                parameters=inputs.parameters,
+                body=many or inputs.body,
+                many=many is not None,
+                status=status,
+                conditions=conditions,
+                problems=(
+                    *inputs.problems,
+                    *(_BAD_BODY if many else ()),
+                    *((403,) if changes else ()),
+                    *problems,
+                ),
+                other=other,
+                headers=headers,
+                also=also,
+                example=example,
+                failure=self.failure,
+                statuses=self.statuses,
+                answers_list=returns_list,
+            )
+            return view
+
+        return add
+
+    def index_name(self, values: Mapping[str, str]) -> str:
+        """Return the name of the index of a request; ``values`` are the variables of its
+        address.
+        """
+        return values["name"]
+
+    def install(self, app: Flask, prefix: str | None = None) -> None:
+        """Let ``app`` answer at these routes, below a prefix if there is one."""
+        app.register_blueprint(self.blueprint, url_prefix=prefix)
+        app.extensions.setdefault(_OPERATIONS, {}).update(self.operations)
+
+
+class _Inputs:
+    """What a view takes of a request, as the annotations of its arguments say."""
+
+    def __init__(self, view: Callable[..., Any], method: str) -> None:
+        kinds = get_type_hints(view)
+        is_read = method == "GET"
+        self.index = "served" in kinds  # whether the view takes the index of the request
+        self.call = "call" in kinds
+        # The argument that takes the query string.
+        self.query_name = "body" if is_read else "parameters"
+        self.parameters: type[RequestFields] | None = kinds.get(self.query_name)
+        self.body: type[RequestFields] | None = None if is_read else kinds.get("body")
+
+    def read(self, request: Request) -> dict[str, Any]:
+        """Return the call, the query string and the body by the names of their arguments; raise
+        what :func:`from_query` and :func:`from_body` raise.
+        """
+        values: dict[str, Any] = {}
+        if self.call:
+            values["call"] = current_call()
+        if self.parameters is not None:
+            values[self.query_name] = from_query(request.args, self.parameters)
+        if self.body is not None:
+            values["body"] = from_body(request, self.body)
+        return values
+
+    @property
+    def problems(self) -> tuple[int, ...]:
+        """The statuses of requests that do not fit."""
+        return (
+            *(_BAD_QUERY if self.parameters else ()),
+            *(_BAD_BODY if self.body else ()),
+            *((404,) if self.index else ()),
+        )
 
 
 def operations_of(app: Flask) -> Mapping[str, Operation]:
-    """Return all operations of ``app`` by endpoint, the operations of the API first."""
-    return {**OPERATIONS, **app.extensions.get(ADDED, {})}
+    """Return all operations of ``app`` by endpoint, in the order of their tags."""
+    operations: Mapping[str, Operation] = app.extensions[_OPERATIONS]
+    ordered = sorted(operations, key=lambda endpoint: TAGS.index(operations[endpoint].tag))
+    return {endpoint: operations[endpoint] for endpoint in ordered}
+
+
+def _answer_of(annotation: Any) -> tuple[type | None, bool]:
+    """Return the type of the JSON answer of a view, and whether the answer is a list of it."""
+    kinds = get_args(annotation) if get_origin(annotation) is UnionType else (annotation,)
+    for kind in kinds:
+        if kind is not Response:
+            return (get_args(kind)[0], True) if get_origin(kind) is list else (kind, False)
+    return None, False

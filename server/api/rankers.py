@@ -13,7 +13,6 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 import numpy as np
-from flask import Blueprint, Response, g, request
 from numpy.typing import NDArray
 
 from ...claims import settings as claims
@@ -32,26 +31,26 @@ from ...core.languages import unknown_language
 from ...core.settings import view
 from ...retrieval.search.answer import milliseconds
 from ...retrieval.search.explaining import WordWeight
+from ..call import Call
 from ..errors import BadInput, RefusedError, UnknownRankerError
-from ..runtime import registry
+from ..runtime import IndexRegistry
 from ..schemas import (
     ClaimRequest,
     RankAnswer,
     RankedClaim,
     RankRequest,
     RankTook,
-    from_body,
-    json_answer,
 )
-from ..search import TimedOutError, limit_of, note_search
+from ..search import TimedOutError
 from ..settings import Config
+from .operations import CLAIM, Routes
 
 if TYPE_CHECKING:
     from ...retrieval.search.index import Index
 
 # The number of statements to score between two checks of the time limit; 16 take about 0.1 seconds.
 _AT_ONCE = 16
-blueprint = Blueprint("claims", __name__)
+api = Routes("claims", __name__, "Claims")
 _log = logging.getLogger("factseek.server")
 Model = TypeVar("Model")
 
@@ -115,21 +114,22 @@ def open_verdicts(config: Config, *, strict: bool = False) -> dict[str, TrainedV
 
 
 def judge_of(
-    index: Index, config: Config, where: Filter | None
+    call: Call, index: Index, where: Filter | None
 ) -> tuple[str, TrainedVerdicts, Verifier] | None:
     """Return the name of the first model trained with an index like ``index``, the model and its
     verifier; or None.
     """
-    for name, model in registry().verdicts.items():
+    settings = call.serving.config.verdict
+    for name, model in call.serving.verdicts.items():
         with suppress(QueryError):
-            finder = Finder(index, config.verdict, where, limit_of())
-            return name, model, model.verifier(finder, config.verdict, for_people=True)
+            finder = Finder(index, settings, where, call.limit())
+            return name, model, model.verifier(finder, settings, for_people=True)
     return None
 
 
-def _ranker_named(name: str | None) -> ServedRanker:
-    rankers = registry().rankers
-    known = {**registry().config.server.rankers, **rankers}
+def _ranker_named(serving: IndexRegistry, name: str | None) -> ServedRanker:
+    rankers = serving.rankers
+    known = {**serving.config.server.rankers, **rankers}
     if not known:
         raise UnknownRankerError(
             "no ranker is served: train one (factseek rank … --save FILE) and add it under "
@@ -164,23 +164,28 @@ def _make_timed(ranker: Ranker, seconds: float) -> Ranker:
     )
 
 
-@blueprint.post("/v1/claims/rank")
-def rank_claims() -> Response:
+@api.route(
+    "POST",
+    "/v1/claims/rank",
+    {"claims": [{"id": "1", "text": CLAIM}, {"id": "2", "text": "Good morning!"}]},
+    problems=(404,),
+)
+def rank_claims(call: Call, body: RankRequest) -> RankAnswer:
     """Rank claims by check-worthiness, highest first.
 
     The weight of a word is the drop in the score if the word is left out. Claims are explained in
     ranked order until the time limit of the request is reached. `note` says if some claims were not
     explained.
     """
-    return json_answer(ranked_claims(from_body(request, RankRequest)))
+    return ranked_claims(call, body)
 
 
-def ranked_claims(body: RankRequest) -> RankAnswer:
+def ranked_claims(call: Call, body: RankRequest) -> RankAnswer:
     """Return the claims of a request, ranked and explained; raise UnknownRankerError, BadInput or
     TimedOutError.
     """
-    settings = registry().config.server
-    served = _ranker_named(body.ranker)
+    settings = call.serving.config.server
+    served = _ranker_named(call.serving, body.ranker)
     manifest, languages = served.learned.manifest, served.learned.manifest.languages
     if not 1 <= len(body.claims) <= settings.max_claims:
         raise BadInput(
@@ -207,7 +212,7 @@ def ranked_claims(body: RankRequest) -> RankAnswer:
             ranked[place] = claim._replace(words=explain(timed, claim.statement, body.words))
             explained += 1
     took = RankTook(rank=milliseconds(began, done), explain=milliseconds(done, perf_counter()))
-    note_search([claim.text for claim in statements], SimpleNamespace(took=took, retriever=""))
+    call.note([claim.text for claim in statements], SimpleNamespace(took=took, retriever=""))
     note, late = "", len(ranked) - explained
     if body.words and not served.learned.ranker.explains:
         note = f"{manifest.model} does not use words, so no word has a weight"
@@ -216,7 +221,7 @@ def ranked_claims(body: RankRequest) -> RankAnswer:
             f"the time was too short to weigh the words of the last {late} of {len(ranked)} claims"
         )
     return RankAnswer(
-        request_id=g.request_id,
+        request_id=call.request_id,
         ranker=served.name,
         manifest_id=served.manifest_id,
         task=manifest.task,

@@ -14,32 +14,53 @@ from struct import Struct
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
-from flask import Blueprint, Response, g, request
-from flask.globals import request_ctx
+from flask import Response, request
 from msgspec import UNSET
 
 from ...core.domain import Span
 from ...core.errors import FactseekError
 from ...indexer.queue import waiting
 from ...retrieval.search import listings
+from ...retrieval.search.answer import Question
 from ...retrieval.search.counting import facet_answers, total_answer
 from ...retrieval.search.evidence import AnswerPart, Evidence, page_at
 from ...retrieval.search.federated import chosen_weights
 from ...retrieval.store.documents import checksum, state_of
 from .. import schemas
+from ..call import Call, current_call
 from ..errors import BadInput
 from ..hooks import LAST_LINE
 from ..memory import charged_document
-from ..runtime import READY, ServedIndex, index_named, registry, suited_indexes
-from ..schemas import document_answer, from_body, from_query, json_answer, query_text
+from ..runtime import READY, ServedIndex, index_named, registry
+from ..schemas import document_answer, json_answer, query_text
 from ..search import answer, answer_of_many, query_errors_named, question_of
 from .batch import Batch
-from .operations import JSON, NDJSON, TEXT
+from .operations import CLAIM, JSON, NDJSON, TEXT, Routes
 
 if TYPE_CHECKING:
     from ...retrieval.search.index import Index
 
-blueprint = Blueprint("api", __name__)
+api = Routes("api", __name__, "Search")
+ETAG = {"ETag": "names this state of the document; send it back as If-None-Match"}
+_SAME = {304: "The document is still in the state that If-None-Match names."}
+_CUT_OFF = {"X-Cut-Off": "for answers that are not JSON: the rankings that took too long"}
+_STREAM = (
+    "one query per line, in order, each sent as soon as it is answered; if the server stops or the "
+    "index fails before all are answered, the last line has an error (`stopping` or `unavailable`) "
+    "and no qid"
+)
+_RUN = "a TREC run: qid Q0 docid rank score tag"
+_LISTINGS = {
+    "text/csv": "the hits as comma-separated values; formulas are made harmless",
+    "text/tab-separated-values": "the hits as tab-separated values",
+    NDJSON: "one hit per line",
+    TEXT: _RUN,
+    "application/x-research-info-systems": "the hits as RIS, for reference managers",
+    "application/ld+json": (
+        "the hits as JSON-LD of schema.org: reviews of claims, and what a review cites"
+    ),
+    "application/x-bibtex": "the hits as BibTeX, for LaTeX",
+}
 _log = logging.getLogger("factseek.server")
 _Options = TypeVar("_Options", schemas.SearchRequest, schemas.SearchManyRequest)
 # Of a cursor: the number of hits before the page, and a digest of the search.
@@ -135,109 +156,130 @@ def _text(packed: bytes) -> str:
     return urlsafe_b64encode(packed).decode().rstrip("=")
 
 
-@blueprint.get("/v1/indexes")
-def list_indexes() -> Response:
-    """List the served indexes."""
-    summaries = [_summary(served) for served in registry().indexes.values()]
-    return json_answer(schemas.IndexList(request_id=g.request_id, indexes=summaries))
-
-
-@blueprint.get("/v1/indexes/<name>")
-def describe_index(name: str) -> Response:
-    """Describe one index with its manifest."""
-    served = index_named(name)
-    manifest = served.index.info.published
-    return json_answer(
-        schemas.IndexAnswer(request_id=g.request_id, index=_summary(served), manifest=manifest)
-    )
-
-
-def _summary(served: ServedIndex) -> schemas.IndexSummary:
-    info = served.index.info
-    return schemas.IndexSummary(
-        name=served.name,
-        manifest_id=served.manifest_id,
-        documents=info.documents,
-        passages=info.passages,
-        language=info.language,
-        retrievers=list(served.retrievers),
-    )
-
-
-@blueprint.get("/v1/<name>/search")
-def search_simply(name: str) -> Response:
+@api.route(
+    "GET",
+    "/v1/<name>/search",
+    {"query": CLAIM, "hits": 3},
+    answer=schemas.SimpleAnswer,
+    other=_LISTINGS,
+    headers=_CUT_OFF,
+)
+def search_simply(
+    call: Call, served: ServedIndex, body: schemas.SimpleSearch
+) -> schemas.SearchAnswer | Response:
     """Search with a query string; the answer has ``hits`` and Anserini's ``candidates``."""
-    return _answer_search(index_named(name), from_query(request.args, schemas.SimpleSearch))
+    return _answer_or_list(call, served, body)
 
 
-@blueprint.post("/v1/<name>/search")
-def search(name: str) -> Response:
+@api.route(
+    "POST",
+    "/v1/<name>/search",
+    {"query": CLAIM, "k": 3, "as_of": "2025", "undated": "keep", "explain": True},
+    other=_LISTINGS,
+    headers=_CUT_OFF,
+)
+def search(
+    call: Call, served: ServedIndex, body: schemas.SearchRequest
+) -> schemas.SearchAnswer | Response:
     """Search with a JSON body."""
-    return _answer_search(index_named(name), from_body(request_ctx.request, schemas.SearchRequest))
+    return _answer_or_list(call, served, body)
 
 
-def _answer_search(served: ServedIndex, body: schemas.SearchRequest) -> Response:
-    if not (body.query or body.like):
-        raise BadInput("query", "is missing; give a query, or the id of a document as like")
-    if body.query and body.like:
-        raise BadInput("like", "replaces the query; leave out one of them")
-    k_name, name = body.merge_k(), served.name
-    page = resume([served], body)
-    options = page.options
-    question = question_of(options, served.index, k_name)
-    # Most clients accept anything, which means JSON.
-    wanted = options.format or listings.JSON
-    if not options.format and request.environ.get("HTTP_ACCEPT", "*/*") not in ("*/*", JSON):
-        by_media = {listings.kind(each).media: each for each in listings.KINDS}
-        wanted = by_media.get(
-            request.accept_mimetypes.best_match([JSON, *by_media], JSON) or JSON, listings.JSON
-        )
-    if wanted != listings.JSON and (
-        options.explain or options.passages or options.count or options.facets
-    ):
+def _answer_or_list(
+    call: Call, served: ServedIndex, body: schemas.SearchRequest
+) -> schemas.SearchAnswer | Response:
+    """Answer a search in the format that the request names or accepts."""
+    asked = PreparedSearch.of(call, served, body)
+    options = asked.page.options
+    wanted = options.format or _accepted_format()
+    if wanted == listings.JSON:
+        return asked.answer()
+    if options.explain or options.passages or options.count or options.facets:
         reason = (
             "cannot contain explain, passages, count or facets; leave them out, or ask for json"
         )
         raise BadInput("format", f"{wanted} {reason}")
-    result = answer(served.index, question)
-    if wanted != listings.JSON:
-        is_cited = wanted in listings.CITING
-        hits = [listings.cited_hit(hit, name) for hit in result.hits] if is_cited else result.hits
-        return write_listing(hits, wanted, options.qid or "1", result.missing)
-    query = query_text(question, result.parsed, result.text)
-    fields: dict[str, Any] = {
-        "request_id": g.request_id,
-        "qid": UNSET if options.qid is None else options.qid,
-        "index": name,
-        "manifest_id": served.manifest_id,
-        "retriever": result.retriever,
-        "took_ms": result.took,
-        "note": page.note(result.note, name),
-        "hits": result.hits,
-        "explanation": result.explanation or UNSET,
-        "suited_indexes": suited_indexes(served, result.text) or UNSET,
-        "suggestion": result.suggestion or UNSET,
-        "coverage": result.coverage or UNSET,
-        "approximate": result.resolved.approximate or UNSET,
-        "depth": result.depth or UNSET,
-        "cursor": page.cursor(options.offset + len(result.hits)) if result.more else UNSET,
-        "total": total_answer(result.total) if result.total else UNSET,
-        "facets": facet_answers(result.facets) if options.facets else UNSET,
-    }
-    if not isinstance(body, schemas.SimpleSearch):
-        return json_answer(
-            schemas.SearchAnswer(**fields, query=query if query.parsed or query.like else UNSET)
-        )
-    candidates = [
-        schemas.Candidate(
-            docid=hit.docid,
-            score=hit.score,
-            rank=hit.rank,
-            doc=_doc(served.index, hit.docid, body.parse),
-        )
-        for hit in result.hits
-    ]
-    return json_answer(schemas.SimpleAnswer(**fields, query=query, candidates=candidates))
+    return asked.listing(wanted)
+
+
+def _accepted_format() -> str:
+    """Return the format that the client prefers; most clients accept anything, which means JSON."""
+    if request.environ.get("HTTP_ACCEPT", "*/*") in ("*/*", JSON):
+        return listings.JSON
+    by_media = {listings.kind(each).media: each for each in listings.KINDS}
+    media = request.accept_mimetypes.best_match([JSON, *by_media], JSON)
+    return by_media.get(media or JSON, listings.JSON)
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedSearch:
+    """A search of one index, checked and ready to be answered."""
+
+    call: Call
+    served: ServedIndex
+    body: schemas.SearchRequest
+    page: Page[schemas.SearchRequest]
+    question: Question
+
+    @classmethod
+    def of(cls, call: Call, served: ServedIndex, body: schemas.SearchRequest) -> PreparedSearch:
+        """Return a request as a search of an index; raise BadInput, with the field, if it is
+        invalid.
+        """
+        if not (body.query or body.like):
+            raise BadInput("query", "is missing; give a query, or the id of a document as like")
+        if body.query and body.like:
+            raise BadInput("like", "replaces the query; leave out one of them")
+        k_name = body.merge_k()
+        page = resume([served], body)
+        question = question_of(call, page.options, served.index, k_name)
+        return cls(call, served, body, page, question)
+
+    def answer(self) -> schemas.SearchAnswer:
+        """Return the hits of the search; raise BadInput, TimedOutError or what the index raises."""
+        options, page, served = self.page.options, self.page, self.served
+        result = answer(self.call, served.index, self.question)
+        query = query_text(self.question, result.parsed, result.text)
+        fields: dict[str, Any] = {
+            "request_id": self.call.request_id,
+            "qid": UNSET if options.qid is None else options.qid,
+            "index": served.name,
+            "manifest_id": served.manifest_id,
+            "retriever": result.retriever,
+            "took_ms": result.took,
+            "note": page.note(result.note, served.name),
+            "hits": result.hits,
+            "explanation": result.explanation or UNSET,
+            "suited_indexes": self.call.serving.suited_to(result.text, served) or UNSET,
+            "suggestion": result.suggestion or UNSET,
+            "coverage": result.coverage or UNSET,
+            "approximate": result.resolved.approximate or UNSET,
+            "depth": result.depth or UNSET,
+            "cursor": page.cursor(options.offset + len(result.hits)) if result.more else UNSET,
+            "total": total_answer(result.total) if result.total else UNSET,
+            "facets": facet_answers(result.facets) if options.facets else UNSET,
+        }
+        if not isinstance(self.body, schemas.SimpleSearch):
+            shown = query if query.parsed or query.like else UNSET
+            return schemas.SearchAnswer(**fields, query=shown)
+        candidates = [
+            schemas.Candidate(
+                docid=hit.docid,
+                score=hit.score,
+                rank=hit.rank,
+                doc=_doc(self.call, served.index, hit.docid, self.body.parse),
+            )
+            for hit in result.hits
+        ]
+        return schemas.SimpleAnswer(**fields, query=query, candidates=candidates)
+
+    def listing(self, wanted: str) -> Response:
+        """Return the hits of the search as a file in this format."""
+        result = answer(self.call, self.served.index, self.question)
+        hits = result.hits
+        if wanted in listings.CITING:
+            hits = [listings.cited_hit(hit, self.served.name) for hit in hits]
+        return write_listing(hits, wanted, self.page.options.qid or "1", result.missing)
 
 
 def write_listing(
@@ -245,7 +287,7 @@ def write_listing(
 ) -> Response:
     """Return hits as a file; a header names rankings that were cut off, because a file cannot."""
     kind = listings.kind(name)
-    with query_errors_named("format"):
+    with query_errors_named(current_call(), "format"):
         content = kind.write(hits, qid)
     response = Response(content, mimetype=kind.media)
     response.headers["Content-Disposition"] = f'attachment; filename="evidence.{kind.suffix}"'
@@ -254,24 +296,23 @@ def write_listing(
     return response
 
 
-@blueprint.post("/v1/search")
-def search_many() -> Response:
+@api.route("POST", "/v1/search", {"query": CLAIM, "k": 3}, problems=(404,))
+def search_many(call: Call, body: schemas.SearchManyRequest) -> schemas.SearchManyAnswer:
     """Search several indexes and fuse their hits by rank into one ranking; each hit names its
     index.
     """
-    body = from_body(request, schemas.SearchManyRequest)
-    names = body.indexes or list(registry().indexes)
+    names = body.indexes or list(call.serving.indexes)
     if isinstance(names, list) and len(set(names)) < len(names):
         raise BadInput("indexes", "an index is given twice")
     weights = dict(names) if isinstance(names, dict) else dict.fromkeys(names, 1.0)
-    with query_errors_named("indexes"):
+    with query_errors_named(call, "indexes"):
         weights = chosen_weights(weights, weights)
     k_name = body.merge_k()
     page = resume(map(index_named, weights), body, weights)
     options, questions = page.options, {}
     for name, served in page.served.items():
         try:
-            questions[name] = question_of(options, served.index, k_name)
+            questions[name] = question_of(call, options, served.index, k_name)
         except BadInput as error:
             raise (
                 error
@@ -279,7 +320,7 @@ def search_many() -> Response:
                 else BadInput(error.field, f"{name}: {error.unnamed}")
             ) from None
     indexes = {name: served.index for name, served in page.served.items()}
-    result = answer_of_many(indexes, questions, weights, options.rrf_k or 0)
+    result = answer_of_many(call, indexes, questions, weights, options.rrf_k or 0)
     first, counts = next(iter(result.indexes.values())), result.counts
     query = query_text(next(iter(questions.values())), first.parsed, first.text)
     each = {
@@ -296,37 +337,41 @@ def search_many() -> Response:
         )
         for name, part in result.indexes.items()
     }
-    return json_answer(
-        schemas.SearchManyAnswer(
-            request_id=g.request_id,
-            qid=UNSET if options.qid is None else options.qid,
-            indexes=each,
-            rrf_k=result.rrf_k,
-            took_ms=result.took,
-            hits=result.hits,
-            query=query if query.parsed else UNSET,
-            cursor=page.cursor(options.offset + len(result.hits)) if result.more else UNSET,
-            total=total_answer(counts.total) if counts else UNSET,
-            facets=facet_answers(counts.facets) if counts and options.facets else UNSET,
-        )
+    return schemas.SearchManyAnswer(
+        request_id=call.request_id,
+        qid=UNSET if options.qid is None else options.qid,
+        indexes=each,
+        rrf_k=result.rrf_k,
+        took_ms=result.took,
+        hits=result.hits,
+        query=query if query.parsed else UNSET,
+        cursor=page.cursor(options.offset + len(result.hits)) if result.more else UNSET,
+        total=total_answer(counts.total) if counts else UNSET,
+        facets=facet_answers(counts.facets) if counts and options.facets else UNSET,
     )
 
 
-@blueprint.post("/v1/<name>/search/batch")
-def search_batch(name: str) -> Response:
+@api.route(
+    "POST",
+    "/v1/<name>/search/batch",
+    {"queries": [{"qid": "1", "text": CLAIM}], "k": 3},
+    answer=schemas.BatchAnswer,
+    other={NDJSON: _STREAM, TEXT: _RUN},
+    headers={"X-Failed-Queries": "for a TREC run: the number of queries that the run lacks"},
+)
+def search_batch(call: Call, served: ServedIndex, body: schemas.BatchRequest) -> Response:
     """Search for many queries; ``Accept`` selects JSON, NDJSON or a TREC run."""
-    served = index_named(name)
-    batch = Batch(served.index, from_body(request, schemas.BatchRequest))
+    batch = Batch(call, served.index, body)
     wanted = request.accept_mimetypes.best_match([JSON, NDJSON, TEXT], JSON)
     if wanted == TEXT:
         run, failed = batch.run()
         return Response(run, mimetype=TEXT, headers={"X-Failed-Queries": str(failed)})
     if wanted == NDJSON:
         request.environ[LAST_LINE] = _line(_end("stopping", "the server is stopping"))
-        return Response(_begin(_lines(batch, g.request_id), 1), mimetype=NDJSON)
+        return Response(_begin(_lines(batch, call.request_id), 1), mimetype=NDJSON)
     head = {
-        "request_id": g.request_id,
-        "index": name,
+        "request_id": call.request_id,
+        "index": served.name,
         "manifest_id": served.manifest_id,
         "retriever": batch.retriever,
     }
@@ -382,11 +427,17 @@ def _begin(pieces: Generator[bytes], number: int) -> Iterator[bytes]:
     return all_pieces()
 
 
-@blueprint.get("/v1/<name>/documents/<docid:docid>")
-def document(name: str, docid: str) -> Response:
+@api.route(
+    "GET",
+    "/v1/<name>/documents/<docid:docid>",
+    tag="Documents",
+    answer=schemas.DocumentWithPassages,
+    headers=ETAG,
+    also=_SAME,
+)
+def document(call: Call, served: ServedIndex, docid: str) -> Response:
     """Return a document with its passages."""
-    served = index_named(name)
-    body = document_answer(charged_document(served.index, docid))
+    body = document_answer(charged_document(call.memory, served.index, docid))
     passages = [
         schemas.PassagePlace(
             number=number, page=page_at(body.metadata, start), start=start, end=end, text=text
@@ -394,8 +445,8 @@ def document(name: str, docid: str) -> Response:
         for _, number, start, end, text in served.index.passages(docid)
     ]
     answer = schemas.DocumentWithPassages(
-        request_id=g.request_id,
-        index=name,
+        request_id=call.request_id,
+        index=served.name,
         manifest_id=served.manifest_id,
         document=body,
         passages=passages,
@@ -403,13 +454,22 @@ def document(name: str, docid: str) -> Response:
     return _cacheable(json_answer(answer), document_state(served.index, docid))
 
 
-@blueprint.get("/v1/<name>/doc/<docid:docid>")
-def document_simply(name: str, docid: str) -> Response:
+@api.route(
+    "GET",
+    "/v1/<name>/doc/<docid:docid>",
+    tag="Documents",
+    answer=schemas.SimpleDocument,
+    headers=ETAG,
+    also=_SAME,
+)
+def document_simply(
+    call: Call, served: ServedIndex, body: schemas.DocParameters, docid: str
+) -> Response:
     """Return a document in the format of Anserini's and Pyserini's own routes."""
-    index = index_named(name).index
-    doc = _doc(index, docid, from_query(request.args, schemas.DocParameters).parse)
+    doc = _doc(call, served.index, docid, body.parse)
     state = hashlib.sha256(msgspec.json.encode(doc)).hexdigest()[:32]
-    return _cacheable(json_answer(schemas.SimpleDocument(index=name, docid=docid, doc=doc)), state)
+    answer = schemas.SimpleDocument(index=served.name, docid=docid, doc=doc)
+    return _cacheable(json_answer(answer), state)
 
 
 def document_state(index: Index, docid: str) -> str:
@@ -420,8 +480,8 @@ def document_state(index: Index, docid: str) -> str:
     return state_of(checksum(index.document(docid)), spans)
 
 
-def _doc(index: Index, docid: str, parse: bool) -> schemas.DocumentAnswer | str:
-    answer = document_answer(charged_document(index, docid))
+def _doc(call: Call, index: Index, docid: str, parse: bool) -> schemas.DocumentAnswer | str:
+    answer = document_answer(charged_document(call.memory, index, docid))
     return answer if parse else msgspec.json.encode(answer).decode()
 
 
@@ -434,14 +494,42 @@ def _cacheable(response: Response, state: str) -> Response:
     return response
 
 
-@blueprint.get("/livez")
-def live() -> Response:
+@api.route("GET", "/v1/indexes", tag="Indexes")
+def list_indexes(call: Call) -> schemas.IndexList:
+    """List the served indexes."""
+    summaries = [_summary(served) for served in call.serving.indexes.values()]
+    return schemas.IndexList(request_id=call.request_id, indexes=summaries)
+
+
+@api.route("GET", "/v1/indexes/<name>", tag="Indexes")
+def describe_index(call: Call, served: ServedIndex) -> schemas.IndexAnswer:
+    """Describe one index with its manifest."""
+    manifest = served.index.info.published
+    return schemas.IndexAnswer(
+        request_id=call.request_id, index=_summary(served), manifest=manifest
+    )
+
+
+def _summary(served: ServedIndex) -> schemas.IndexSummary:
+    info = served.index.info
+    return schemas.IndexSummary(
+        name=served.name,
+        manifest_id=served.manifest_id,
+        documents=info.documents,
+        passages=info.passages,
+        language=info.language,
+        retrievers=list(served.retrievers),
+    )
+
+
+@api.route("GET", "/livez", tag="Operation")
+def live() -> schemas.Health:
     """Report that the server is alive."""
-    return json_answer(schemas.Health(status="ok"))
+    return schemas.Health(status="ok")
 
 
-@blueprint.get("/readyz")
-def ready() -> Response:
+@api.route("GET", "/readyz", tag="Operation", also={503: schemas.Health})
+def ready() -> schemas.Health | Response:
     """Report whether each index has answered a search.
 
     The status is 200 if every index has answered, else 503. For shards on a cluster, the answer
@@ -457,10 +545,15 @@ def ready() -> Response:
     health = schemas.Health(
         status="ok" if good else "unavailable", indexes=states, shards=shards or UNSET
     )
-    return json_answer(health, 200 if good else 503)
+    return health if good else json_answer(health, 503)
 
 
-@blueprint.get("/metrics")
+@api.route(
+    "GET",
+    "/metrics",
+    tag="Operation",
+    other={TEXT: "for Prometheus; totals over all workers"},
+)
 def metrics() -> Response:
     """Return the metrics in the text format of Prometheus."""
     serving = registry()

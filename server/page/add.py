@@ -30,17 +30,10 @@ from ...indexer.queue import Job, Queue
 from ...retrieval.filters import last_day
 from ..auth import check_key
 from ..errors import BadInput, RefusedError
+from ..permissions import folder_of, writable
 from ..runtime import ServedIndex, registry
 from ..schemas import DocumentRequest, RequestFields
-from ..writing import (
-    ConditionError,
-    document_at,
-    folder_of,
-    hand_over,
-    perform,
-    put_change,
-    writable,
-)
+from ..writing import ConditionError, document_at, hand_over, perform, put_change
 from .layout import blueprint, chosen_indexes, file_of, page_of, reason_of
 from .state import IndexNames, Language, PageState, read_parameters
 

@@ -19,8 +19,9 @@ from ...core.records.table_shape import column_at, column_name, is_separator_lin
 from ...indexer.collections._pages import binary_kind, decode
 from ...retrieval.sentences import sentences
 from ..api.rankers import ranked_claims
+from ..call import current_call
 from ..errors import BadInput, RefusedError, UnknownRankerError
-from ..runtime import registry, suited_indexes
+from ..runtime import registry
 from ..schemas import ClaimRequest, RankAnswer, RankedClaim, RankRequest, RequestFields
 from .i18n import page_language, translate
 from .layout import blueprint, file_of, page_of, reason_of, short_of, state_parameters
@@ -194,7 +195,7 @@ class CheckState(RequestFields):
             served.name for served in chosen if written_in(claim.text, served.index.info.language)
         ]
         if len(fitting) < len(chosen):
-            names = fitting or suited_indexes(chosen[0], claim.text)[:1] or names
+            names = fitting or registry().suited_to(claim.text, chosen[0])[:1] or names
         shared: dict[str, Any] = {
             name: value for name, value in (("index", names), ("lang", self.lang)) if value
         }
@@ -229,11 +230,12 @@ def check_page() -> tuple[str, int] | Response:
 
 
 def _rank(form: CheckState) -> RankAnswer:
-    claims = statements_of(form.text, form.read_as, registry().config.server.max_claims)
+    call = current_call()
+    claims = statements_of(form.text, form.read_as, call.serving.config.server.max_claims)
     if not claims:
         raise BadInput("text", "the text contains no statement")
     try:
-        return ranked_claims(RankRequest(claims=claims))
+        return ranked_claims(call, RankRequest(claims=claims))
     except BadInput as error:
         of_one = re.match(r"claims\[(\d+)\]", error.field)
         if of_one is None:

@@ -16,11 +16,11 @@ from werkzeug.wrappers import Response
 
 from ...core.errors import FactseekError
 from ...retrieval import stages
+from ..call import current_call
 from ..errors import BadInput, Problem
-from ..memory import answer_memory
 from ..runtime import ServedIndex, index_named, registry
 from ..schemas import RequestFields
-from ..search import TimedOutError, limit_of
+from ..search import TimedOutError
 from .i18n import LANGUAGES, LINK_FIELD, direction_of, page_language, request_values, translate
 from .rankings import kinds_of
 from .state import LONGEST_ADDRESS, PageState, address_of
@@ -47,7 +47,10 @@ def page_of(template: str, state: PageState, status: int = 200, **shown: Any) ->
     """Return a page with the search box of a state; raise NoMemoryError, or TimedOutError if this
     takes too long.
     """
-    memory, limit, pieces, size = answer_memory(), limit_of(), list[str](), 0
+    memory = current_call().memory
+    limit = current_call().limit()
+    pieces: list[str] = []
+    size = 0
     values = {**box_of(state), **shown}
     current_app.update_template_context(values)
     for piece in current_app.jinja_env.get_template(template).generate(values):

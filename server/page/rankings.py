@@ -26,6 +26,7 @@ from ...retrieval.search.federated import INDEX, FederatedAnswer, counts_of_many
 from ...retrieval.search.options import Search
 from ...retrieval.search.prepared_query import AnyQuery
 from ...retrieval.search.query_syntax import QUERY, query_parts
+from ..call import current_call
 from ..errors import BadInput
 from ..runtime import ServedIndex
 from ..search import (
@@ -33,7 +34,6 @@ from ..search import (
     TimedOutError,
     answer,
     answer_of_many,
-    limit_of,
     query_errors_named,
     search_of,
 )
@@ -93,9 +93,12 @@ def searches_of(served: Sequence[ServedIndex], state: PageState) -> list[IndexSe
     fields = {pair.partition("=")[0] for pair in state.filter} - set(FIELDS)
     # An index without a field has no documents that a filter by this field accepts.
     fitting = [one for one in served if fields.issubset(one.index.info.filter_fields)]
+    call = current_call()
     searches = []
     for one in fitting or served:
-        search = search_of(state.options(one.index), one.index, k_name="hits", offset=state.offset)
+        search = search_of(
+            call, state.options(one.index), one.index, k_name="hits", offset=state.offset
+        )
         question = Question(
             query=state.query,
             search=search,
@@ -103,7 +106,7 @@ def searches_of(served: Sequence[ServedIndex], state: PageState) -> list[IndexSe
             syntax=state.syntax,
             undated=state.undated == KEEP,
         )
-        with query_errors_named():
+        with query_errors_named(call):
             asked = question.to(one.index)
         searches.append(IndexSearch(one, question, asked.query, asked.search, asked.condition))
     return searches
@@ -128,27 +131,29 @@ def ranking(searches: Sequence[IndexSearch], retriever: str = "") -> ShownRankin
         part.served.index.note(part.query, part.search._replace(where=None)) for part in searches
     ]
     note = " ".join(dict.fromkeys(filter(None, notes)))
+    call = current_call()
     result: Answer | FederatedAnswer
     if len(searches) == 1:
         index = searches[0].served.index
-        result = answer(index, searches[0].question)
+        result = answer(call, index, searches[0].question)
         name, late, approximate = (
             result.retriever,
             tuple(dict.fromkeys(result.missing)),
             result.resolved.approximate,
         )
-        why = reasons(index, searches[0].query, result.search, result.ranked, limit_of())
+        why = reasons(index, searches[0].query, result.search, result.ranked, call.limit())
         asked = [(index, searches[0].query)] * len(result.hits)
     else:
         indexes = {part.served.name: part.served.index for part in searches}
         questions = {part.served.name: part.question for part in searches}
-        result = answer_of_many(indexes, questions, dict.fromkeys(indexes, 1.0))
+        result = answer_of_many(call, indexes, questions, dict.fromkeys(indexes, 1.0))
         name, late = (
             retriever or MANY,
             tuple(each for each, part in result.indexes.items() if part.missing),
         )
         approximate = any(part.resolved.approximate for part in result.indexes.values())
-        limit, of_each = limit_of(), {}
+        limit = call.limit()
+        of_each = {}
         queries = {part.served.name: part.query for part in searches}
         for served, _, query, search, _ in searches:
             own = [of for of in result.ranked if of.name == served.name]

@@ -23,10 +23,10 @@ from ...retrieval.search.evidence import Evidence
 from ...retrieval.search.options import Search
 from ...retrieval.search.query_syntax import QUERY, parse_query
 from ..api.routes import write_listing
+from ..call import current_call
 from ..errors import BadInput
 from ..memory import charged_document
-from ..runtime import ServedIndex, index_named, registry, suited_indexes
-from ..search import limit_of
+from ..runtime import ServedIndex, index_named, registry
 from .cards import LONGEST_EXCERPT, REVIEW, Mark, blocks, excerpt, review_of, title_of
 from .i18n import direction_of
 from .layout import blueprint, chosen_indexes, page_of, reason_of, short_of, state_parameters
@@ -110,7 +110,7 @@ def _results(served: Sequence[ServedIndex], state: PageState) -> dict[str, Any]:
         "stages": STAGES,
         "note": next((ranked.note for ranked in shown if ranked.note), ""),
         "undated": sum(part.served.index.undated(part.search) for part in searches),
-        "suited": [] if several else suited_indexes(served[0], state.query),
+        "suited": [] if several else registry().suited_to(state.query, served[0]),
         "quotations": quotations,
         "meant": _correct_query(searches, state),
         "likeness": _about(served[0], state.like)[0] if state.like else "",
@@ -233,7 +233,7 @@ def _card(served: ServedIndex, hit: Evidence, state: PageState) -> dict[str, Any
 
 
 def _about(served: ServedIndex, docid: str) -> tuple[str, str, str]:
-    document = charged_document(served.index, docid)
+    document = charged_document(current_call().memory, served.index, docid)
     return title_of(document.title, document.text, docid), document.source, document.date
 
 
@@ -313,7 +313,7 @@ def document_page(name: str, docid: str) -> tuple[str, int]:
     """
     state = read_state(request.args, READ)
     served = index_named(name)
-    document = charged_document(served.index, docid)
+    document = charged_document(current_call().memory, served.index, docid)
     passages = served.index.passages(docid)
     chosen = int(state.passage) if state.passage.isascii() and state.passage.isdigit() else None
     mark: Mark = lambda _: []  # noqa: E731  without a query, nothing matches
@@ -322,7 +322,8 @@ def document_page(name: str, docid: str) -> tuple[str, int]:
             _wanted_words(state)
         )
         mark = in_time(
-            highlighter(text, served.index.terms), partial(limit_of().is_over, HIGHLIGHTS)
+            highlighter(text, served.index.terms),
+            partial(current_call().limit().is_over, HIGHLIGHTS),
         )
     shown, example = (
         blocks(document, passages, chosen, mark),

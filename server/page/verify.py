@@ -19,10 +19,11 @@ from ...retrieval.lucene.analysis import highlighter
 from ...retrieval.search import listings
 from ...retrieval.search.options import Search
 from ..api.rankers import judge_of
+from ..call import current_call
 from ..errors import BadInput, RefusedError
-from ..runtime import ServedIndex, registry, suited_indexes
+from ..runtime import ServedIndex
 from ..schemas import RequestFields
-from ..search import limit_of, query_errors_named
+from ..search import query_errors_named
 from .cards import review_of
 from .layout import blueprint, chosen_indexes, page_of, reason_of, short_of, state_parameters
 from .state import IndexNames, Language, PageState, address_of, read_parameters
@@ -58,7 +59,7 @@ def verify_page() -> tuple[str, int] | Response:
             return away
         served = chosen_indexes(PageState(index=form.index[:1]))[0]
         where = parse_filter([], as_of=form.as_of) if form.as_of else None
-        judge = judge_of(served.index, registry().config, where)
+        judge = judge_of(current_call(), served.index, where)
         if form.claim:
             claim = Claim("claim", tweet(form.claim))
             if not served.index.resolve().has_words(claim.text):
@@ -83,9 +84,11 @@ def verify_page() -> tuple[str, int] | Response:
 def _find_sentences(
     claim: Claim, where: Filter | None, served: ServedIndex, form: VerifyState
 ) -> dict[str, Any]:
-    limit, search = limit_of(), Search(k=_JUDGED, where=where)
-    with query_errors_named("claim"):
-        (evidence,) = Finder(served.index, registry().config.verdict, where, limit).find(
+    call = current_call()
+    limit = call.limit()
+    search = Search(k=_JUDGED, where=where)
+    with query_errors_named(call, "claim"):
+        (evidence,) = Finder(served.index, call.serving.config.verdict, where, limit).find(
             [claim.text]
         )
         (hits,) = served.index.search([claim.text], search, limit)
@@ -95,7 +98,7 @@ def _find_sentences(
             ("", [_show_sentence(sentence, claim, served, form) for sentence in evidence.sentences])
         ],
         "note": served.index.note(claim.text, search._replace(where=None)),
-        "suited": suited_indexes(served, claim.text),
+        "suited": call.serving.suited_to(claim.text, served),
         "nothing_bears": bool(hits)
         and not any(
             served.index.bears(
@@ -109,7 +112,7 @@ def _find_sentences(
 def _judge(
     claim: Claim, model: TrainedVerdicts, verifier: Verifier, served: ServedIndex, form: VerifyState
 ) -> dict[str, Any]:
-    with query_errors_named("claim"):
+    with query_errors_named(current_call(), "claim"):
         verdict = next(iter(verifier.verify([claim])))
     manifest, likely = (
         model.manifest,

@@ -104,6 +104,7 @@ REFUSED_HERE = {
     "routir.routir_content",
     "cohere.cohere_rerank",
     "jina.jina_rerank",
+    "openai.openai_model",
     "search_r1.search_r1_rerank",
     "tei.tei_rerank",
 }

@@ -15,6 +15,7 @@ from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
 from factseek.server.app import create_app
 from factseek.server.mcp import AgentTools
+from factseek.server.runtime import REGISTRY
 from factseek.server.settings import ServerSettings
 from factseek.settings import Config
 
@@ -100,7 +101,7 @@ def test_what_came_in_time_is_answered_and_what_did_not_is_named(
         lambda: client.post("/serper/search", json={"q": "measles"}),
     )
     assert adapted.status_code == 503
-    tools = AgentTools(client.application, Config(), {}, None)
+    tools = AgentTools(client.application.extensions[REGISTRY], None)
     note = "dense took too long, so hits may be missing"
     until(lambda result: result.note == note, lambda: tools.search("measles vaccine", "english"))
     verified = client.get(

@@ -229,6 +229,40 @@ def test_what_makes_no_sense_is_one_line(
     assert len(result.content[0].text) < 400
 
 
+def refused(config: Config, name: str, **arguments: Any) -> str:
+    async def ask(client: Any) -> Any:
+        return await client.call_tool(name, arguments)
+
+    result = asked(config, ask)
+    assert result.is_error
+    message: str = result.content[0].text
+    return message.removeprefix(f"Error executing tool {name}: ")
+
+
+def test_the_limits_of_the_server_hold_for_agents(config: Config) -> None:
+    small = msgspec.structs.replace(config.server, max_body_bytes=100)
+    limited = msgspec.structs.replace(config, server=small)
+    too_large = "the body of the request is larger than this server accepts"
+    assert refused(limited, "search", query="a" * 101) == too_large
+    assert refused(limited, "rank_claims", texts=["a" * 101]) == too_large
+    hasty = msgspec.structs.replace(config.server, search_seconds=1e-6)
+    limited = msgspec.structs.replace(config, server=hasty)
+    assert refused(limited, "search", query=CLAIM, retriever="bm25").endswith("(1e-06 seconds)")
+    assert refused(limited, "rank_claims", texts=["a"]) == (
+        "ranking took longer than its time limit (1e-06 seconds); send fewer claims at once"
+    )
+
+
+def test_a_call_is_one_line_in_the_log(config: Config, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO", "factseek.access"):
+        called(config, "search", query=CLAIM)
+        refused(config, "get_document", docid="nothing")
+    lines = [record for record in caplog.records if record.name == "factseek.access"]
+    expected = [("TOOL", "search", 200), ("TOOL", "get_document", 404)]
+    assert [line.args[:3] for line in lines if isinstance(line.args, tuple)] == expected
+    assert all("queries" not in line.__dict__["fields"] for line in lines)
+
+
 def command(config: Config, *options: str) -> list[str]:
     served = [
         word
