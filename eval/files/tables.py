@@ -161,7 +161,11 @@ def rows_of(
             return
         except csv.Error as error:
             outside = _CELL.sub("", "".join(text for _, text in row))
-            reason = "a carriage return is outside quotes" if "\r" in outside else str(error)
+            reason = (
+                "a carriage return is outside quotes: end each line with a line feed"
+                if "\r" in outside
+                else str(error)
+            )
             faults.error(row[0][0], f"is not a row of a table ({reason})")
             continue
         line = row[0][0]

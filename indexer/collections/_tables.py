@@ -495,7 +495,7 @@ def _read_delimited(
         for place, cells in rows:
             if len(cells) != len(header):
                 options.bad_lines.report(
-                    place, f"has {len(cells)} fields, but the header has {len(header)}"
+                    place, f"has {len(cells)} columns, but the header has {len(header)}"
                 )
                 continue
             texts = {
