@@ -19,6 +19,7 @@ from ...core.domain import Query
 from ...core.errors import QueryError
 from ...core.records.lines import Strict, quote_value
 from ...core.records.runs import column, encodable
+from ...core.records.table import read_loose_rows
 from ...core.records.table_shape import (
     TableShape,
     column_at,
@@ -28,7 +29,7 @@ from ...core.records.table_shape import (
 )
 from ...core.text import unescape
 from .answers import TaskQuery
-from .tables import Numbered, Rows, cell_of, rows_below, shape_of_lines, split_lines, table_lines
+from .tables import Numbered, Rows, cell_of, shape_of_lines, split_lines, table_lines
 
 QIDS = (
     *(
@@ -155,7 +156,7 @@ def _drafts(path: Path, faults: Strict, *, quoting: bool) -> Iterator[_Draft]:
                 "".join(f"{text}\n" for _, text in numbered), numbered[0][0], faults
             )
         case "tabs" | "commas" | "semicolons":
-            yield from _of_table(path, numbered, filled, shape, faults, quoting=quoting)
+            yield from _of_table(numbered, filled, shape, faults, quoting=quoting)
         case _:
             faults.error(
                 filled[0][0],
@@ -206,7 +207,6 @@ def _of_object(line: int, row: object, faults: Strict, item: str) -> _Draft:
 
 
 def _of_table(
-    path: Path,
     numbered: Numbered,
     filled: Numbered,
     shape: TableShape,
@@ -222,7 +222,7 @@ def _of_table(
     if header is not None:
         qid_at, text_at = header
         table = numbered[numbered.index(filled[0]) :]
-        for line, cells in rows_below(path, table, delimiter, quoting=quoting):
+        for line, cells in read_loose_rows(table, delimiter, faults, quoting=quoting):
             if len(cells) != len(shape.names):
                 widths = f"has {len(cells)} columns, but the header has {len(shape.names)}"
                 faults.error(line, f"{widths}; a cell may contain a line end")

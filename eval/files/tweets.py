@@ -14,13 +14,13 @@ from ...core.errors import SourceError
 from ...core.files import rereadable
 from ...core.records.lines import Faults, Strict, quote_value
 from ...core.records.runs import encodable
+from ...core.records.table import read_loose_rows
 from ...core.records.table_shape import column_name, wrapper_advice
 from .answers import TaskQuery
 from .tables import (
     Numbered,
     cell_of,
     json_objects,
-    rows_below,
     shape_of_lines,
     table_lines,
     text_lines,
@@ -76,7 +76,7 @@ def read_tweets(path: Path) -> list[Tweet]:
         header = header_names(text, delimiter)
         if not has_id(header):
             faults.error(line, f"the header has no tweet_id: it begins with {quote_value(text)}")
-        for line, cells in rows_below(path, numbered, delimiter):
+        for line, cells in read_loose_rows(numbered, delimiter, faults):
             tweets.append(tweet_of(path, line, dict(zip(header, cells, strict=True))))
     if not tweets:
         faults.error(0, "contains no tweets")

@@ -13,10 +13,11 @@ from ...core.domain import Claim
 from ...core.errors import QueryError
 from ...core.records.lines import Faults, Strict, quote_value
 from ...core.records.runs import column, write_text
+from ...core.records.table import read_loose_rows
 from ...core.records.table_shape import column_at
 from ..files.answers import ScoreOptions, Scores
 from ..files.report import CheckReport, check_ids, only, read_or_refuse
-from ..files.tables import json_objects, rows, rows_below, table_lines
+from ..files.tables import json_objects, rows, table_lines
 from ..files.tweets import (
     VERDICTS,
     claim_key,
@@ -79,7 +80,7 @@ def _gold_rows(path: Path, faults: Faults) -> Iterator[tuple[int, str, str, str]
     delimiter = delimiter_of(header, numbered)
     names = header_names(header, delimiter)
     if column_at(names, VERDICTS) is not None:
-        for line, cells in rows_below(path, numbered, delimiter):
+        for line, cells in read_loose_rows(numbered, delimiter, faults):
             yield _cells(line, names, cells, faults)
         return
     for line, (topic, tweet, label) in rows(path, faults, _GOLD):

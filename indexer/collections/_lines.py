@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from ...core.records.lines import NOT_UTF16
+from ...core.records import lines
 from ...core.records.table_shape import (
     LOOKED_AT,
     SAVE_AS_UTF8,
@@ -37,8 +37,30 @@ _BLOCK = 1 << 16
 _ESCAPED = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
 
 
+class ReportedFaults:
+    """Reports the faults of a file as bad lines of a source."""
+
+    def __init__(self, path: Path, options: ReadOptions) -> None:
+        self._path, self._options = path, options
+
+    def error(self, line: int, reason: str) -> None:
+        """Count a bad line; raise SourceError if there are too many."""
+        self._options.bad_lines.report(lines.place(self._path, line), reason)
+
+    def warning(self, line: int, reason: str) -> None:
+        """Ignore a fault that changes no document."""
+
+
 def read_lines(path: Path, options: ReadOptions, fallback: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the place and the text of each line of ``path``, including blank lines, without line
+    """Yield the place and the text of each line of ``path``: see :func:`numbered_lines`."""
+    for number, line in numbered_lines(path, options, fallback):
+        yield f"{path}:{number}", line
+
+
+def numbered_lines(
+    path: Path, options: ReadOptions, fallback: str = ""
+) -> Iterator[tuple[int, str]]:
+    """Yield the number and the text of each line of ``path``, including blank lines, without line
     ends.
 
     A line ends with a line feed or, in a file without line feeds, with a carriage return. Gzip is
@@ -71,9 +93,9 @@ def read_lines(path: Path, options: ReadOptions, fallback: str = "") -> Iterator
                 if reason:
                     options.bad_lines.report(f"{path}:{number}", reason)
                 else:
-                    yield f"{path}:{number}", text
+                    yield number, text
         except UnicodeError:
-            raise BadFileError(path, NOT_UTF16) from None
+            raise BadFileError(path, lines.NOT_UTF16) from None
 
 
 def _text(
@@ -112,7 +134,7 @@ def read_json(path: Path, options: ReadOptions) -> Any:
         return _decode_json(content.decode("utf-16" if content.startswith(_UTF16) else "utf-8"))
     except UnicodeDecodeError as error:
         if content.startswith(_UTF16):
-            raise BadFileError(path, NOT_UTF16) from None
+            raise BadFileError(path, lines.NOT_UTF16) from None
         line = content.count(b"\n", 0, error.start) + 1
         raise BadFileError(
             f"{path}:{line}", f"is not UTF-8 (byte 0x{content[error.start]:02x})"

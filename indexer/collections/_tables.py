@@ -17,25 +17,24 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...core.errors import SourceError
+from ...core.records import table
+from ...core.records.table import MISSING, Dialect
 from ...core.records.table_shape import (
     LOOKED_AT,
     NO_MARK,
     SAVE_AS_UTF8,
     TABLES,
     TableShape,
-    is_separator_line,
     shape_of_start,
 )
 from . import ReadOptions, kinds, reader
 from ._documents import Names, columns_of, digest
 from ._files import open_bytes, read_bytes
-from ._lines import read_lines, read_objects
+from ._lines import ReportedFaults, numbered_lines, read_objects
 from ._office import SHEETS, sheet_note
 
 SUFFIXES = (".csv", ".tsv", *SHEETS, ".jsonl", ".ndjson", ".parquet", ".pkl", ".pickle")
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
-_MISSING = frozenset({"NA", "N/A", "#N/A", "<NA>", "NaN", "nan", "NULL"})
-"""Unquoted words for a missing value in the output of R, pandas and databases."""
 _WINDOWS = ["cp1252", "cp1254", "cp1251", "cp1256"]
 """The encodings that spreadsheets use in Western Europe, Turkey, Bulgaria and Arabic countries."""
 _TURKISH = (b"\xf0", b"\xfd", b"\xfe", b"\xdd", b"\xde")
@@ -203,81 +202,10 @@ def read_cells(
     ``options.max_line_bytes`` limits the length of a row. An unquoted cell that marks a missing
     value, such as ``NA``, is empty. ``fallback`` names the encoding of lines not in UTF-8.
     """
-    read = read_lines(path, options, fallback)
-    lines = (
-        (place, line)
-        for place, line in read
-        if not (place == f"{path}:1" and is_separator_line(line))
-    )
-    if not quoting:
-        for place, line in lines:
-            if line:
-                yield place, ["" if cell in _MISSING else cell for cell in line.split(delimiter)]
-        return
-    # The csv module's limit is global to the process and too low for a long line, so it is raised
-    # and never lowered.
-    csv.field_size_limit(max(csv.field_size_limit(), options.max_line_bytes + 1))
-    source = _RowLines(lines, options, delimiter)
-    rows = csv.reader(source, delimiter=delimiter, strict=True)
-    while True:
-        source.begin_row()
-        try:
-            row = next(rows)
-        except StopIteration:
-            return
-        except (csv.Error, _RowError) as error:
-            if not source.reported:
-                outside = "a carriage return is outside quotes: end each line with a line feed"
-                reason = outside if "new-line character" in str(error) else str(error)
-                options.bad_lines.report(source.place, f"is not a row of a table ({reason})")
-            continue
-        if row:
-            yield source.place, row
-
-
-class _RowError(Exception):
-    """A quoted cell is too long, or continues over a line that was left out as bad."""
-
-
-class _RowLines:
-    """Gives lines to a csv reader, and remembers where the current row began and how long the row
-    is.
-    """
-
-    def __init__(
-        self, lines: Iterator[tuple[str, str]], options: ReadOptions, delimiter: str
-    ) -> None:
-        self._lines, self._options = lines, options
-        mark, words = re.escape(delimiter), "|".join(map(re.escape, sorted(_MISSING)))
-        self._missing = re.compile(rf"(?:(?<={mark})|\A)(?:{words})(?={mark}|\Z)")
-        self.place = ""
-        self.begin_row()
-
-    def begin_row(self) -> None:
-        self._chars, self._quotes, self.reported = -1, 0, False
-
-    def __iter__(self) -> Iterator[str]:
-        return self
-
-    def __next__(self) -> str:
-        bad_before = self._options.bad_lines.count
-        place, line = next(self._lines)
-        if self._chars < 0:
-            self.place, self._chars = place, 0
-        elif self._options.bad_lines.count != bad_before:
-            self.reported = True
-            raise _RowError
-        self._chars += len(line) + 1
-        if self._chars > self._options.max_line_bytes + 1:
-            raise _RowError(f"a quote does not close within {self._options.max_line_bytes:,} bytes")
-        if self._missing.search(line):
-            pieces = line.split('"')
-            for number in range(self._quotes % 2, len(pieces), 2):  # the pieces outside quotes
-                pieces[number] = self._missing.sub("", pieces[number])
-            self._quotes += len(pieces) - 1
-            return '"'.join(pieces) + "\n"
-        self._quotes += line.count('"')
-        return line + "\n"
+    dialect = Dialect(delimiter, quoting, MISSING, options.max_line_bytes)
+    lines = numbered_lines(path, options, fallback)
+    for number, cells in table.read_rows(lines, dialect, ReportedFaults(path, options)):
+        yield f"{path}:{number}", cells
 
 
 class Columns(NamedTuple):
