@@ -13,6 +13,7 @@ from ...core.domain import Statement
 from ...core.errors import SourceError
 from ...core.files import rereadable
 from ...core.records.lines import Faults, Strict, quote_value
+from ...core.records.names import TWEETS
 from ...core.records.runs import encodable
 from ...core.records.table import read_loose_rows
 from ...core.records.table_shape import column_name, wrapper_advice
@@ -25,18 +26,6 @@ from .tables import (
     table_lines,
     text_lines,
 )
-
-# The names of the column that says whether a tweet is worth checking.
-LABELS = ("check_worthiness", "claim_worthiness")
-VERDICTS = ("label", "verdict")  # the names of the column that says whether a tweet's claim is true
-_NAMES = {
-    "tweet_id": ("tweet_id", "tweetid", "id_str", "id"),
-    "text": ("tweet_text", "full_text", "text"),
-    "topic": ("topic_id", "topicid", "topic"),
-    "label": LABELS,
-    "date": ("date", "created_at"),
-    "verdict": VERDICTS,
-}
 
 
 class Tweet(NamedTuple):
@@ -124,7 +113,7 @@ def tweet_of(path: Path, line: int, row: Mapping[str, str]) -> Tweet:
     """
     values = {
         key: next(filter(None, (row.get(name, "").strip() for name in names)), "")
-        for key, names in _NAMES.items()
+        for key, names in TWEETS.items()
     }
     place = f"{path}:{line}"
     if len(values["tweet_id"].split()) != 1:

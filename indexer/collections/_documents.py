@@ -17,6 +17,7 @@ from ...core.errors import SourceError
 from ...core.folding import folded_value
 from ...core.languages import identifier, language_code
 from ...core.records.dates import ORDERS, order_of
+from ...core.records.names import ANY_TABLE, Names
 from ...core.records.table_shape import wrapper_advice
 from ...retrieval.lucene.analysis import LANGUAGES
 from . import ReadOptions, Record
@@ -41,34 +42,6 @@ _OTHER_SCRIPTS = frozenset(
 )
 """Languages that do not use Latin letters."""
 
-Names = Mapping[str, Sequence[str]]
-"""For each field, the names that its column or key may have; the first name that exists is used."""
-
-
-_COMMON: Names = {
-    "docid": "id nr number key رقم الرقم المعرف номер número kimlik numéro kennung".split(),
-    "text": (
-        "text content body claim statement finding النص نص المحتوى الادعاء текст съдържание "
-        "твърдение texto contenido "
-        "afirmación metin içerik iddia inhalt behauptung aussage texte contenu affirmation"
-    ).split(),
-    "title": (
-        "title headline العنوان عنوان заглавие título titular başlık titel überschrift titre"
-    ).split(),
-    "url": "url link address الرابط رابط връзка адрес enlace bağlantı adres lien adresse".split(),
-    "date": "date published التاريخ تاريخ дата fecha tarih datum".split(),
-    "language": "language lang اللغة لغة език idioma dil sprache langue".split(),
-    "source": "source publisher المصدر مصدر източник fuente kaynak quelle".split(),
-    "topic": "topic subject الموضوع موضوع тема tema konu thema sujet".split(),
-    "rating": (
-        "rating verdict ruling conclusion الحكم التقييم النتيجة вердикт оценка veredicto "
-        "calificación valoración karar "
-        "sonuç bewertung urteil ergebnis évaluation"
-    ).split(),
-}
-"""Names of columns in tables without a fixed format, in seven languages."""
-RATING_NAMES = _COMMON["rating"]
-
 
 def names_of_any_table(
     names: Names, options: ReadOptions, meanings: Mapping[str, str] | None = None
@@ -79,7 +52,7 @@ def names_of_any_table(
     ``meanings`` maps a reader's field to the common field that it corresponds to. Raises
     SourceError if ``options`` names an unknown field.
     """
-    meant = meanings or {name: name for name in _COMMON}
+    meant = meanings or {name: name for name in ANY_TABLE}
     meaning = {meaning: field for field, meaning in meant.items() if field in names}
     fields = {"id": "docid", **meaning, **{field: field for field in names}}
     if unknown := next((field for field in options.columns if field not in fields), ""):
@@ -92,7 +65,7 @@ def names_of_any_table(
             remedy="give it once",
         )
     return {
-        field: named.get(field) or (*own, *_COMMON.get(meant.get(field, ""), ()))
+        field: named.get(field) or (*own, *ANY_TABLE.get(meant.get(field, ""), ()))
         for field, own in names.items()
     }
 

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from ...core.errors import SourceError
 from ...core.records import table
+from ...core.records.names import Names
 from ...core.records.table import MISSING, Dialect
 from ...core.records.table_shape import (
     LOOKED_AT,
@@ -28,7 +29,7 @@ from ...core.records.table_shape import (
     shape_of_start,
 )
 from . import ReadOptions, kinds, reader
-from ._documents import Names, columns_of, digest
+from ._documents import columns_of, digest
 from ._files import open_bytes, read_bytes
 from ._lines import ReportedFaults, numbered_lines, read_objects
 from ._office import SHEETS, sheet_note

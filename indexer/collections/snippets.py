@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core.errors import SourceError
+from ...core.records.names import SNIPPETS
 from ...core.records.table_shape import SAVE_AS_UTF8, TABLES, shape_of_start
 from . import Files, ReadOptions, Record, dated
 from ._documents import (
@@ -62,17 +63,6 @@ FILES: tuple[Files, ...] = (
     ("JSON lines", frozenset({"pageid", "paragraphs"})),
 )
 
-_NAMES: Mapping[str, Sequence[str]] = {
-    "docid": "snippet_id docid par_id passage_id paragraph_id sentence_id identifier id".split(),
-    "text": "snippet_text snippet text passage paragraph sentence content contents body".split(),
-    "topic": ("topic_id", "topic"),
-    "page": ("page_id", "page"),
-    "url": ("url", "link"),
-    "title": ("title", "headline"),
-    "date": ("date", "published"),
-    "language": ("language", "lang"),
-    "source": ("source",),
-}
 _OTHER_IDS = frozenset(
     "qid queryid tweetid claimid vclaimid postid documentid sid uid corduid paperid".split()
 )
@@ -161,7 +151,7 @@ def _cells_of(line: str, mark: str) -> list[str]:
 
 
 def _read_objects(lines: Iterator[tuple[str, str]], options: ReadOptions) -> Iterator[Record]:
-    names = names_of_any_table(_NAMES, options) if options.columns else _NAMES
+    names = names_of_any_table(SNIPPETS, options) if options.columns else SNIPPETS
     required = {
         field: f'"{names[field][0]}"' if len(names[field]) == 1 else _SPELLINGS[field]
         for field in _SPELLINGS
@@ -237,9 +227,9 @@ def _read_rows(
             reason = "contains white space (without a header, 3 columns are id, topic, text)"
             options.bad_lines.report(place, f"topic {row['topic'][:40]!r} {reason}")
         else:
-            fields = {name: cell for name, cell in row.items() if name in _NAMES}
+            fields = {name: cell for name, cell in row.items() if name in SNIPPETS}
             metadata = {
-                name: cell for name, cell in row.items() if name and name not in _NAMES and cell
+                name: cell for name, cell in row.items() if name and name not in SNIPPETS and cell
             }
             fields = {"docid": content_id(fields), **fields} if makes_ids else fields
             if record := _record(fields, metadata, place, options):
@@ -247,9 +237,8 @@ def _read_rows(
 
 
 def _make_columns(options: ReadOptions) -> Columns:
-    return Columns(
-        names_of_any_table(_NAMES, options), (), _NAMES, "docid", "these columns become metadata:"
-    )
+    names = names_of_any_table(SNIPPETS, options)
+    return Columns(names, (), SNIPPETS, "docid", "these columns become metadata:")
 
 
 def _header(cells: Sequence[str], place: str, options: ReadOptions) -> list[str] | None:
@@ -260,7 +249,7 @@ def _header(cells: Sequence[str], place: str, options: ReadOptions) -> list[str]
     SourceError if a header lacks a text or names a column twice.
     """
     named = [cell.strip() for cell in cells]
-    own, known = columns_of(named, _NAMES), _make_columns(options).of(named)
+    own, known = columns_of(named, SNIPPETS), _make_columns(options).of(named)
     if any(len(cell) > _LONGEST_NAME for cell in cells):
         return None
     if not (
@@ -268,7 +257,11 @@ def _header(cells: Sequence[str], place: str, options: ReadOptions) -> list[str]
     ):
         return None
     fields = {name: field for field, names in known.items() for name in names}
-    columns = [fields.get(name) or (f"column {name}" if name in _NAMES else name) for name in named]
+    columns = []
+    for name in named:
+        # A column of metadata must not have the name of a field.
+        metadata = f"column {name}" if name in SNIPPETS else name
+        columns.append(fields.get(name) or metadata)
     if "text" not in known and not options.columns:
         raise SourceError(
             'the header has no column "text" (or "snippet")', place=place, remedy=_rename(cells)
