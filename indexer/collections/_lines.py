@@ -13,8 +13,9 @@ import math
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
+from ...core.errors import SourceError
 from ...core.records import lines
 from ...core.records.table_shape import (
     LOOKED_AT,
@@ -37,8 +38,8 @@ _BLOCK = 1 << 16
 _ESCAPED = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
 
 
-class ReportedFaults:
-    """Reports the faults of a file as bad lines of a source."""
+class Reported:
+    """Reports the faults of a file as bad lines of a source, and keeps notes."""
 
     def __init__(self, path: Path, options: ReadOptions) -> None:
         self._path, self._options = path, options
@@ -49,6 +50,14 @@ class ReportedFaults:
 
     def warning(self, line: int, reason: str) -> None:
         """Ignore a fault that changes no document."""
+
+    def note(self, line: int, text: str) -> None:
+        """Keep a note for the user."""
+        self._options.note(f"{lines.place(self._path, line)}: {text}")
+
+    def refuse(self, line: int, reason: str) -> NoReturn:
+        """Raise SourceError, however many bad lines may be skipped."""
+        raise SourceError(reason, place=lines.place(self._path, line))
 
 
 def read_lines(path: Path, options: ReadOptions, fallback: str = "") -> Iterator[tuple[str, str]]:

@@ -22,9 +22,10 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote, urljoin
 
 from ...core.records.claim_review import URN
+from ...core.records.columns import plain_name
 from ...core.records.names import ANY_TABLE
 from ...core.text import unescape
-from ._documents import host, plain_name
+from ._documents import host
 from ._linked_data import Node
 
 DOCID = "docid"

@@ -9,16 +9,16 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from itertools import islice
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...core.errors import SourceError
 from ...core.records import table
-from ...core.records.names import Names
+from ...core.records.columns import Columns
 from ...core.records.table import MISSING, Dialect
 from ...core.records.table_shape import (
     LOOKED_AT,
@@ -29,9 +29,9 @@ from ...core.records.table_shape import (
     shape_of_start,
 )
 from . import ReadOptions, kinds, reader
-from ._documents import columns_of, digest
+from ._documents import digest
 from ._files import open_bytes, read_bytes
-from ._lines import ReportedFaults, numbered_lines, read_objects
+from ._lines import Reported, numbered_lines, read_objects
 from ._office import SHEETS, sheet_note
 
 SUFFIXES = (".csv", ".tsv", *SHEETS, ".jsonl", ".ndjson", ".parquet", ".pkl", ".pickle")
@@ -194,8 +194,8 @@ def first_cells(shape: TableShape, encoding: str) -> tuple[str, ...]:
 
 def read_cells(
     path: Path, options: ReadOptions, delimiter: str, *, quoting: bool, fallback: str = ""
-) -> Iterator[tuple[str, list[str]]]:
-    """Yield the place (of the first line) and the cells of each row of a TSV or CSV file, without
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield the number of the first line, and the cells, of each row of a TSV or CSV file, without
     blank lines.
 
     With ``quoting``, a cell may be in double quotes and then contain delimiters, line ends and
@@ -205,87 +205,7 @@ def read_cells(
     """
     dialect = Dialect(delimiter, quoting, MISSING, options.max_line_bytes)
     lines = numbered_lines(path, options, fallback)
-    for number, cells in table.read_rows(lines, dialect, ReportedFaults(path, options)):
-        yield f"{path}:{number}", cells
-
-
-class Columns(NamedTuple):
-    """The columns that a reader looks for.
-
-    A header must have a column for a field of each group in ``required``. A column that only
-    ``names`` contains, and not the reader's ``own`` names, is a guess, which is noted. If no column
-    fits the field ``docid``, ids are made from the content of the rows; an empty ``docid`` disables
-    this. ``unused`` begins the note about unused columns, which appears if ids are made or a column
-    is guessed.
-    """
-
-    names: Names
-    required: Sequence[Sequence[str]]
-    own: Names | None = None
-    docid: str = ""
-    unused: str = "these columns are not used:"
-
-    def of(self, header: Sequence[str]) -> dict[str, list[str]]:
-        """Return the columns of each field in a header; guess if no column has one of the reader's
-        own names.
-        """
-        there = columns_of(header, self.names)
-        sure = columns_of(header, self.own) if self.own else there
-        named = {field for field, names in self.names.items() if len(names) == 1}
-        found = {
-            field: each if field in named else sure.get(field) or each[:1]
-            for field, each in there.items()
-        }
-        ids = found.get(self.docid, [])
-        return (
-            {**found, self.docid: [name for name in ids if name.strip()] or ids} if ids else found
-        )
-
-    def check(
-        self, place: str, header: Sequence[str], options: ReadOptions, cells: Collection[str] = ()
-    ) -> bool:
-        """Return whether ids must be made, and note guesses; ``cells`` are the columns to name in a
-        message.
-
-        Raises SourceError if a required column is missing or occurs twice.
-        """
-        there, own = self.of(header), self.own or self.names
-        given = [(name,) for name in options.columns.values()]
-        named = [field for field, names in self.names.items() if tuple(names) in given]
-        for fields in (*self.required, *([field] for field in named)):
-            columns = [column for field in fields for column in there.get(field, ())]
-            if not columns:
-                known = self.names if fields[0] in named else own
-                wanted = " or ".join(
-                    repr(name) for field in fields for name in known[field] if name
-                )
-                shown = ", ".join(repr(name[:40]) for name in list(cells or header)[:20])
-                listed = (f"{shown}, …" if len(cells or header) > 20 else shown) or "none"
-                raise SourceError(
-                    f"there is no column {wanted}; the columns are {listed}", place=place
-                )
-            if twice := [column for column in columns if list(header).count(column) > 1]:
-                raise SourceError(f"the column {twice[0]!r} occurs twice", place=place)
-        sure = columns_of(header, own)
-        for field in sorted(there.keys() - sure.keys() - set(named)):
-            options.note(
-                f"{place}: the column {there[field][0]!r} is used as {field!r}; choose another "
-                "with --column"
-            )
-        makes_ids = bool(self.docid) and self.docid not in there
-        if makes_ids:
-            options.note(
-                f"{place}: no column contains ids; each row gets an id made from its content"
-            )
-        used = {column for columns in there.values() for column in columns}
-        unused = [repr(column) for column in header if column.strip() and column not in used]
-        if unused and (makes_ids or there.keys() - sure.keys()):
-            shown = ", ".join(unused[:10]) + (", …" if len(unused) > 10 else "")
-            options.note(
-                f"{place}: {self.unused} {shown}; give one a meaning with --column, as in --column "
-                "date=NAME"
-            )
-        return makes_ids
+    return table.read_rows(lines, dialect, Reported(path, options))
 
 
 def content_id(row: Mapping[str, str]) -> str:
@@ -322,7 +242,7 @@ def read_rows(path: Path, options: ReadOptions, columns: Columns) -> Iterator[tu
                 records = (
                     dict(zip(cells, row, strict=True)) for row in zip(*cells.values(), strict=True)
                 )
-            makes_ids = columns.check(str(path), header, options)
+            makes_ids = columns.check(0, header, Reported(path, options))
             numbered = ((f"{path}:{number}", record) for number, record in enumerate(records, 1))
             rows = _texts(numbered, columns, options)
         case _:
@@ -407,30 +327,30 @@ def _read_delimited(
         raise SourceError(f"{shape.sentence}, not a table", place=path, remedy=remedy)
     else:
         delimiter = "\t" if ".tsv" in path.suffixes[-2:] else ","
-    rows = read_cells(path, options, delimiter, quoting=True, fallback=encoding)
-    place, header = next(rows, (f"{path}:1", []))
-    header = [name.strip() for name in header]
-    if not header and shape.encoding != "utf-8":
-        if shape.encoding:
+    notices = Reported(path, options)
+    lines = numbered_lines(path, options, encoding)
+    dialect = Dialect(delimiter, missing=MISSING, longest_row=options.max_line_bytes)
+    found = table.read_table(lines, dialect, notices)
+    if found is None:
+        if not shape.encoding:
+            raise SourceError("is not UTF-8", place=path, remedy=SAVE_AS_UTF8)
+        if shape.encoding != "utf-8":
             raise SourceError(NO_MARK, place=path)
-        raise SourceError("is not UTF-8", place=path, remedy=SAVE_AS_UTF8)
-    makes_ids = columns.check(place, header, options, first if shape.delimiter else header)
+        found = table.Table(1, [], iter(()))
+    header = found.header
+    shown = first if shape.delimiter else header
+    makes_ids = columns.check(found.line, header, notices, shown)
     places = {
         field: [header.index(column) for column in named]
         for field, named in columns.of(header).items()
     }
 
     def texts() -> Iterator[tuple[str, Row]]:
-        for place, cells in rows:
-            if len(cells) != len(header):
-                options.bad_lines.report(
-                    place, f"has {len(cells)} columns, but the header has {len(header)}"
-                )
-                continue
+        for number, cells in found.rows:
             texts = {
                 field: next(filter(None, (cells[at].strip() for at in ats)), "")
                 for field, ats in places.items()
             }
-            yield place, {field: text for field, text in texts.items() if text}
+            yield f"{path}:{number}", {field: text for field, text in texts.items() if text}
 
     return makes_ids, texts()

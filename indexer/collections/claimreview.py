@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
+from ...core.records.columns import Columns
 from ...core.records.names import CLAIM_REVIEWS
 from ...core.terminal import join_words
 from ...core.text import unescape
@@ -22,6 +23,7 @@ from ._child import BadFileError
 from ._documents import (
     MAX_DOCID_BYTES,
     Docids,
+    chosen_columns,
     digest,
     make_record,
     names_of_any_table,
@@ -33,7 +35,7 @@ from ._linked_data import BrokenScriptError, Node, microdata, nodes_of_type, par
 from ._office import SHEETS, select_readable
 from ._pages import PageTooLargeError, binary_kind, check_attributes, decode
 from ._reviews import DOCID, Rating, docid_in, fields_of, metadata_of, ratings_of
-from ._tables import Columns, read_json_lines, read_rows
+from ._tables import read_json_lines, read_rows
 
 SUMMARY = "fact-checks as schema.org ClaimReview: web pages, JSON-LD, Data Commons' feed, CSV"
 COLUMNS = True
@@ -137,8 +139,9 @@ def _reviews(path: Path, options: ReadOptions) -> Iterator[_Review]:
         for place, content in read_json_lines(path, options):
             yield from (_Review(place, node) for node in nodes_of_type(content, _TYPE))
     else:
-        names = names_of_any_table(CLAIM_REVIEWS, options, _MEANINGS)
-        columns = Columns(names, (("claimReviewed",),), CLAIM_REVIEWS)
+        chosen = chosen_columns(CLAIM_REVIEWS, options, _MEANINGS)
+        names = names_of_any_table(CLAIM_REVIEWS, chosen, _MEANINGS)
+        columns = Columns(names, (("claimReviewed",),), CLAIM_REVIEWS, chosen=chosen)
         for place, row in read_rows(path, options, columns):
             yield _Review(place, _nest(row))
 

@@ -18,23 +18,22 @@ from pathlib import Path
 from typing import Any
 
 from ...core.errors import SourceError
+from ...core.records.columns import Columns, columns_of, plain_name
 from ...core.records.names import SNIPPETS
 from ...core.records.table_shape import SAVE_AS_UTF8, TABLES, shape_of_start
 from . import Files, ReadOptions, Record, dated
 from ._documents import (
     checkthat_ids,
-    columns_of,
+    chosen_columns,
     make_record,
     named_fields,
     names_of_any_table,
-    plain_name,
 )
 from ._files import expand
-from ._lines import json_name, parse_json_object, read_lines
+from ._lines import Reported, json_name, parse_json_object, read_lines
 from ._office import SHEETS, select_readable
 from ._reviews import with_rating
 from ._tables import (
-    Columns,
     content_id,
     first_cells,
     guessed_encoding,
@@ -102,7 +101,7 @@ def _read_file(path: Path, options: ReadOptions) -> Iterator[Record]:
         cells = first_cells(shape, fallback)
         if _header(cells, f"{path}:1", options) is not None:
             rows = read_cells(path, options, shape.delimiter, quoting=True, fallback=fallback)
-            yield from _read_rows(rows, options, shape.delimiter)
+            yield from _read_rows(path, rows, options, shape.delimiter)
             return
         if is_table(start, shape):
             if not (shape.encoding or fallback):
@@ -133,9 +132,8 @@ def _read_file(path: Path, options: ReadOptions) -> Iterator[Record]:
             "\t",
         )
         quoting = mark != "\t" or is_quoted(start, mark)
-        yield from _read_rows(
-            read_cells(path, options, mark, quoting=quoting, fallback=fallback), options, mark
-        )
+        rows = read_cells(path, options, mark, quoting=quoting, fallback=fallback)
+        yield from _read_rows(path, rows, options, mark)
 
 
 def _is_header_by(mark: str, place: str, line: str, options: ReadOptions) -> bool:
@@ -151,7 +149,8 @@ def _cells_of(line: str, mark: str) -> list[str]:
 
 
 def _read_objects(lines: Iterator[tuple[str, str]], options: ReadOptions) -> Iterator[Record]:
-    names = names_of_any_table(SNIPPETS, options) if options.columns else SNIPPETS
+    chosen = chosen_columns(SNIPPETS, options)
+    names = names_of_any_table(SNIPPETS, chosen) if chosen else SNIPPETS
     required = {
         field: f'"{names[field][0]}"' if len(names[field]) == 1 else _SPELLINGS[field]
         for field in _SPELLINGS
@@ -184,13 +183,14 @@ def _paragraphs(
 
 
 def _read_rows(
-    rows: Iterator[tuple[str, list[str]]], options: ReadOptions, mark: str
+    path: Path, rows: Iterator[tuple[int, list[str]]], options: ReadOptions, mark: str
 ) -> Iterator[Record]:
-    rows = ((place, cells) for place, cells in rows if any(cell.strip() for cell in cells))
+    rows = ((line, cells) for line, cells in rows if any(cell.strip() for cell in cells))
     first = next(rows, None)
     if first is None:
         return
-    place, cells = first
+    first_line, cells = first
+    place = f"{path}:{first_line}"
     header = _header(cells, place, options)
     if header is None:
         second = next(rows, None)
@@ -212,9 +212,10 @@ def _read_rows(
         )
         options.note(f"{place}: {what}; see --column")
     makes_ids = bool(header) and _make_columns(options).check(
-        place, [cell.strip() for cell in cells], options
+        first_line, [cell.strip() for cell in cells], Reported(path, options)
     )
-    for place, cells in rows if header else chain([first], rows):
+    for line, cells in rows if header else chain([first], rows):
+        place = f"{path}:{line}"
         row = dict(zip(columns, cells, strict=False))
         if len(cells) != len(columns):
             remedy = "write a tab inside a text as a space"
@@ -237,8 +238,9 @@ def _read_rows(
 
 
 def _make_columns(options: ReadOptions) -> Columns:
-    names = names_of_any_table(SNIPPETS, options)
-    return Columns(names, (), SNIPPETS, "docid", "these columns become metadata:")
+    chosen = chosen_columns(SNIPPETS, options)
+    names = names_of_any_table(SNIPPETS, chosen)
+    return Columns(names, (), SNIPPETS, "docid", "these columns become metadata:", chosen)
 
 
 def _header(cells: Sequence[str], place: str, options: ReadOptions) -> list[str] | None:
