@@ -13,12 +13,16 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from .lines import MAX_LINE, Faults
-from .table_shape import is_separator_line
+from .table_shape import LOOKED_AT, is_separator_line, shape_of_start
 
 Numbered = Iterable[tuple[int, str]]  # the lines of a text with their numbers
 Row = tuple[int, list[str]]  # the number of the first line of a row, and its cells
 MISSING = frozenset({"NA", "N/A", "#N/A", "<NA>", "NaN", "nan", "NULL"})
 """Unquoted words for a missing value in the output of R, pandas and databases."""
+_NUMBER = re.compile(r"[-+]?[\d.,:/-]*(?:[eE][-+]?\d+)?|NA")
+"""Values that R and other programs leave unquoted although they quote texts."""
+_OPEN_CELL = re.compile(r'"[^"]*+(?:""[^"]*+)*"?\Z')
+"""A cell that continues beyond the part of the file that was read."""
 _CELL_IN_QUOTES = r'"[^"]*+(?:""[^"]*+)*"?'
 
 
@@ -251,3 +255,48 @@ def split_row(line: str, delimiter: str) -> list[str]:
     Raises csv.Error for a carriage return outside quotes, or an endless cell.
     """
     return next(csv.reader([line], delimiter=delimiter), [])
+
+
+def is_quoted(start: bytes, delimiter: str) -> bool:
+    """Return whether the quotes at the beginning of a table are those of a spreadsheet: valid and
+    necessary.
+
+    They are valid if every cell that contains a quote is quoted, inner quotes are doubled, and
+    every row has as many cells as the first. They are necessary if a cell contains a doubled quote,
+    a delimiter or a line end, or if all cells except numbers are quoted. A single heading in
+    quotation marks proves nothing.
+    """
+    encoding = shape_of_start(start).encoding or "latin-1"
+    text = start.decode(encoding, "replace").removeprefix("\ufeff")
+    if "\n" not in text:
+        text = text.replace("\r", "\n")
+    is_whole = len(start) < LOOKED_AT
+    mark = re.escape(delimiter)
+    cell = re.compile(
+        rf'(?:"(?P<quoted>[^"]*+(?:""[^"]*+)*)"|(?P<plain>[^"{mark}\r\n]*+))(?P<end>{mark}|\r?\n|\Z)'
+    )
+    needs_quotes = re.compile(rf'["{mark}\r\n]')
+
+    widths: set[int] = set()
+    width = quoted = plain_texts = position = 0
+    is_needed = False
+    while position < len(text) and (match := cell.match(text, position)):
+        position = match.end()
+        width += 1
+        content = match["quoted"]
+        if content is not None:
+            quoted += 1
+            is_needed = is_needed or needs_quotes.search(content) is not None
+        elif not _NUMBER.fullmatch(match["plain"]):
+            plain_texts += 1
+        if match["end"] == delimiter:
+            continue
+        # A blank line has one cell. The last row of a part of a file may be cut off.
+        if width > 1 and (match["end"] or is_whole):
+            widths.add(width)
+        width = 0
+
+    is_open = _OPEN_CELL.match(text, position) is not None
+    if position < len(text) and (is_whole or not is_open):
+        return False
+    return len(widths) == 1 and quoted > 0 and (is_needed or not plain_texts)

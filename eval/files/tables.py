@@ -6,7 +6,6 @@ commas or semicolons. Errors go to ``faults``, which collects or raises them.
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,14 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from ...core.records.gzip_files import is_gzip
+from ...core.records.json_lines import read_objects
 from ...core.records.lines import UNENDED, Faults, lines, quote_value
 from ...core.records.table import Dialect, read_table
 from ...core.records.table_shape import (
     SAVE_AS_UTF8,
     TableShape,
-    find_unended_json,
     is_separator_line,
-    list_advice,
     shape_of_start,
     unlike_columns,
 )
@@ -103,33 +101,7 @@ def json_objects(path: Path, faults: Faults) -> Iterator[tuple[int, dict[str, An
 
     Ignore blank lines at the end; other blank lines are errors.
     """
-    blank = filled = 0
-    for number, line in text_lines(path, faults):
-        if not line.strip():
-            blank = blank or number
-            continue
-        filled += 1
-        if blank:
-            faults.error(blank, "is blank")
-            blank = 0
-        try:
-            value = json.loads(line, parse_constant=_refuse_constant)
-        except (ValueError, RecursionError) as error:
-            reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-            if isinstance(error, json.JSONDecodeError):
-                reason = f"column {error.colno}: {error.msg[:1].lower()}{error.msg[1:]}"
-            faults.error(number, find_unended_json(line) or f"is not JSON ({reason})")
-            continue
-        if isinstance(value, dict):
-            yield number, value
-        else:
-            faults.error(number, f"is not a JSON object{list_advice(value)}")
-    if not filled:
-        faults.error(0, "is empty")
-
-
-def _refuse_constant(name: str) -> float:
-    raise ValueError(f"{name} is not a JSON number")
+    yield from read_objects(text_lines(path, faults), faults, "standard", gaps=False)
 
 
 def rows_of(

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from ...core.domain import Query
 from ...core.errors import QueryError
+from ...core.records.json_lines import read_objects
 from ...core.records.lines import Strict, quote_value
 from ...core.records.names import QUERIES, TAGGED_QUERIES
 from ...core.records.runs import column, encodable
@@ -25,7 +26,6 @@ from ...core.records.table_shape import (
     TableShape,
     column_at,
     column_name,
-    find_unended_json,
     wrapper_advice,
 )
 from ...core.text import unescape
@@ -146,11 +146,8 @@ def _of_objects(filled: Numbered, faults: Strict) -> Iterator[_Draft]:
             for number, row in enumerate(rows, 1)
         )
         return
-    for line, text in filled:
-        try:
-            yield _of_object(line, json.loads(text), faults, "")
-        except (ValueError, RecursionError):
-            faults.error(line, find_unended_json(text) or "is not a JSON object")
+    for line, row in read_objects(filled, faults, "any"):
+        yield _of_object(line, row, faults, "")
 
 
 def _of_object(line: int, row: object, faults: Strict, item: str) -> _Draft:

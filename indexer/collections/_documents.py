@@ -17,11 +17,11 @@ from ...core.folding import folded_value
 from ...core.languages import identifier, language_code
 from ...core.records.columns import columns_of
 from ...core.records.dates import ORDERS, order_of
+from ...core.records.json_lines import json_name
 from ...core.records.names import ANY_TABLE, Names
 from ...core.records.table_shape import wrapper_advice
 from ...retrieval.lucene.analysis import LANGUAGES
 from . import ReadOptions, Record
-from ._lines import json_name
 
 MAX_DOCID_BYTES = 512
 _MAY_BE_NUMBERS = ("docid", "topic", "page", "date")

@@ -19,7 +19,8 @@ from typing import Any
 from ...core.errors import SourceError
 from ...core.records import table
 from ...core.records.columns import Columns
-from ...core.records.table import MISSING, Dialect
+from ...core.records.encodings import guess_encoding
+from ...core.records.table import MISSING, Dialect, is_quoted
 from ...core.records.table_shape import (
     LOOKED_AT,
     NO_MARK,
@@ -36,19 +37,6 @@ from ._office import SHEETS, sheet_note
 
 SUFFIXES = (".csv", ".tsv", *SHEETS, ".jsonl", ".ndjson", ".parquet", ".pkl", ".pickle")
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
-_WINDOWS = ["cp1252", "cp1254", "cp1251", "cp1256"]
-"""The encodings that spreadsheets use in Western Europe, Turkey, Bulgaria and Arabic countries."""
-_TURKISH = (b"\xf0", b"\xfd", b"\xfe", b"\xdd", b"\xde")
-"""The bytes of Turkish letters that are Icelandic letters in the encoding of Western Europe."""
-_ENOUGH_LETTERS = 8
-"""The minimum number of bytes beyond ASCII from which an encoding can be guessed."""
-_NOT_WINDOWS = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")
-"""The bytes that mean nothing in the encoding of Western Europe."""
-_NUMBER = re.compile(r"[-+]?[\d.,:/-]*(?:[eE][-+]?\d+)?|NA")
-"""Values that R and other programs leave unquoted although they quote texts."""
-_OPEN_CELL = re.compile(r'"[^"]*+(?:""[^"]*+)*"?\Z')
-"""A cell that continues beyond the part of the file that was read."""
-
 Row = dict[str, str]
 
 
@@ -115,72 +103,18 @@ def read_json_lines(path: Path, options: ReadOptions) -> Iterator[tuple[str, dic
     return read_objects(path, options)
 
 
-def is_quoted(start: bytes, delimiter: str) -> bool:
-    """Return whether the quotes at the beginning of a table are those of a spreadsheet: valid and
-    necessary.
-
-    They are valid if every cell that contains a quote is quoted, inner quotes are doubled, and
-    every row has as many cells as the first. They are necessary if a cell contains a doubled quote,
-    a delimiter or a line end, or if all cells except numbers are quoted. A single heading in
-    quotation marks proves nothing.
-    """
-    text = start.decode(shape_of_start(start).encoding or "latin-1", "replace").removeprefix(
-        "\ufeff"
-    )
-    if "\n" not in text:
-        text = text.replace("\r", "\n")
-    is_whole = len(start) < LOOKED_AT
-    mark = re.escape(delimiter)
-    cell = re.compile(
-        rf'(?:"(?P<quoted>[^"]*+(?:""[^"]*+)*)"|(?P<plain>[^"{mark}\r\n]*+))(?P<end>{mark}|\r?\n|\Z)'
-    )
-    widths, width, position = set[int](), 0, 0
-    quoted, plain, needed = 0, 0, False
-    while position < len(text) and (match := cell.match(text, position)):
-        position, width = match.end(), width + 1
-        content = match["quoted"]
-        quoted, plain = (
-            quoted + (content is not None),
-            plain + (not _NUMBER.fullmatch(match["plain"] or "")),
-        )
-        needed = needed or (
-            content is not None and re.search(rf'["{mark}\r\n]', content) is not None
-        )
-        if match["end"] != delimiter:
-            widths.update({width} if width > 1 and (match["end"] or is_whole) else ())
-            width = 0
-    if position < len(text) and (is_whole or not _OPEN_CELL.match(text, position)):
-        return False
-    return len(widths) == 1 and quoted > 0 and (needed or not plain)
-
-
 def guessed_encoding(path: Path, start: bytes, options: ReadOptions) -> str:
     """Guess and note the encoding of a table that is not UTF-8, ``""`` without a guess; note which
     sheet is read.
-
-    If only a few letters are not ASCII, guess an encoding of Western Europe, unless some of these
-    letters are UTF-8.
     """
     if path.suffix.lower() in SHEETS and (note := sheet_note(path)):
         options.note(f"{path}: {note}")
     if shape_of_start(start).encoding:
         return ""
-    if sum(byte > 0x7F for byte in start) < _ENOUGH_LETTERS:
-        if not start.decode("utf-8", "ignore").isascii() or _NOT_WINDOWS.search(start):
-            return ""
-        encoding = "cp1252"
-    else:
-        from charset_normalizer import from_bytes
-
-        best = from_bytes(start, cp_isolation=_WINDOWS).best()
-        if best is None:
-            return ""
-        encoding = str(best.encoding)
-    if encoding == "cp1252" and sum(map(start.count, _TURKISH)) > 1:
-        encoding = "cp1254"
-    options.note(
-        f"{path}: is not UTF-8, and is read as {encoding}, which is a guess; {SAVE_AS_UTF8}"
-    )
+    encoding = guess_encoding(start)
+    if encoding:
+        guess = f"is not UTF-8, and is read as {encoding}, which is a guess"
+        options.note(f"{path}: {guess}; {SAVE_AS_UTF8}")
     return encoding
 
 

@@ -19,7 +19,9 @@ from typing import Any
 
 from ...core.errors import SourceError
 from ...core.records.columns import Columns, columns_of, plain_name
+from ...core.records.json_lines import json_name
 from ...core.records.names import SNIPPETS
+from ...core.records.table import is_quoted
 from ...core.records.table_shape import SAVE_AS_UTF8, TABLES, shape_of_start
 from . import Files, ReadOptions, Record, dated
 from ._documents import (
@@ -30,14 +32,13 @@ from ._documents import (
     names_of_any_table,
 )
 from ._files import expand
-from ._lines import Reported, json_name, parse_json_object, read_lines
+from ._lines import Reported, parse_json_object, read_lines
 from ._office import SHEETS, select_readable
 from ._reviews import with_rating
 from ._tables import (
     content_id,
     first_cells,
     guessed_encoding,
-    is_quoted,
     is_table,
     kind_for,
     read_cells,
