@@ -20,6 +20,7 @@ from ..domain import Qrels
 from .lines import Strict, decode_line, lines, quote_value
 from .model_file import State, array
 from .names import QRELS
+from .table import split_row
 from .table_shape import column_at, column_name, is_separator_line, unlike_columns
 
 LARGEST_GRADE = 1_000
@@ -121,8 +122,7 @@ class _QrelsReader:
             return line.split()
         try:
             text = line.decode("utf-8", "surrogateescape")
-            row = next(csv.reader([text], delimiter=self._delimiter, skipinitialspace=True), [])
-        # A carriage return outside quotes, or a cell of more than 131,072 characters.
+            row = split_row(text, self._delimiter, blanks=True)
         except csv.Error:
             self.faults.error(
                 number, f"is not a row of a table with {self._delimiter!r} between its columns"

@@ -209,15 +209,12 @@ def read_loose_rows(
     have the header's columns either way is an error.
     """
     line, header = lines[0]
-    names = header.split(delimiter)
-    width = len(names)
     is_tabbed = delimiter == "\t"
-    if not is_tabbed:
-        try:
-            width = len(split_row(header, delimiter))
-        except csv.Error:
-            faults.error(line, "the header is not a row of a table: a cell contains a line end")
-            return []
+    if not is_tabbed and not _is_row(header, delimiter):
+        faults.error(line, "the header is not a row of a table: a cell contains a line end")
+        return []
+    names = header_cells(header, delimiter)
+    width = len(names)
 
     plain = [(number, text.split(delimiter)) for number, text in lines[1:] if text.strip()]
     is_plain = is_tabbed and all(len(cells) == width for _, cells in plain)
@@ -237,6 +234,14 @@ def read_loose_rows(
     return []
 
 
+def _is_row(line: str, delimiter: str) -> bool:
+    try:
+        split_row(line, delimiter)
+    except csv.Error:
+        return False
+    return True
+
+
 def _quoted_rows_below(lines: Sequence[tuple[int, str]], delimiter: str, width: int) -> list[Row]:
     """Return the rows below a header if all of them can be read with quotes and fit, else none."""
     faults = _Counted()
@@ -249,12 +254,28 @@ def _quoted_rows_below(lines: Sequence[tuple[int, str]], delimiter: str, width: 
     return [] if faults.errors else rows[1:]
 
 
-def split_row(line: str, delimiter: str) -> list[str]:
-    """Return the cells of one line, which may be in quotes.
+def header_cells(line: str, delimiter: str) -> list[str]:
+    """Return the names in a header; between tabs, a quote is an ordinary character.
 
-    Raises csv.Error for a carriage return outside quotes, or an endless cell.
+    If the header is not a row of a table, its quotes are ordinary too: whoever reads the rows
+    below it names the fault.
     """
-    return next(csv.reader([line], delimiter=delimiter), [])
+    if delimiter == "\t":
+        return line.split(delimiter)
+    try:
+        return split_row(line, delimiter)
+    except csv.Error:
+        return line.split(delimiter)
+
+
+def split_row(line: str, delimiter: str, *, blanks: bool = False) -> list[str]:
+    """Return the cells of one line, which may be in quotes, after ``blanks`` too.
+
+    Raises csv.Error for a carriage return outside quotes, or a cell of more than 131,072 characters
+    (unless the process has read longer rows).
+    """
+    rows = csv.reader([line], delimiter=delimiter, skipinitialspace=blanks)
+    return next(rows, [])
 
 
 def is_quoted(start: bytes, delimiter: str) -> bool:

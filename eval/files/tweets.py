@@ -15,7 +15,7 @@ from ...core.files import rereadable
 from ...core.records.lines import Faults, Strict, quote_value
 from ...core.records.names import TWEETS
 from ...core.records.runs import encodable
-from ...core.records.table import read_loose_rows
+from ...core.records.table import header_cells, read_loose_rows
 from ...core.records.table_shape import column_name, wrapper_advice
 from .answers import TaskQuery
 from .tables import (
@@ -81,7 +81,7 @@ def delimiter_of(header: str, numbered: Numbered) -> str:
 
 def header_names(header: str, delimiter: str = "\t") -> list[str]:
     """Return the names of a header's columns, in the normal form that look-ups use."""
-    return [column_name(name) for name in header.split(delimiter)]
+    return [column_name(name) for name in header_cells(header, delimiter)]
 
 
 def has_id(header: Collection[str]) -> bool:
@@ -96,7 +96,8 @@ def columns_of(path: Path) -> list[str]:
     first = next(text for _, text in table_lines(path, Strict(path)) if text.strip())
     if first.lstrip().startswith("{"):
         return list(next(row for _, row in json_objects(path, Strict(path))))
-    return [cell.strip().strip('"') for cell in first.split(delimiter_of(first, [(1, first)]))]
+    cells = header_cells(first, delimiter_of(first, [(1, first)]))
+    return [cell.strip().strip('"') for cell in cells]
 
 
 def fields_of(row: Mapping[str, object]) -> dict[str, str]:

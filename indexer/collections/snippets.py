@@ -21,7 +21,7 @@ from ...core.errors import SourceError
 from ...core.records.columns import Columns, columns_of, plain_name
 from ...core.records.json_lines import json_name
 from ...core.records.names import SNIPPETS
-from ...core.records.table import is_quoted
+from ...core.records.table import is_quoted, split_row
 from ...core.records.table_shape import SAVE_AS_UTF8, TABLES, shape_of_start
 from . import Files, ReadOptions, Record, dated
 from ._documents import (
@@ -144,8 +144,8 @@ def _is_header_by(mark: str, place: str, line: str, options: ReadOptions) -> boo
 
 def _cells_of(line: str, mark: str) -> list[str]:
     try:
-        return next(csv.reader([line], delimiter=mark))
-    except csv.Error:  # a cell of more than 131,072 characters, or a carriage return
+        return split_row(line, mark)
+    except csv.Error:
         return []
 
 
