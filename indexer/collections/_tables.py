@@ -20,7 +20,7 @@ from ...core.errors import SourceError
 from ...core.records import table
 from ...core.records.columns import Columns
 from ...core.records.encodings import guess_encoding
-from ...core.records.table import MISSING, Dialect, is_quoted
+from ...core.records.table import MISSING, Dialect, Table, is_quoted
 from ...core.records.table_shape import (
     LOOKED_AT,
     NO_MARK,
@@ -206,39 +206,43 @@ def texts_of(
     for field, columns in there.items():
         for column in columns:
             try:
-                text = as_text(record[column])
-                if _UNSTORABLE.search(text):
-                    raise ValueError("contains a character that is not text")
-            except ValueError as error:
-                reason = (
-                    str(error) if "character" in str(error) else f"{error}, not a text or a number"
-                )
-                options.bad_lines.report(place, f"column {column!r} {reason}")
+                text = _text_of(record[column])
+            except _UnfitValueError as error:
+                options.bad_lines.report(place, f"column {column!r} {error}")
                 return None
             if text and field not in row:
                 row[field] = text
     return row
 
 
-def as_text(value: Any) -> str:
+class _UnfitValueError(Exception):
+    """A value that is no text of a document; the message is the reason."""
+
+
+def _text_of(value: Any) -> str:
     """Return the text of a single value: a whole float as an integer, a day in ISO 8601, a list of
     texts joined.
     """
     match value:
         case None:
-            return ""
+            text = ""
         case str() | int():
-            return str(value).strip()
-        case float() if not math.isinf(value):
-            return "" if math.isnan(value) else str(int(value) if value.is_integer() else value)
+            text = str(value).strip()
+        case float() if math.isnan(value):
+            text = ""
+        case float() if math.isinf(value):
+            raise _UnfitValueError("contains an infinite number, not a text or a number")
+        case float():
+            text = str(int(value) if value.is_integer() else value)
         case date():
-            return value.isoformat()[:10]
+            text = value.isoformat()[:10]
         case list() if all(isinstance(part, str) for part in value):
-            return "; ".join(part.strip() for part in value)
-    raise ValueError(
-        "contains "
-        f"{'an infinite number' if isinstance(value, float) else f'a {type(value).__name__}'}"
-    )
+            text = "; ".join(part.strip() for part in value)
+        case _:
+            raise _UnfitValueError(f"contains a {type(value).__name__}, not a text or a number")
+    if _UNSTORABLE.search(text):
+        raise _UnfitValueError("contains a character that is not text")
+    return text
 
 
 def _read_delimited(
@@ -252,39 +256,51 @@ def _read_delimited(
     refuse_binary(path, shape)
     encoding = guessed_encoding(path, start, options)
     first = first_cells(shape, encoding)
+
     there = columns.of([cell.strip() for cell in first])
-    named = all(set(fields) & there.keys() for fields in columns.required)
-    if shape.delimiter and (named or is_quoted(start, shape.delimiter)):
-        delimiter = shape.delimiter
-    elif shape.form in ("JSON", "JSON lines", "HTML", "XML"):
+    is_known = all(set(fields) & there.keys() for fields in columns.required)
+    is_sure = bool(shape.delimiter) and (is_known or is_quoted(start, shape.delimiter))
+    delimiter = shape.delimiter if is_sure else _delimiter_by_name(path, shape)
+
+    dialect = Dialect(delimiter, missing=MISSING, longest_row=options.max_line_bytes)
+    notices = Reported(path, options)
+    found = table.read_table(numbered_lines(path, options, encoding), dialect, notices)
+    if found is None:
+        _refuse_encoding(path, shape)
+        found = Table(1, [], iter(()))
+    shown = first if shape.delimiter else found.header
+    makes_ids = columns.check(found.line, found.header, notices, shown)
+    return makes_ids, _rows_by_field(path, found, columns)
+
+
+def _delimiter_by_name(path: Path, shape: TableShape) -> str:
+    """Return the delimiter that a file's name promises; refuse a file in another format."""
+    if shape.form in ("JSON", "JSON lines", "HTML", "XML"):
         remedy = "rename it with the ending of its format"
         raise SourceError(f"{shape.sentence}, not a table", place=path, remedy=remedy)
-    else:
-        delimiter = "\t" if ".tsv" in path.suffixes[-2:] else ","
-    notices = Reported(path, options)
-    lines = numbered_lines(path, options, encoding)
-    dialect = Dialect(delimiter, missing=MISSING, longest_row=options.max_line_bytes)
-    found = table.read_table(lines, dialect, notices)
-    if found is None:
-        if not shape.encoding:
-            raise SourceError("is not UTF-8", place=path, remedy=SAVE_AS_UTF8)
-        if shape.encoding != "utf-8":
-            raise SourceError(NO_MARK, place=path)
-        found = table.Table(1, [], iter(()))
-    header = found.header
-    shown = first if shape.delimiter else header
-    makes_ids = columns.check(found.line, header, notices, shown)
-    places = {
-        field: [header.index(column) for column in named]
-        for field, named in columns.of(header).items()
-    }
+    return "\t" if ".tsv" in path.suffixes[-2:] else ","
 
-    def texts() -> Iterator[tuple[str, Row]]:
-        for number, cells in found.rows:
-            texts = {
-                field: next(filter(None, (cells[at].strip() for at in ats)), "")
-                for field, ats in places.items()
-            }
-            yield f"{path}:{number}", {field: text for field, text in texts.items() if text}
 
-    return makes_ids, texts()
+def _refuse_encoding(path: Path, shape: TableShape) -> None:
+    """Raise SourceError for a file without a readable line whose encoding may be the reason."""
+    if not shape.encoding:
+        raise SourceError("is not UTF-8", place=path, remedy=SAVE_AS_UTF8)
+    if shape.encoding != "utf-8":
+        raise SourceError(NO_MARK, place=path)
+
+
+def _rows_by_field(path: Path, found: Table, columns: Columns) -> Iterator[tuple[str, Row]]:
+    """Yield the place of each row, and its texts by field; of several columns of a field, the first
+    that is not empty counts.
+    """
+    positions: dict[str, list[int]] = {}
+    for field, names in columns.of(found.header).items():
+        positions[field] = [found.header.index(name) for name in names]
+
+    for number, cells in found.rows:
+        row: Row = {}
+        for field, places in positions.items():
+            texts = (cells[at].strip() for at in places)
+            if text := next(filter(None, texts), ""):
+                row[field] = text
+        yield f"{path}:{number}", row
