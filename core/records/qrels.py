@@ -121,6 +121,7 @@ class _QrelsReader:
         if not self._delimiter:
             return line.split()
         try:
+            # A judgement is one line: no id contains a line end.
             text = line.decode("utf-8", "surrogateescape")
             row = split_row(text, self._delimiter, blanks=True)
         except csv.Error:
