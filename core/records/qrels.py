@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 from ..domain import Qrels
 from .lines import Strict, decode_line, lines, quote_value
 from .model_file import State, array
+from .names import QRELS
+from .table import split_row
 from .table_shape import column_at, column_name, is_separator_line, unlike_columns
 
 LARGEST_GRADE = 1_000
@@ -28,60 +30,6 @@ the largest.
 GRADES = f"between -{LARGEST_GRADE:,} and {LARGEST_GRADE:,}"
 # The usual grades in their written form, for a fast path.
 _GRADES = {b"%d" % grade: grade for grade in range(4)}
-RELEVANCE_NAMES = (
-    "relevance",
-    "rel",
-    "score",
-    "label",
-    "grade",
-    "judgement",
-    "judgment",
-    "relevancy",
-)
-_COLUMNS = {
-    "qids": (
-        *(
-            "qid",
-            "query_id",
-            "queryid",
-            "topic_id",
-            "topicid",
-            "topic",
-            "claim_id",
-            "claimid",
-            "query",
-            "claim",
-        ),
-        *("post_id", "tweet_id", "tweetid", "question_id", "q"),
-    ),
-    "docids": (
-        *(
-            "docid",
-            "doc_id",
-            "docno",
-            "corpus_id",
-            "document_id",
-            "document",
-            "doc",
-            "did",
-            "passage_id",
-            "pid",
-        ),
-        *(
-            "snippet_id",
-            "pageid",
-            "page_id",
-            "paper_id",
-            "cord_uid",
-            "article_id",
-            "pmid",
-            "vclaim_id",
-            "d",
-        ),
-    ),
-    "relevance": RELEVANCE_NAMES,
-}
-"""The known column names of a header."""
 _WHOLE = re.compile(rb"[+-]?[0-9]{1,20}(?:\.0{1,20})?")
 
 
@@ -173,9 +121,9 @@ class _QrelsReader:
         if not self._delimiter:
             return line.split()
         try:
+            # A judgement is one line: no id contains a line end.
             text = line.decode("utf-8", "surrogateescape")
-            row = next(csv.reader([text], delimiter=self._delimiter, skipinitialspace=True), [])
-        # A carriage return outside quotes, or a cell of more than 131,072 characters.
+            row = split_row(text, self._delimiter, blanks=True)
         except csv.Error:
             self.faults.error(
                 number, f"is not a row of a table with {self._delimiter!r} between its columns"
@@ -217,16 +165,16 @@ class _QrelsReader:
 
     def _take_header(self, number: int, names: list[str]) -> None:
         self._any, self._width = True, len(names)
-        at = {kind: column_at(names, known) for kind, known in _COLUMNS.items()}
+        at = {kind: column_at(names, known) for kind, known in QRELS.items()}
         for kind, place in at.items():
             if place is None:
-                there, known = ", ".join(map(quote_value, names)), ", ".join(_COLUMNS[kind])
+                there, known = ", ".join(map(quote_value, names)), ", ".join(QRELS[kind])
                 what = (
                     f"is a header without a column for {kind}: it has {there}; known names are "
                     f"{known}"
                 )
                 self.faults.error(number, what)
-        self._qid_at, self._docid_at, self._grade_at = (at[kind] or 0 for kind in _COLUMNS)
+        self._qid_at, self._docid_at, self._grade_at = (at[kind] or 0 for kind in QRELS)
 
     def _first_judged(self, ids: tuple[bytes, bytes]) -> str:
         """Return the place of the first line that judges a docid; this reads the file again."""

@@ -6,31 +6,26 @@ commas or semicolons. Errors go to ``faults``, which collects or raises them.
 
 from __future__ import annotations
 
-import csv
-import json
 import math
 import os
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ...core.errors import SourceError
 from ...core.records.gzip_files import is_gzip
-from ...core.records.lines import MAX_LINE, UNENDED, Faults, lines, quote_value
+from ...core.records.json_lines import read_objects
+from ...core.records.lines import UNENDED, Faults, lines, quote_value
+from ...core.records.table import Dialect, read_table
 from ...core.records.table_shape import (
     SAVE_AS_UTF8,
     TableShape,
-    find_unended_json,
     is_separator_line,
-    list_advice,
     shape_of_start,
     unlike_columns,
 )
 
 Numbered = Sequence[tuple[int, str]]  # lines of text with their numbers
 Rows = list[tuple[int, list[str]]]  # the cells of each row, with the number of its first line
-_CELL = re.compile(r'"[^"]*+(?:""[^"]*+)*"?')
 _LOOKED_AT = 40
 # The last name of a header, where a submission must not have one.
 _RUN_ID = ("run_id", "runid", "run id")
@@ -106,33 +101,7 @@ def json_objects(path: Path, faults: Faults) -> Iterator[tuple[int, dict[str, An
 
     Ignore blank lines at the end; other blank lines are errors.
     """
-    blank = filled = 0
-    for number, line in text_lines(path, faults):
-        if not line.strip():
-            blank = blank or number
-            continue
-        filled += 1
-        if blank:
-            faults.error(blank, "is blank")
-            blank = 0
-        try:
-            value = json.loads(line, parse_constant=_refuse_constant)
-        except (ValueError, RecursionError) as error:
-            reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-            if isinstance(error, json.JSONDecodeError):
-                reason = f"column {error.colno}: {error.msg[:1].lower()}{error.msg[1:]}"
-            faults.error(number, find_unended_json(line) or f"is not JSON ({reason})")
-            continue
-        if isinstance(value, dict):
-            yield number, value
-        else:
-            faults.error(number, f"is not a JSON object{list_advice(value)}")
-    if not filled:
-        faults.error(0, "is empty")
-
-
-def _refuse_constant(name: str) -> float:
-    raise ValueError(f"{name} is not a JSON number")
+    yield from read_objects(text_lines(path, faults), faults, "standard", gaps=False)
 
 
 def rows_of(
@@ -141,44 +110,15 @@ def rows_of(
     """Yield each row of a table with CSV quoting: the number of its first line, and its cells by
     header.
     """
-    csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE))
-    row: list[tuple[int, str]] = []
-
-    def remember_lines() -> Iterator[str]:
-        for number, text in text_lines(path, faults):
-            if number == 1 and is_separator_line(text):
-                continue
-            row.append((number, text))
-            yield text + "\n"
-
-    reader = csv.reader(remember_lines(), "excel", delimiter=delimiter, strict=True)
-    header: list[str] = []
-    while True:
-        row.clear()
-        try:
-            fields = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            outside = _CELL.sub("", "".join(text for _, text in row))
-            reason = "a carriage return is outside quotes" if "\r" in outside else str(error)
-            faults.error(row[0][0], f"is not a row of a table ({reason})")
-            continue
-        line = row[0][0]
-        if not header:
-            header = [name.strip() for name in fields]
-            if fault := _header_fault(header, needed):
-                faults.error(line, fault)
-                return
-        elif len(fields) != len(header):
-            faults.error(
-                line,
-                f"has {len(fields)} columns, but the header has {len(header)}"
-                if fields
-                else "is blank",
-            )
-        else:
-            yield line, dict(zip(header, fields, strict=True))
+    dialect = Dialect(delimiter, skips_blank=False)
+    table = read_table(text_lines(path, faults), dialect, faults)
+    if table is None:
+        return
+    if fault := _header_fault(table.header, needed):
+        faults.error(table.line, fault)
+        return
+    for line, cells in table.rows:
+        yield line, dict(zip(table.header, cells, strict=True))
 
 
 def _header_fault(header: Sequence[str], needed: Sequence[str]) -> str:
@@ -210,67 +150,9 @@ def shape_of_lines(numbered: Numbered) -> TableShape:
     )
 
 
-def rows_below(path: Path, numbered: Numbered, delimiter: str, *, quoting: bool = False) -> Rows:
-    """Return the rows below the header, which is the first line.
-
-    Between tabs, a quote is an ordinary character unless ``quoting`` is set, the header's names are
-    all in quotes, or the rows have the header's columns only if quotes are read (a text may contain
-    a line break). Between commas or semicolons, a cell may always be in quotes. Raises SourceError,
-    naming the line, if a row does not have the header's columns either way.
-    """
-    names = numbered[0][1].split(delimiter)
-    width = len(names)
-    if not (tabs := delimiter == "\t"):
-        try:
-            width = len(next(csv.reader([numbered[0][1]], delimiter=delimiter)))
-        except csv.Error:
-            message = "the header is not a row of a table: a cell contains a line end"
-            raise SourceError(message, place=f"{path}:{numbered[0][0]}") from None
-    plain = split_lines(numbered[1:], delimiter)
-    fits = tabs and all(len(cells) == width for _, cells in plain)
-    if (
-        fits
-        and not quoting
-        and not all(len(name) > 1 and name[0] == name[-1] == '"' for name in names)
-    ):
-        return plain
-    found = _read_quoted(numbered, delimiter, width)
-    if found or fits:
-        return found or plain
-    odd = next(((line, cells) for line, cells in plain if len(cells) != width), None)
-    if odd is not None:
-        raise SourceError(
-            f"has {len(odd[1])} columns, but the header has {width}", place=f"{path}:{odd[0]}"
-        )
-    if plain:
-        raise SourceError("is a table with a misplaced or missing quote", place=path)
-    return []
-
-
 def split_lines(numbered: Numbered, delimiter: str) -> Rows:
     """Split lines at every delimiter; leave out blank lines."""
     return [(line, text.split(delimiter)) for line, text in numbered if text.strip()]
-
-
-def _read_quoted(numbered: Numbered, delimiter: str, width: int) -> Rows:
-    """Return the rows below a header, or none if one does not fit; cells may be in quotes and
-    contain line breaks.
-    """
-    csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE))
-    reader = csv.reader((f"{text}\n" for _, text in numbered), delimiter=delimiter, strict=True)
-    found: Rows = []
-    try:
-        next(reader)
-        start = reader.line_num
-        for cells in reader:
-            if cells and len(cells) != width:
-                return []
-            if cells:
-                found.append((numbered[start][0], cells))
-            start = reader.line_num
-    except csv.Error:
-        return []
-    return found
 
 
 def note_unended(paths: Iterable[Path]) -> list[str]:

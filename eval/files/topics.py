@@ -17,52 +17,26 @@ from typing import NamedTuple
 
 from ...core.domain import Query
 from ...core.errors import QueryError
+from ...core.records.json_lines import read_objects
 from ...core.records.lines import Strict, quote_value
+from ...core.records.names import QUERIES, TAGGED_QUERIES
 from ...core.records.runs import column, encodable
+from ...core.records.table import read_loose_rows
 from ...core.records.table_shape import (
     TableShape,
     column_at,
     column_name,
-    find_unended_json,
     wrapper_advice,
 )
 from ...core.text import unescape
 from .answers import TaskQuery
-from .tables import Numbered, Rows, cell_of, rows_below, shape_of_lines, split_lines, table_lines
+from .tables import Numbered, Rows, cell_of, shape_of_lines, split_lines, table_lines
 
-QIDS = (
-    *(
-        "qid",
-        "query_id",
-        "queryid",
-        "_id",
-        "id",
-        "tweet_id",
-        "tweetid",
-        "id_str",
-        "post_id",
-        "claim_id",
-        "claimid",
-    ),
-    *("topic_id", "topicid", "topic", "number", "num", "nr", "no"),
-)
-"""The names of the column with the ids of queries."""
-TEXTS = (
-    *(
-        "query",
-        "query_text",
-        "text",
-        "tweet_text",
-        "tweet_content",
-        "full_text",
-        "tweet",
-        "claim",
-        "claim_text",
-    ),
-    *("statement", "question", "title", "content", "contents", "sentence"),
-)
-"""The names of the column with the texts of queries."""
-DATES = ("date", "created_at", "claim_date")
+_QIDS = QUERIES["qid"]
+_TEXTS = QUERIES["text"]
+_DATES = QUERIES["date"]
+_TAGGED_QIDS = TAGGED_QUERIES["qid"]
+_TAGGED_TEXTS = TAGGED_QUERIES["text"]
 
 _NAMED = "name two columns qid and query"
 _ACCEPTED = "give lines of qid TAB text, CSV with a header, JSON lines, or TREC's topics"
@@ -72,8 +46,6 @@ _BLOCKS = ("top", "topic", "query")
 
 The first of them that occurs in a file holds its topics, not the others.
 """
-_TAGGED_QIDS = ("num", "number", "id", "qid", "topic_id", "query_id", "identifier")
-_TAGGED_TEXTS = ("query", "title", "text", "question", "content", "desc", "description")
 _KNOWN = frozenset((*_TAGGED_QIDS, *_TAGGED_TEXTS))
 _MARKUP = frozenset(
     "a abbr b big br cite code em font i img li math p q s small span strike strong sub sup tt u "
@@ -155,7 +127,7 @@ def _drafts(path: Path, faults: Strict, *, quoting: bool) -> Iterator[_Draft]:
                 "".join(f"{text}\n" for _, text in numbered), numbered[0][0], faults
             )
         case "tabs" | "commas" | "semicolons":
-            yield from _of_table(path, numbered, filled, shape, faults, quoting=quoting)
+            yield from _of_table(numbered, filled, shape, faults, quoting=quoting)
         case _:
             faults.error(
                 filled[0][0],
@@ -174,11 +146,8 @@ def _of_objects(filled: Numbered, faults: Strict) -> Iterator[_Draft]:
             for number, row in enumerate(rows, 1)
         )
         return
-    for line, text in filled:
-        try:
-            yield _of_object(line, json.loads(text), faults, "")
-        except (ValueError, RecursionError):
-            faults.error(line, find_unended_json(text) or "is not a JSON object")
+    for line, row in read_objects(filled, faults, "any"):
+        yield _of_object(line, row, faults, "")
 
 
 def _of_object(line: int, row: object, faults: Strict, item: str) -> _Draft:
@@ -190,7 +159,7 @@ def _of_object(line: int, row: object, faults: Strict, item: str) -> _Draft:
         if not isinstance(value, bool)
     }
     values: list[str] = []
-    for names, kind in ((QIDS, "id"), (TEXTS, "text")):
+    for names, kind in ((_QIDS, "id"), (_TEXTS, "text")):
         name = next((name for name in names if cells.get(name)), None)
         if name is None:
             there = next((repr(key) for key in row if column_name(key) in names), "")
@@ -201,12 +170,11 @@ def _of_object(line: int, row: object, faults: Strict, item: str) -> _Draft:
             faults.error(line, f"{item}has no {there or kind + advice}")
         values.append(cells[name])
     qid, text = values
-    date = next((cells[name] for name in DATES if cells.get(name)), "")
+    date = next((cells[name] for name in _DATES if cells.get(name)), "")
     return line, TaskQuery(qid, text, date=date)
 
 
 def _of_table(
-    path: Path,
     numbered: Numbered,
     filled: Numbered,
     shape: TableShape,
@@ -222,12 +190,12 @@ def _of_table(
     if header is not None:
         qid_at, text_at = header
         table = numbered[numbered.index(filled[0]) :]
-        for line, cells in rows_below(path, table, delimiter, quoting=quoting):
+        for line, cells in read_loose_rows(table, delimiter, faults, quoting=quoting):
             if len(cells) != len(shape.names):
                 widths = f"has {len(cells)} columns, but the header has {len(shape.names)}"
                 faults.error(line, f"{widths}; a cell may contain a line end")
             row = dict(zip(shape.names, cells, strict=True))
-            date = next((row[name] for name in DATES if row.get(name)), "")
+            date = next((row[name] for name in _DATES if row.get(name)), "")
             yield line, TaskQuery(cells[qid_at].strip(), cells[text_at], date=date)
         return
     if delimiter != "\t":
@@ -250,8 +218,8 @@ def _header(shape: TableShape, line: int, rows: Rows, faults: Strict) -> tuple[i
     itself a query.
     """
     names = shape.names
-    text_at = column_at(names, TEXTS)
-    qid_at = column_at(names, QIDS)
+    text_at = column_at(names, _TEXTS)
+    qid_at = column_at(names, _QIDS)
     if qid_at is None and not names[0]:
         qid_at = 0  # pandas writes its index in a column without a name
     if qid_at == 0 and text_at is None and len(names) == 2:
@@ -272,7 +240,7 @@ def _header(shape: TableShape, line: int, rows: Rows, faults: Strict) -> tuple[i
         known = f"no column of {lacking}, only {', '.join(map(quote_value, cells))}"
         faults.error(
             line,
-            f"is a header with {known}: expected {_list(QIDS if qid_at is None else TEXTS)}; "
+            f"is a header with {known}: expected {_list(_QIDS if qid_at is None else _TEXTS)}; "
             f"{_NAMED}",
         )
     return None

@@ -13,30 +13,19 @@ from ...core.domain import Statement
 from ...core.errors import SourceError
 from ...core.files import rereadable
 from ...core.records.lines import Faults, Strict, quote_value
+from ...core.records.names import TWEETS
 from ...core.records.runs import encodable
+from ...core.records.table import header_cells, read_loose_rows
 from ...core.records.table_shape import column_name, wrapper_advice
 from .answers import TaskQuery
 from .tables import (
     Numbered,
     cell_of,
     json_objects,
-    rows_below,
     shape_of_lines,
     table_lines,
     text_lines,
 )
-
-# The names of the column that says whether a tweet is worth checking.
-LABELS = ("check_worthiness", "claim_worthiness")
-VERDICTS = ("label", "verdict")  # the names of the column that says whether a tweet's claim is true
-_NAMES = {
-    "tweet_id": ("tweet_id", "tweetid", "id_str", "id"),
-    "text": ("tweet_text", "full_text", "text"),
-    "topic": ("topic_id", "topicid", "topic"),
-    "label": LABELS,
-    "date": ("date", "created_at"),
-    "verdict": VERDICTS,
-}
 
 
 class Tweet(NamedTuple):
@@ -76,7 +65,7 @@ def read_tweets(path: Path) -> list[Tweet]:
         header = header_names(text, delimiter)
         if not has_id(header):
             faults.error(line, f"the header has no tweet_id: it begins with {quote_value(text)}")
-        for line, cells in rows_below(path, numbered, delimiter):
+        for line, cells in read_loose_rows(numbered, delimiter, faults):
             tweets.append(tweet_of(path, line, dict(zip(header, cells, strict=True))))
     if not tweets:
         faults.error(0, "contains no tweets")
@@ -92,7 +81,7 @@ def delimiter_of(header: str, numbered: Numbered) -> str:
 
 def header_names(header: str, delimiter: str = "\t") -> list[str]:
     """Return the names of a header's columns, in the normal form that look-ups use."""
-    return [column_name(name) for name in header.split(delimiter)]
+    return [column_name(name) for name in header_cells(header, delimiter)]
 
 
 def has_id(header: Collection[str]) -> bool:
@@ -107,7 +96,8 @@ def columns_of(path: Path) -> list[str]:
     first = next(text for _, text in table_lines(path, Strict(path)) if text.strip())
     if first.lstrip().startswith("{"):
         return list(next(row for _, row in json_objects(path, Strict(path))))
-    return [cell.strip().strip('"') for cell in first.split(delimiter_of(first, [(1, first)]))]
+    cells = header_cells(first, delimiter_of(first, [(1, first)]))
+    return [cell.strip().strip('"') for cell in cells]
 
 
 def fields_of(row: Mapping[str, object]) -> dict[str, str]:
@@ -124,7 +114,7 @@ def tweet_of(path: Path, line: int, row: Mapping[str, str]) -> Tweet:
     """
     values = {
         key: next(filter(None, (row.get(name, "").strip() for name in names)), "")
-        for key, names in _NAMES.items()
+        for key, names in TWEETS.items()
     }
     place = f"{path}:{line}"
     if len(values["tweet_id"].split()) != 1:

@@ -15,7 +15,8 @@ from pathlib import Path
 from ...core.domain import Qrels
 from ...core.errors import QueryError
 from ...core.records.lines import Faults, Strict, quote_value
-from ...core.records.qrels import GRADES, LARGEST_GRADE, RELEVANCE_NAMES, repeats_note
+from ...core.records.names import JUDGED_SNIPPETS, QRELS
+from ...core.records.qrels import GRADES, LARGEST_GRADE, repeats_note
 from ...core.records.runs import LARGEST, columns, score_texts
 from ...core.records.table_shape import column_at, column_name
 from ..files.answers import Answer, Note, RunScores, ScoreOptions, Scores, TaskDefaults, ignore
@@ -41,12 +42,6 @@ MEASURES = (
 ).split(",")
 _LAYOUT = ("topicID", "tweetID", "rank", "snippetID", "score", "runID")
 _GOLD = ("topicID", "tweetID", "snippetID", "label")
-_GOLD_NAMES = (
-    ("topicid", "topic_id", "topic"),
-    ("tweetid", "tweet_id", "tweet"),
-    ("snippetid", "snippet_id", "snippet"),
-    RELEVANCE_NAMES,
-)
 _SNIPPET = re.compile(r"(?P<topic>.+)-\d{4}-\d{3}")
 
 read_queries = read_claim_queries
@@ -96,9 +91,9 @@ def _judgements(path: Path, faults: Strict) -> Iterator[tuple[int, str, str, int
     places: Sequence[int | None] = range(len(_GOLD))
     if filled:
         names = [column_name(cell) for cell in filled[0][1]]
-        header = [column_at(names, known) for known in _GOLD_NAMES]
+        header = [column_at(names, known) for known in JUDGED_SNIPPETS.values()]
         places = places if None in header else header
-        if None not in header or names[-1] in RELEVANCE_NAMES:
+        if None not in header or names[-1] in QRELS["relevance"]:
             filled = filled[1:]
     if not filled:
         faults.error(0, "contains no judgements")

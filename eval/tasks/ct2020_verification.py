@@ -12,13 +12,14 @@ from typing import NamedTuple
 from ...core.domain import Claim
 from ...core.errors import QueryError
 from ...core.records.lines import Faults, Strict, quote_value
+from ...core.records.names import LABELLED_CLAIMS, TWEETS
 from ...core.records.runs import column, write_text
+from ...core.records.table import read_loose_rows
 from ...core.records.table_shape import column_at
 from ..files.answers import ScoreOptions, Scores
 from ..files.report import CheckReport, check_ids, only, read_or_refuse
-from ..files.tables import json_objects, rows, rows_below, table_lines
+from ..files.tables import json_objects, rows, table_lines
 from ..files.tweets import (
-    VERDICTS,
     claim_key,
     columns_of,
     delimiter_of,
@@ -38,12 +39,6 @@ LABELS = ("TRUE", "FALSE")
 
 _LAYOUT = ("topicID", "tweetID", "label", "runID")
 _GOLD = _LAYOUT[:3]
-_GOLD_NAMES = (
-    ("topicid", "topic_id", "topic"),
-    ("tweetid", "tweet_id", "tweet", "claimid", "claim_id", "id_str", "id"),
-    VERDICTS,
-)
-"""The names that the columns of ``_GOLD`` may have in the header of a gold file."""
 
 
 class LabelledClaim(NamedTuple):
@@ -78,8 +73,8 @@ def _gold_rows(path: Path, faults: Faults) -> Iterator[tuple[int, str, str, str]
         return
     delimiter = delimiter_of(header, numbered)
     names = header_names(header, delimiter)
-    if column_at(names, VERDICTS) is not None:
-        for line, cells in rows_below(path, numbered, delimiter):
+    if column_at(names, TWEETS["verdict"]) is not None:
+        for line, cells in read_loose_rows(numbered, delimiter, faults):
             yield _cells(line, names, cells, faults)
         return
     for line, (topic, tweet, label) in rows(path, faults, _GOLD):
@@ -89,10 +84,10 @@ def _gold_rows(path: Path, faults: Faults) -> Iterator[tuple[int, str, str, str]
 def _cells(
     line: int, names: Sequence[str], cells: Sequence[str], faults: Faults
 ) -> tuple[int, str, str, str]:
-    """Return the line, and the cells of the columns that ``_GOLD_NAMES`` names."""
+    """Return the line, and the cells of the columns of ``_GOLD``."""
     found = []
-    for wanted, known in zip(_GOLD, _GOLD_NAMES, strict=True):
-        at = column_at(names, known)
+    for wanted in _GOLD:
+        at = column_at(names, LABELLED_CLAIMS[wanted])
         if at is None:
             faults.error(
                 line, f"there is no {wanted}: the columns are {quote_value(' '.join(names))}"
@@ -112,8 +107,8 @@ def read_claims(path: Path, *, labelled: bool) -> list[Claim]:
     tweets = read_tweets(path)
     if labelled and not any(tweet.verdict for tweet in tweets):
         names = columns_of(path)
-        if not set(VERDICTS) & {name.strip('" ').lower() for name in names}:
-            raise no_labels(path, names, VERDICTS)
+        if not set(TWEETS["verdict"]) & {name.strip('" ').lower() for name in names}:
+            raise no_labels(path, names, TWEETS["verdict"])
     faults = Strict(path)
     claims = []
     for tweet in tweets:

@@ -15,12 +15,12 @@ from typing import NamedTuple
 from ...core.domain import Statement
 from ...core.errors import QueryError, SourceError
 from ...core.records.lines import Faults, Strict, quote_value
+from ...core.records.names import TWEETS
 from ...core.records.runs import column, write_text
 from ..files.answers import ScoreOptions, Scores
 from ..files.report import CheckReport, check_ids, only, read_or_refuse
 from ..files.tables import is_header, rows
 from ..files.tweets import (
-    LABELS,
     Tweet,
     columns_of,
     has_id,
@@ -85,7 +85,7 @@ def read_statements(path: Path, *, labelled: bool) -> list[Statement]:
     if not labelled:
         return statements
     if not any(tweet.label for tweet in tweets):
-        raise no_labels(path, columns_of(path), LABELS)
+        raise no_labels(path, columns_of(path), TWEETS["label"])
     return with_labels(path, statements, [(tweet.line, tweet.label) for tweet in tweets])
 
 

@@ -8,7 +8,6 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -16,11 +15,13 @@ from ...core.domain import NO_METADATA, Document, Span
 from ...core.errors import SourceError
 from ...core.folding import folded_value
 from ...core.languages import identifier, language_code
+from ...core.records.columns import columns_of
 from ...core.records.dates import ORDERS, order_of
+from ...core.records.json_lines import json_name
+from ...core.records.names import ANY_TABLE, Names
 from ...core.records.table_shape import wrapper_advice
 from ...retrieval.lucene.analysis import LANGUAGES
 from . import ReadOptions, Record
-from ._lines import json_name
 
 MAX_DOCID_BYTES = 512
 _MAY_BE_NUMBERS = ("docid", "topic", "page", "date")
@@ -41,67 +42,47 @@ _OTHER_SCRIPTS = frozenset(
 )
 """Languages that do not use Latin letters."""
 
-Names = Mapping[str, Sequence[str]]
-"""For each field, the names that its column or key may have; the first name that exists is used."""
 
-
-_COMMON: Names = {
-    "docid": "id nr number key رقم الرقم المعرف номер número kimlik numéro kennung".split(),
-    "text": (
-        "text content body claim statement finding النص نص المحتوى الادعاء текст съдържание "
-        "твърдение texto contenido "
-        "afirmación metin içerik iddia inhalt behauptung aussage texte contenu affirmation"
-    ).split(),
-    "title": (
-        "title headline العنوان عنوان заглавие título titular başlık titel überschrift titre"
-    ).split(),
-    "url": "url link address الرابط رابط връзка адрес enlace bağlantı adres lien adresse".split(),
-    "date": "date published التاريخ تاريخ дата fecha tarih datum".split(),
-    "language": "language lang اللغة لغة език idioma dil sprache langue".split(),
-    "source": "source publisher المصدر مصدر източник fuente kaynak quelle".split(),
-    "topic": "topic subject الموضوع موضوع тема tema konu thema sujet".split(),
-    "rating": (
-        "rating verdict ruling conclusion الحكم التقييم النتيجة вердикт оценка veredicto "
-        "calificación valoración karar "
-        "sonuç bewertung urteil ergebnis évaluation"
-    ).split(),
-}
-"""Names of columns in tables without a fixed format, in seven languages."""
-RATING_NAMES = _COMMON["rating"]
-
-
-def names_of_any_table(
+def chosen_columns(
     names: Names, options: ReadOptions, meanings: Mapping[str, str] | None = None
-) -> Names:
-    """Return the names of each field: the reader's own, then common ones; or only the column that
-    ``options`` gives.
+) -> dict[str, str]:
+    """Return the columns that ``options`` give, by the reader's fields.
 
     ``meanings`` maps a reader's field to the common field that it corresponds to. Raises
-    SourceError if ``options`` names an unknown field.
+    SourceError if ``options`` name an unknown field, or a field twice.
     """
-    meant = meanings or {name: name for name in _COMMON}
-    meaning = {meaning: field for field, meaning in meant.items() if field in names}
-    fields = {"id": "docid", **meaning, **{field: field for field in names}}
+    fields = {"id": "docid"}
+    for field, meaning in (meanings or {name: name for name in ANY_TABLE}).items():
+        if field in names:
+            fields[meaning] = field
+    fields |= {field: field for field in names}
+
     if unknown := next((field for field in options.columns if field not in fields), ""):
         remedy = f"the fields are {', '.join(sorted(fields))}"
         raise SourceError(f"--column: there is no field {unknown!r}", remedy=remedy)
-    named = {fields[field]: (column,) for field, column in options.columns.items()}
-    if len(named) < len(options.columns):
+    chosen = {fields[field]: column for field, column in options.columns.items()}
+    if len(chosen) < len(options.columns):
         raise SourceError(
             f"--column: two of {', '.join(options.columns)} are the same field",
             remedy="give it once",
         )
-    return {
-        field: named.get(field) or (*own, *_COMMON.get(meant.get(field, ""), ()))
-        for field, own in names.items()
-    }
+    return chosen
 
 
-def plain_name(name: str) -> str:
-    """Return the name of a column or key in the form for comparison: lower case, without blanks,
-    ``_`` and ``-``.
+def names_of_any_table(
+    names: Names, chosen: Mapping[str, str], meanings: Mapping[str, str] | None = None
+) -> Names:
+    """Return the names of each field: the reader's own, then common ones; or only the column that
+    was ``chosen``.
+
+    ``meanings`` maps a reader's field to the common field that it corresponds to.
     """
-    return re.sub(r"[\s_-]", "", name).casefold()
+    meant = meanings or {name: name for name in ANY_TABLE}
+    all_names: dict[str, Sequence[str]] = {}
+    for field, own in names.items():
+        common = ANY_TABLE.get(meant.get(field, ""), ())
+        all_names[field] = (chosen[field],) if field in chosen else (*own, *common)
+    return all_names
 
 
 def check_docid(docid: str) -> str | None:
@@ -199,37 +180,6 @@ def other_language(texts: Sequence[str], expected: str) -> str:
     ((language, count),) = languages.most_common(1) or [("", 0)]
     sure = language in LANGUAGES and language != expected and 4 * count >= 3 * languages.total()
     return language if sure else ""
-
-
-@lru_cache(maxsize=256)
-def _known_columns(
-    header: tuple[str, ...], names: tuple[tuple[str, tuple[str, ...]], ...]
-) -> dict[str, list[str]]:
-    plain: dict[str, list[str]] = {}
-    for column in header:
-        plain.setdefault(plain_name(column), []).append(column)
-    return {
-        field: list(dict.fromkeys(column for group in found for column in group))
-        for field, spellings in names
-        if (
-            found := [
-                [s] if s in header else plain[plain_name(s)]
-                for s in spellings
-                if plain_name(s) in plain
-            ]
-        )
-    }
-
-
-def columns_of(header: Sequence[str], names: Names) -> dict[str, list[str]]:
-    """Return the columns of each field in a header, in the order of the field's names.
-
-    Names are compared as :func:`plain_name` returns them; of equal ones, the exact spelling is
-    used.
-    """
-    return _known_columns(
-        tuple(header), tuple((field, tuple(spellings)) for field, spellings in names.items())
-    )
 
 
 def make_record(

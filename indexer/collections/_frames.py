@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ...core.records.columns import plain_name
 from ...core.records.gzip_files import MOST_TIMES, UNPACKED_AT_ONCE
 from ._child import MEMORY, SECONDS, BadFileError, ask_child, limit_process
-from ._documents import plain_name
 from ._unpickling import RefusedError, unpickle
 
 if TYPE_CHECKING:

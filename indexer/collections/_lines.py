@@ -9,36 +9,65 @@ from __future__ import annotations
 import codecs
 import io
 import json
-import math
-import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-from ...core.records.lines import NOT_UTF16
+from ...core.errors import SourceError
+from ...core.records import json_lines, lines
+from ...core.records.json_lines import (
+    NotObjectError,
+    UnfitJsonError,
+    decode_json,
+    decode_object,
+    json_fault,
+)
 from ...core.records.table_shape import (
     LOOKED_AT,
     SAVE_AS_UTF8,
     binary_content,
-    find_unended_json,
-    list_advice,
     nul_reason,
 )
 from . import ReadOptions
 from ._child import BadFileError
 from ._files import open_bytes, read_bytes
 
-DEEPEST = 100
-"""The maximum number of levels of lists and objects in a line of JSON; an exported line may have
-one more level.
-"""
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _BLOCK = 1 << 16
-_ESCAPED = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
+
+
+class Reported:
+    """Reports the faults of a file as bad lines of a source, and keeps notes."""
+
+    def __init__(self, path: Path, options: ReadOptions) -> None:
+        self._path, self._options = path, options
+
+    def error(self, line: int, reason: str) -> None:
+        """Count a bad line; raise SourceError if there are too many."""
+        self._options.bad_lines.report(lines.place(self._path, line), reason)
+
+    def warning(self, line: int, reason: str) -> None:
+        """Ignore a fault that changes no document."""
+
+    def note(self, line: int, text: str) -> None:
+        """Keep a note for the user."""
+        self._options.note(f"{lines.place(self._path, line)}: {text}")
+
+    def refuse(self, line: int, reason: str) -> NoReturn:
+        """Raise SourceError, however many bad lines may be skipped."""
+        raise SourceError(reason, place=lines.place(self._path, line))
 
 
 def read_lines(path: Path, options: ReadOptions, fallback: str = "") -> Iterator[tuple[str, str]]:
-    """Yield the place and the text of each line of ``path``, including blank lines, without line
+    """Yield the place and the text of each line of ``path``: see :func:`numbered_lines`."""
+    for number, line in numbered_lines(path, options, fallback):
+        yield f"{path}:{number}", line
+
+
+def numbered_lines(
+    path: Path, options: ReadOptions, fallback: str = ""
+) -> Iterator[tuple[int, str]]:
+    """Yield the number and the text of each line of ``path``, including blank lines, without line
     ends.
 
     A line ends with a line feed or, in a file without line feeds, with a carriage return. Gzip is
@@ -71,9 +100,9 @@ def read_lines(path: Path, options: ReadOptions, fallback: str = "") -> Iterator
                 if reason:
                     options.bad_lines.report(f"{path}:{number}", reason)
                 else:
-                    yield f"{path}:{number}", text
+                    yield number, text
         except UnicodeError:
-            raise BadFileError(path, NOT_UTF16) from None
+            raise BadFileError(path, lines.NOT_UTF16) from None
 
 
 def _text(
@@ -98,9 +127,9 @@ def _text(
 
 def read_objects(path: Path, options: ReadOptions) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the place and the JSON object of each line that is not blank."""
-    for place, line in read_lines(path, options):
-        if line.strip() and (value := parse_json_object(line, place, options)) is not None:
-            yield place, value
+    texts = numbered_lines(path, options)
+    for number, value in json_lines.read_objects(texts, Reported(path, options), "storable"):
+        yield f"{path}:{number}", value
 
 
 def read_json(path: Path, options: ReadOptions) -> Any:
@@ -109,96 +138,28 @@ def read_json(path: Path, options: ReadOptions) -> Any:
     """
     content = read_bytes(path, options).removeprefix(codecs.BOM_UTF8)
     try:
-        return _decode_json(content.decode("utf-16" if content.startswith(_UTF16) else "utf-8"))
+        text = content.decode("utf-16" if content.startswith(_UTF16) else "utf-8")
+        return decode_json(text, "storable")
     except UnicodeDecodeError as error:
         if content.startswith(_UTF16):
-            raise BadFileError(path, NOT_UTF16) from None
+            raise BadFileError(path, lines.NOT_UTF16) from None
         line = content.count(b"\n", 0, error.start) + 1
         raise BadFileError(
             f"{path}:{line}", f"is not UTF-8 (byte 0x{content[error.start]:02x})"
         ) from None
     except json.JSONDecodeError as error:
-        raise BadFileError(f"{path}:{error.lineno}", _not_json(error)) from None
-    except _NotPlainJsonError as error:
+        raise BadFileError(f"{path}:{error.lineno}", json_fault(error)) from None
+    except UnfitJsonError as error:
         raise BadFileError(path, str(error)) from None
 
 
 def parse_json_object(line: str, place: str, options: ReadOptions) -> dict[str, Any] | None:
     """Return the JSON object in ``line``, or report a bad line and return ``None``.
 
-    Some values cannot be stored or written as JSON again, and are bad: NaN, infinities, strings
-    with NUL characters or half a surrogate pair, and values nested deeper than ``DEEPEST``.
+    The object is one that every store and parser reads.
     """
     try:
-        value = _decode_json(line)
-        if not isinstance(value, dict):
-            reason = f"is {json_name(value)}, not a JSON object{list_advice(value)}"
-        # Python's limit of nesting depends on the call stack. A line that is indexed here must be
-        # readable everywhere.
-        elif line.count("[") + line.count("{") > DEEPEST and _depth(value) > DEEPEST + (
-            "checksum" in value
-        ):
-            reason = "is nested too deeply"
-        else:
-            return value
-    except json.JSONDecodeError as error:
-        reason = find_unended_json(line) or _not_json(error)
-    except _NotPlainJsonError as error:
-        reason = str(error)
-    options.bad_lines.report(place, reason)
-    return None
-
-
-def json_name(value: object) -> str:
-    if value is None or isinstance(value, bool):
-        return json.dumps(value)
-    names = ((str, "a JSON string"), (dict, "a JSON object"), (list, "a JSON list"))
-    return next((name for kind, name in names if isinstance(value, kind)), "a number")
-
-
-def _depth(value: object) -> int:
-    depth, level = 0, [value]
-    while level := [container for container in level if isinstance(container, list | dict)]:
-        depth += 1
-        level = [part for box in level for part in (box.values() if isinstance(box, dict) else box)]
-    return depth
-
-
-class _NotPlainJsonError(Exception):
-    """A value that Python's parser accepts but a store, or another parser, does not."""
-
-
-def _refuse_constant(name: str) -> float:
-    raise _NotPlainJsonError(f"is not JSON ({name} is not a JSON number)")
-
-
-def _finite(digits: str) -> float:
-    number = float(digits)
-    if math.isinf(number):
-        raise _NotPlainJsonError(f"contains a number that is too large ({digits[:40]})")
-    return number
-
-
-_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
-
-
-def _decode_json(text: str) -> Any:
-    try:
-        value = _DECODER.decode(text)
-    except json.JSONDecodeError:
-        raise
-    except RecursionError:
-        raise _NotPlainJsonError("is nested too deeply") from None
-    except ValueError:  # Python's own limit on the digits of an integer
-        raise _NotPlainJsonError("contains a number that is too large") from None
-    if _ESCAPED.search(text):
-        written = json.dumps(value, ensure_ascii=False)
-        if re.search(r"(?<!\\)(?:\\\\)*\\u0000", written):
-            raise _NotPlainJsonError("contains a NUL character in a string")
-        if re.search(r"[\ud800-\udfff]", written):
-            raise _NotPlainJsonError("contains half a surrogate pair in a string")
-    return value
-
-
-def _not_json(error: json.JSONDecodeError) -> str:
-    return f"is not JSON (column {error.colno}: {error.msg[:1].lower()}{error.msg[1:]})"
+        return decode_object(line, "storable")
+    except NotObjectError as error:
+        options.bad_lines.report(place, str(error))
+        return None

@@ -22,8 +22,10 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote, urljoin
 
 from ...core.records.claim_review import URN
+from ...core.records.columns import plain_name
+from ...core.records.names import ANY_TABLE
 from ...core.text import unescape
-from ._documents import RATING_NAMES, host, plain_name
+from ._documents import host
 from ._linked_data import Node
 
 DOCID = "docid"
@@ -117,7 +119,7 @@ def with_rating(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
     """
     for name, words in metadata.items():
         if (
-            plain_name(name) in RATING_NAMES
+            plain_name(name) in ANY_TABLE["rating"]
             and isinstance(words, str)
             and (verdict := verdict_of(words))
         ):

@@ -9,46 +9,34 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from itertools import islice
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...core.errors import SourceError
+from ...core.records import table
+from ...core.records.columns import Columns
+from ...core.records.encodings import guess_encoding
+from ...core.records.table import MISSING, Dialect, Table, is_quoted
 from ...core.records.table_shape import (
     LOOKED_AT,
     NO_MARK,
     SAVE_AS_UTF8,
     TABLES,
     TableShape,
-    is_separator_line,
     shape_of_start,
 )
 from . import ReadOptions, kinds, reader
-from ._documents import Names, columns_of, digest
+from ._documents import digest
 from ._files import open_bytes, read_bytes
-from ._lines import read_lines, read_objects
+from ._lines import Reported, numbered_lines, read_objects
 from ._office import SHEETS, sheet_note
 
 SUFFIXES = (".csv", ".tsv", *SHEETS, ".jsonl", ".ndjson", ".parquet", ".pkl", ".pickle")
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
-_MISSING = frozenset({"NA", "N/A", "#N/A", "<NA>", "NaN", "nan", "NULL"})
-"""Unquoted words for a missing value in the output of R, pandas and databases."""
-_WINDOWS = ["cp1252", "cp1254", "cp1251", "cp1256"]
-"""The encodings that spreadsheets use in Western Europe, Turkey, Bulgaria and Arabic countries."""
-_TURKISH = (b"\xf0", b"\xfd", b"\xfe", b"\xdd", b"\xde")
-"""The bytes of Turkish letters that are Icelandic letters in the encoding of Western Europe."""
-_ENOUGH_LETTERS = 8
-"""The minimum number of bytes beyond ASCII from which an encoding can be guessed."""
-_NOT_WINDOWS = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")
-"""The bytes that mean nothing in the encoding of Western Europe."""
-_NUMBER = re.compile(r"[-+]?[\d.,:/-]*(?:[eE][-+]?\d+)?|NA")
-"""Values that R and other programs leave unquoted although they quote texts."""
-_OPEN_CELL = re.compile(r'"[^"]*+(?:""[^"]*+)*"?\Z')
-"""A cell that continues beyond the part of the file that was read."""
-
 Row = dict[str, str]
 
 
@@ -115,72 +103,18 @@ def read_json_lines(path: Path, options: ReadOptions) -> Iterator[tuple[str, dic
     return read_objects(path, options)
 
 
-def is_quoted(start: bytes, delimiter: str) -> bool:
-    """Return whether the quotes at the beginning of a table are those of a spreadsheet: valid and
-    necessary.
-
-    They are valid if every cell that contains a quote is quoted, inner quotes are doubled, and
-    every row has as many cells as the first. They are necessary if a cell contains a doubled quote,
-    a delimiter or a line end, or if all cells except numbers are quoted. A single heading in
-    quotation marks proves nothing.
-    """
-    text = start.decode(shape_of_start(start).encoding or "latin-1", "replace").removeprefix(
-        "\ufeff"
-    )
-    if "\n" not in text:
-        text = text.replace("\r", "\n")
-    is_whole = len(start) < LOOKED_AT
-    mark = re.escape(delimiter)
-    cell = re.compile(
-        rf'(?:"(?P<quoted>[^"]*+(?:""[^"]*+)*)"|(?P<plain>[^"{mark}\r\n]*+))(?P<end>{mark}|\r?\n|\Z)'
-    )
-    widths, width, position = set[int](), 0, 0
-    quoted, plain, needed = 0, 0, False
-    while position < len(text) and (match := cell.match(text, position)):
-        position, width = match.end(), width + 1
-        content = match["quoted"]
-        quoted, plain = (
-            quoted + (content is not None),
-            plain + (not _NUMBER.fullmatch(match["plain"] or "")),
-        )
-        needed = needed or (
-            content is not None and re.search(rf'["{mark}\r\n]', content) is not None
-        )
-        if match["end"] != delimiter:
-            widths.update({width} if width > 1 and (match["end"] or is_whole) else ())
-            width = 0
-    if position < len(text) and (is_whole or not _OPEN_CELL.match(text, position)):
-        return False
-    return len(widths) == 1 and quoted > 0 and (needed or not plain)
-
-
 def guessed_encoding(path: Path, start: bytes, options: ReadOptions) -> str:
     """Guess and note the encoding of a table that is not UTF-8, ``""`` without a guess; note which
     sheet is read.
-
-    If only a few letters are not ASCII, guess an encoding of Western Europe, unless some of these
-    letters are UTF-8.
     """
     if path.suffix.lower() in SHEETS and (note := sheet_note(path)):
         options.note(f"{path}: {note}")
     if shape_of_start(start).encoding:
         return ""
-    if sum(byte > 0x7F for byte in start) < _ENOUGH_LETTERS:
-        if not start.decode("utf-8", "ignore").isascii() or _NOT_WINDOWS.search(start):
-            return ""
-        encoding = "cp1252"
-    else:
-        from charset_normalizer import from_bytes
-
-        best = from_bytes(start, cp_isolation=_WINDOWS).best()
-        if best is None:
-            return ""
-        encoding = str(best.encoding)
-    if encoding == "cp1252" and sum(map(start.count, _TURKISH)) > 1:
-        encoding = "cp1254"
-    options.note(
-        f"{path}: is not UTF-8, and is read as {encoding}, which is a guess; {SAVE_AS_UTF8}"
-    )
+    encoding = guess_encoding(start)
+    if encoding:
+        guess = f"is not UTF-8, and is read as {encoding}, which is a guess"
+        options.note(f"{path}: {guess}; {SAVE_AS_UTF8}")
     return encoding
 
 
@@ -194,8 +128,8 @@ def first_cells(shape: TableShape, encoding: str) -> tuple[str, ...]:
 
 def read_cells(
     path: Path, options: ReadOptions, delimiter: str, *, quoting: bool, fallback: str = ""
-) -> Iterator[tuple[str, list[str]]]:
-    """Yield the place (of the first line) and the cells of each row of a TSV or CSV file, without
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield the number of the first line, and the cells, of each row of a TSV or CSV file, without
     blank lines.
 
     With ``quoting``, a cell may be in double quotes and then contain delimiters, line ends and
@@ -203,160 +137,9 @@ def read_cells(
     ``options.max_line_bytes`` limits the length of a row. An unquoted cell that marks a missing
     value, such as ``NA``, is empty. ``fallback`` names the encoding of lines not in UTF-8.
     """
-    read = read_lines(path, options, fallback)
-    lines = (
-        (place, line)
-        for place, line in read
-        if not (place == f"{path}:1" and is_separator_line(line))
-    )
-    if not quoting:
-        for place, line in lines:
-            if line:
-                yield place, ["" if cell in _MISSING else cell for cell in line.split(delimiter)]
-        return
-    # The csv module's limit is global to the process and too low for a long line, so it is raised
-    # and never lowered.
-    csv.field_size_limit(max(csv.field_size_limit(), options.max_line_bytes + 1))
-    source = _RowLines(lines, options, delimiter)
-    rows = csv.reader(source, delimiter=delimiter, strict=True)
-    while True:
-        source.begin_row()
-        try:
-            row = next(rows)
-        except StopIteration:
-            return
-        except (csv.Error, _RowError) as error:
-            if not source.reported:
-                outside = "a carriage return is outside quotes: end each line with a line feed"
-                reason = outside if "new-line character" in str(error) else str(error)
-                options.bad_lines.report(source.place, f"is not a row of a table ({reason})")
-            continue
-        if row:
-            yield source.place, row
-
-
-class _RowError(Exception):
-    """A quoted cell is too long, or continues over a line that was left out as bad."""
-
-
-class _RowLines:
-    """Gives lines to a csv reader, and remembers where the current row began and how long the row
-    is.
-    """
-
-    def __init__(
-        self, lines: Iterator[tuple[str, str]], options: ReadOptions, delimiter: str
-    ) -> None:
-        self._lines, self._options = lines, options
-        mark, words = re.escape(delimiter), "|".join(map(re.escape, sorted(_MISSING)))
-        self._missing = re.compile(rf"(?:(?<={mark})|\A)(?:{words})(?={mark}|\Z)")
-        self.place = ""
-        self.begin_row()
-
-    def begin_row(self) -> None:
-        self._chars, self._quotes, self.reported = -1, 0, False
-
-    def __iter__(self) -> Iterator[str]:
-        return self
-
-    def __next__(self) -> str:
-        bad_before = self._options.bad_lines.count
-        place, line = next(self._lines)
-        if self._chars < 0:
-            self.place, self._chars = place, 0
-        elif self._options.bad_lines.count != bad_before:
-            self.reported = True
-            raise _RowError
-        self._chars += len(line) + 1
-        if self._chars > self._options.max_line_bytes + 1:
-            raise _RowError(f"a quote does not close within {self._options.max_line_bytes:,} bytes")
-        if self._missing.search(line):
-            pieces = line.split('"')
-            for number in range(self._quotes % 2, len(pieces), 2):  # the pieces outside quotes
-                pieces[number] = self._missing.sub("", pieces[number])
-            self._quotes += len(pieces) - 1
-            return '"'.join(pieces) + "\n"
-        self._quotes += line.count('"')
-        return line + "\n"
-
-
-class Columns(NamedTuple):
-    """The columns that a reader looks for.
-
-    A header must have a column for a field of each group in ``required``. A column that only
-    ``names`` contains, and not the reader's ``own`` names, is a guess, which is noted. If no column
-    fits the field ``docid``, ids are made from the content of the rows; an empty ``docid`` disables
-    this. ``unused`` begins the note about unused columns, which appears if ids are made or a column
-    is guessed.
-    """
-
-    names: Names
-    required: Sequence[Sequence[str]]
-    own: Names | None = None
-    docid: str = ""
-    unused: str = "these columns are not used:"
-
-    def of(self, header: Sequence[str]) -> dict[str, list[str]]:
-        """Return the columns of each field in a header; guess if no column has one of the reader's
-        own names.
-        """
-        there = columns_of(header, self.names)
-        sure = columns_of(header, self.own) if self.own else there
-        named = {field for field, names in self.names.items() if len(names) == 1}
-        found = {
-            field: each if field in named else sure.get(field) or each[:1]
-            for field, each in there.items()
-        }
-        ids = found.get(self.docid, [])
-        return (
-            {**found, self.docid: [name for name in ids if name.strip()] or ids} if ids else found
-        )
-
-    def check(
-        self, place: str, header: Sequence[str], options: ReadOptions, cells: Collection[str] = ()
-    ) -> bool:
-        """Return whether ids must be made, and note guesses; ``cells`` are the columns to name in a
-        message.
-
-        Raises SourceError if a required column is missing or occurs twice.
-        """
-        there, own = self.of(header), self.own or self.names
-        given = [(name,) for name in options.columns.values()]
-        named = [field for field, names in self.names.items() if tuple(names) in given]
-        for fields in (*self.required, *([field] for field in named)):
-            columns = [column for field in fields for column in there.get(field, ())]
-            if not columns:
-                known = self.names if fields[0] in named else own
-                wanted = " or ".join(
-                    repr(name) for field in fields for name in known[field] if name
-                )
-                shown = ", ".join(repr(name[:40]) for name in list(cells or header)[:20])
-                listed = (f"{shown}, …" if len(cells or header) > 20 else shown) or "none"
-                raise SourceError(
-                    f"there is no column {wanted}; the columns are {listed}", place=place
-                )
-            if twice := [column for column in columns if list(header).count(column) > 1]:
-                raise SourceError(f"the column {twice[0]!r} occurs twice", place=place)
-        sure = columns_of(header, own)
-        for field in sorted(there.keys() - sure.keys() - set(named)):
-            options.note(
-                f"{place}: the column {there[field][0]!r} is used as {field!r}; choose another "
-                "with --column"
-            )
-        makes_ids = bool(self.docid) and self.docid not in there
-        if makes_ids:
-            options.note(
-                f"{place}: no column contains ids; each row gets an id made from its content"
-            )
-        used = {column for columns in there.values() for column in columns}
-        unused = [repr(column) for column in header if column.strip() and column not in used]
-        if unused and (makes_ids or there.keys() - sure.keys()):
-            shown = ", ".join(unused[:10]) + (", …" if len(unused) > 10 else "")
-            options.note(
-                f"{place}: {self.unused} {shown}; give one a meaning with --column, as in --column "
-                "date=NAME"
-            )
-        return makes_ids
+    dialect = Dialect(delimiter, quoting, MISSING, options.max_line_bytes)
+    lines = numbered_lines(path, options, fallback)
+    return table.read_rows(lines, dialect, Reported(path, options))
 
 
 def content_id(row: Mapping[str, str]) -> str:
@@ -393,7 +176,7 @@ def read_rows(path: Path, options: ReadOptions, columns: Columns) -> Iterator[tu
                 records = (
                     dict(zip(cells, row, strict=True)) for row in zip(*cells.values(), strict=True)
                 )
-            makes_ids = columns.check(str(path), header, options)
+            makes_ids = columns.check(0, header, Reported(path, options))
             numbered = ((f"{path}:{number}", record) for number, record in enumerate(records, 1))
             rows = _texts(numbered, columns, options)
         case _:
@@ -423,39 +206,43 @@ def texts_of(
     for field, columns in there.items():
         for column in columns:
             try:
-                text = as_text(record[column])
-                if _UNSTORABLE.search(text):
-                    raise ValueError("contains a character that is not text")
-            except ValueError as error:
-                reason = (
-                    str(error) if "character" in str(error) else f"{error}, not a text or a number"
-                )
-                options.bad_lines.report(place, f"column {column!r} {reason}")
+                text = _text_of(record[column])
+            except _UnfitValueError as error:
+                options.bad_lines.report(place, f"column {column!r} {error}")
                 return None
             if text and field not in row:
                 row[field] = text
     return row
 
 
-def as_text(value: Any) -> str:
+class _UnfitValueError(Exception):
+    """A value that is no text of a document; the message is the reason."""
+
+
+def _text_of(value: Any) -> str:
     """Return the text of a single value: a whole float as an integer, a day in ISO 8601, a list of
     texts joined.
     """
     match value:
         case None:
-            return ""
+            text = ""
         case str() | int():
-            return str(value).strip()
-        case float() if not math.isinf(value):
-            return "" if math.isnan(value) else str(int(value) if value.is_integer() else value)
+            text = str(value).strip()
+        case float() if math.isnan(value):
+            text = ""
+        case float() if math.isinf(value):
+            raise _UnfitValueError("contains an infinite number, not a text or a number")
+        case float():
+            text = str(int(value) if value.is_integer() else value)
         case date():
-            return value.isoformat()[:10]
+            text = value.isoformat()[:10]
         case list() if all(isinstance(part, str) for part in value):
-            return "; ".join(part.strip() for part in value)
-    raise ValueError(
-        "contains "
-        f"{'an infinite number' if isinstance(value, float) else f'a {type(value).__name__}'}"
-    )
+            text = "; ".join(part.strip() for part in value)
+        case _:
+            raise _UnfitValueError(f"contains a {type(value).__name__}, not a text or a number")
+    if _UNSTORABLE.search(text):
+        raise _UnfitValueError("contains a character that is not text")
+    return text
 
 
 def _read_delimited(
@@ -469,39 +256,51 @@ def _read_delimited(
     refuse_binary(path, shape)
     encoding = guessed_encoding(path, start, options)
     first = first_cells(shape, encoding)
+
     there = columns.of([cell.strip() for cell in first])
-    named = all(set(fields) & there.keys() for fields in columns.required)
-    if shape.delimiter and (named or is_quoted(start, shape.delimiter)):
-        delimiter = shape.delimiter
-    elif shape.form in ("JSON", "JSON lines", "HTML", "XML"):
+    is_known = all(set(fields) & there.keys() for fields in columns.required)
+    is_sure = bool(shape.delimiter) and (is_known or is_quoted(start, shape.delimiter))
+    delimiter = shape.delimiter if is_sure else _delimiter_by_name(path, shape)
+
+    dialect = Dialect(delimiter, missing=MISSING, longest_row=options.max_line_bytes)
+    notices = Reported(path, options)
+    found = table.read_table(numbered_lines(path, options, encoding), dialect, notices)
+    if found is None:
+        _refuse_encoding(path, shape)
+        found = Table(1, [], iter(()))
+    shown = first if shape.delimiter else found.header
+    makes_ids = columns.check(found.line, found.header, notices, shown)
+    return makes_ids, _rows_by_field(path, found, columns)
+
+
+def _delimiter_by_name(path: Path, shape: TableShape) -> str:
+    """Return the delimiter that a file's name promises; refuse a file in another format."""
+    if shape.form in ("JSON", "JSON lines", "HTML", "XML"):
         remedy = "rename it with the ending of its format"
         raise SourceError(f"{shape.sentence}, not a table", place=path, remedy=remedy)
-    else:
-        delimiter = "\t" if ".tsv" in path.suffixes[-2:] else ","
-    rows = read_cells(path, options, delimiter, quoting=True, fallback=encoding)
-    place, header = next(rows, (f"{path}:1", []))
-    header = [name.strip() for name in header]
-    if not header and shape.encoding != "utf-8":
-        if shape.encoding:
-            raise SourceError(NO_MARK, place=path)
+    return "\t" if ".tsv" in path.suffixes[-2:] else ","
+
+
+def _refuse_encoding(path: Path, shape: TableShape) -> None:
+    """Raise SourceError for a file without a readable line whose encoding may be the reason."""
+    if not shape.encoding:
         raise SourceError("is not UTF-8", place=path, remedy=SAVE_AS_UTF8)
-    makes_ids = columns.check(place, header, options, first if shape.delimiter else header)
-    places = {
-        field: [header.index(column) for column in named]
-        for field, named in columns.of(header).items()
-    }
+    if shape.encoding != "utf-8":
+        raise SourceError(NO_MARK, place=path)
 
-    def texts() -> Iterator[tuple[str, Row]]:
-        for place, cells in rows:
-            if len(cells) != len(header):
-                options.bad_lines.report(
-                    place, f"has {len(cells)} fields, but the header has {len(header)}"
-                )
-                continue
-            texts = {
-                field: next(filter(None, (cells[at].strip() for at in ats)), "")
-                for field, ats in places.items()
-            }
-            yield place, {field: text for field, text in texts.items() if text}
 
-    return makes_ids, texts()
+def _rows_by_field(path: Path, found: Table, columns: Columns) -> Iterator[tuple[str, Row]]:
+    """Yield the place of each row, and its texts by field; of several columns of a field, the first
+    that is not empty counts.
+    """
+    positions: dict[str, list[int]] = {}
+    for field, names in columns.of(found.header).items():
+        positions[field] = [found.header.index(name) for name in names]
+
+    for number, cells in found.rows:
+        row: Row = {}
+        for field, places in positions.items():
+            texts = (cells[at].strip() for at in places)
+            if text := next(filter(None, texts), ""):
+                row[field] = text
+        yield f"{path}:{number}", row

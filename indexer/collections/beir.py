@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from ...core.records.names import BEIR_DOCUMENTS
 from ...core.records.table_shape import wrapper_advice
 from . import Files, ReadOptions, Record, dated
 from ._documents import make_record, named_fields
@@ -17,7 +18,6 @@ SUMMARY = "a collection in BEIR's form: its folder, or its corpus.jsonl"
 WHOLE_FOLDER = True
 FILES: tuple[Files, ...] = (("JSON lines", frozenset({"_id", "text"})),)
 
-_NAMES = {"docid": ("_id",), "text": ("text",), "title": ("title",)}
 _ABOUT = ("url", "date", "language", "source", "topic")
 
 
@@ -36,7 +36,10 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
             elif not isinstance(about, dict):
                 options.bad_lines.report(place, "'metadata' is not a JSON object")
             elif found := named_fields(
-                {name: entry.get(name) for (name,) in _NAMES.values()}, _NAMES, place, options
+                {name: entry.get(name) for (name,) in BEIR_DOCUMENTS.values()},
+                BEIR_DOCUMENTS,
+                place,
+                options,
             ):
                 own = {name: about[name] for name in _ABOUT if isinstance(about.get(name), str)}
                 rest = {name: value for name, value in about.items() if name not in own}

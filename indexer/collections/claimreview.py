@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
+from ...core.records.columns import Columns
+from ...core.records.names import CLAIM_REVIEWS
 from ...core.terminal import join_words
 from ...core.text import unescape
 from . import RECORDS, Files, ReadOptions, Record, dated
@@ -21,6 +23,7 @@ from ._child import BadFileError
 from ._documents import (
     MAX_DOCID_BYTES,
     Docids,
+    chosen_columns,
     digest,
     make_record,
     names_of_any_table,
@@ -32,7 +35,7 @@ from ._linked_data import BrokenScriptError, Node, microdata, nodes_of_type, par
 from ._office import SHEETS, select_readable
 from ._pages import PageTooLargeError, binary_kind, check_attributes, decode
 from ._reviews import DOCID, Rating, docid_in, fields_of, metadata_of, ratings_of
-from ._tables import Columns, read_json_lines, read_rows
+from ._tables import read_json_lines, read_rows
 
 SUMMARY = "fact-checks as schema.org ClaimReview: web pages, JSON-LD, Data Commons' feed, CSV"
 COLUMNS = True
@@ -48,34 +51,6 @@ _PAGES = (".html", ".htm", ".xhtml")
 _LANGUAGE = re.compile(r"""<html\b[^<>]*?\slang\s*=\s*["']?([A-Za-z-]{2,20})""", re.I)
 _SELF = re.compile(r"<(?:link|meta)\b[^<>]*>", re.I)
 _ATTRIBUTE = re.compile(r"""([a-z]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.I)
-_COLUMNS: Mapping[str, Sequence[str]] = {
-    DOCID: ("docid", "id", "@id"),
-    "claimReviewed": ("claimReviewed", "claim_reviewed", "claim", "text"),
-    "headline": ("headline", "name", "title", "review_title"),
-    "url": ("url", "review_url", "link"),
-    "datePublished": ("datePublished", "review_date", "date"),
-    "inLanguage": ("inLanguage", "languageCode", "language"),
-    "author.name": ("author.name", "author", "publisher", "publisher.name"),
-    "author.url": ("author.url", "publisher.url", "publisher_url", "publisher.site"),
-    "author.image": ("author.image", "publisher_image"),
-    "reviewRating.alternateName": (
-        "reviewRating.alternateName",
-        "textualRating",
-        "rating",
-        "reviewRating",
-    ),
-    "reviewRating.ratingValue": ("reviewRating.ratingValue", "ratingValue", "rating_value"),
-    "reviewRating.bestRating": ("reviewRating.bestRating", "bestRating", "best_rating"),
-    "reviewRating.worstRating": ("reviewRating.worstRating", "worstRating", "worst_rating"),
-    "reviewRating.ratingExplanation": ("reviewRating.ratingExplanation", "explanation"),
-    "itemReviewed.author.name": ("itemReviewed.author.name", "claimant", "claim_author"),
-    "itemReviewed.author.jobTitle": ("itemReviewed.author.jobTitle", "claimant_job"),
-    "itemReviewed.author.sameAs": ("itemReviewed.author.sameAs", "claimant_page"),
-    "itemReviewed.datePublished": ("itemReviewed.datePublished", "claimDate", "claim_date"),
-    "itemReviewed.firstAppearance.url": ("itemReviewed.firstAppearance.url", "firstAppearance"),
-    "itemReviewed.appearance.url": ("itemReviewed.appearance.url", "appearance"),
-}
-"""The column names of each property."""
 _MEANINGS = {
     **{
         DOCID: "docid",
@@ -164,8 +139,10 @@ def _reviews(path: Path, options: ReadOptions) -> Iterator[_Review]:
         for place, content in read_json_lines(path, options):
             yield from (_Review(place, node) for node in nodes_of_type(content, _TYPE))
     else:
-        names = names_of_any_table(_COLUMNS, options, _MEANINGS)
-        for place, row in read_rows(path, options, Columns(names, (("claimReviewed",),), _COLUMNS)):
+        chosen = chosen_columns(CLAIM_REVIEWS, options, _MEANINGS)
+        names = names_of_any_table(CLAIM_REVIEWS, chosen, _MEANINGS)
+        columns = Columns(names, (("claimReviewed",),), CLAIM_REVIEWS, chosen=chosen)
+        for place, row in read_rows(path, options, columns):
             yield _Review(place, _nest(row))
 
 

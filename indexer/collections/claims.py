@@ -10,15 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from ...core.records.columns import Columns, columns_of
+from ...core.records.names import VERIFIED_CLAIMS, Names
 from ...core.records.table_shape import wrapper_advice
 from . import RECORDS, Files, ReadOptions, Record, dated
 from ._child import BadFileError
-from ._documents import Names, columns_of, make_record, names_of_any_table
+from ._documents import chosen_columns, make_record, names_of_any_table
 from ._files import expand
 from ._lines import read_json
 from ._office import SHEETS, select_readable
 from ._reviews import with_rating
-from ._tables import Columns, Row, read_rows, texts_of
+from ._tables import Row, read_rows, texts_of
 
 SUMMARY = "verified claims: TSV, CSV, JSON or JSON lines with an id, vclaim and title"
 COLUMNS = True
@@ -29,19 +31,6 @@ FILES: Sequence[Files] = [
 ]
 
 _METADATA = ("subtitle", "author", "rating", "label", "verdict")
-_NAMES = {
-    # R puts row numbers into a column without a name.
-    "docid": ("vclaim_id", "claim_id", "docid", "id", ""),
-    "text": ("vclaim", "claim", "text"),
-    "title": ("title",),
-    "url": ("url", "page_url", "link"),
-    "date": ("date", "published", "publish_date"),
-    "language": ("language", "lang"),
-    "source": ("source", "publisher", "site"),
-    "topic": ("topic", "topic_id"),
-    **{name: (name,) for name in _METADATA},
-    "rating": ("rating", "verdict"),
-}
 
 
 @dated
@@ -52,11 +41,13 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
     for path in expand(
         sources, (".tsv", ".csv", ".jsonl", ".json", *select_readable(*SHEETS)), options
     ):
-        names = names_of_any_table(_NAMES, options)
+        chosen = chosen_columns(VERIFIED_CLAIMS, options)
+        names = names_of_any_table(VERIFIED_CLAIMS, chosen)
         if path.name.lower().removesuffix(".gz").endswith(".json"):
-            rows = _json_rows(path, options, names if options.columns else _NAMES)
+            rows = _json_rows(path, options, names if chosen else VERIFIED_CLAIMS)
         else:
-            rows = read_rows(path, options, Columns(names, (("text",),), _NAMES, "docid"))
+            columns = Columns(names, (("text",),), VERIFIED_CLAIMS, "docid", chosen=chosen)
+            rows = read_rows(path, options, columns)
         for place, row in rows:
             metadata = with_rating({name: row[name] for name in _METADATA if name in row})
             if "docid" not in row:

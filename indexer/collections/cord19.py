@@ -21,13 +21,14 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from ...core.domain import Span
+from ...core.records.columns import Columns
 from ...core.records.dates import clean_date
 from . import RECORDS, Files, ReadOptions, Record, dated
 from ._child import BadFileError
 from ._documents import check_docid, digest, make_record
 from ._files import OUTSIDE, leads_outside, one_file
 from ._lines import read_json
-from ._tables import Columns, Row, read_rows
+from ._tables import Row, read_rows
 
 SUMMARY = (
     "papers of CORD-19: a release's folder, or its metadata as CSV, JSON lines, Parquet or "

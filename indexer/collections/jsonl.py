@@ -13,6 +13,7 @@ import msgspec
 
 from ...core.domain import Document
 from ...core.errors import SourceError
+from ...core.records.names import DOCUMENTS
 from ...retrieval.store.documents import checksum
 from . import Files, ReadOptions, Record, dated
 from ._documents import check_docid, make_record, named_fields
@@ -28,12 +29,6 @@ FILES: tuple[Files, ...] = (
     ("JSON lines", frozenset({"id", "text"})),
     ("JSON lines", frozenset({"id", "contents"})),
 )
-
-_NAMES = {
-    "docid": ("docid", "id", "_id"),
-    "text": ("text", "contents"),
-    **{name: (name,) for name in ("title", "url", "date", "language", "source", "topic")},
-}
 
 EXPORTED = (*Document._fields, "checksum")
 """All keys of an exported line."""
@@ -55,7 +50,7 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
 def _record(row: dict[str, Any], place: str, options: ReadOptions) -> Record | None:
     if row.keys() == set(EXPORTED):
         return _read_exported(row, place, options)
-    found = named_fields(row, _NAMES, place, options, _REQUIRED)
+    found = named_fields(row, DOCUMENTS, place, options, _REQUIRED)
     return None if found is None else make_record(found[0], place, options, found[1])
 
 

@@ -18,26 +18,27 @@ from pathlib import Path
 from typing import Any
 
 from ...core.errors import SourceError
+from ...core.records.columns import Columns, columns_of, plain_name
+from ...core.records.json_lines import json_name
+from ...core.records.names import SNIPPETS
+from ...core.records.table import is_quoted, split_row
 from ...core.records.table_shape import SAVE_AS_UTF8, TABLES, shape_of_start
 from . import Files, ReadOptions, Record, dated
 from ._documents import (
     checkthat_ids,
-    columns_of,
+    chosen_columns,
     make_record,
     named_fields,
     names_of_any_table,
-    plain_name,
 )
 from ._files import expand
-from ._lines import json_name, parse_json_object, read_lines
+from ._lines import Reported, parse_json_object, read_lines
 from ._office import SHEETS, select_readable
 from ._reviews import with_rating
 from ._tables import (
-    Columns,
     content_id,
     first_cells,
     guessed_encoding,
-    is_quoted,
     is_table,
     kind_for,
     read_cells,
@@ -62,17 +63,6 @@ FILES: tuple[Files, ...] = (
     ("JSON lines", frozenset({"pageid", "paragraphs"})),
 )
 
-_NAMES: Mapping[str, Sequence[str]] = {
-    "docid": "snippet_id docid par_id passage_id paragraph_id sentence_id identifier id".split(),
-    "text": "snippet_text snippet text passage paragraph sentence content contents body".split(),
-    "topic": ("topic_id", "topic"),
-    "page": ("page_id", "page"),
-    "url": ("url", "link"),
-    "title": ("title", "headline"),
-    "date": ("date", "published"),
-    "language": ("language", "lang"),
-    "source": ("source",),
-}
 _OTHER_IDS = frozenset(
     "qid queryid tweetid claimid vclaimid postid documentid sid uid corduid paperid".split()
 )
@@ -112,7 +102,7 @@ def _read_file(path: Path, options: ReadOptions) -> Iterator[Record]:
         cells = first_cells(shape, fallback)
         if _header(cells, f"{path}:1", options) is not None:
             rows = read_cells(path, options, shape.delimiter, quoting=True, fallback=fallback)
-            yield from _read_rows(rows, options, shape.delimiter)
+            yield from _read_rows(path, rows, options, shape.delimiter)
             return
         if is_table(start, shape):
             if not (shape.encoding or fallback):
@@ -143,9 +133,8 @@ def _read_file(path: Path, options: ReadOptions) -> Iterator[Record]:
             "\t",
         )
         quoting = mark != "\t" or is_quoted(start, mark)
-        yield from _read_rows(
-            read_cells(path, options, mark, quoting=quoting, fallback=fallback), options, mark
-        )
+        rows = read_cells(path, options, mark, quoting=quoting, fallback=fallback)
+        yield from _read_rows(path, rows, options, mark)
 
 
 def _is_header_by(mark: str, place: str, line: str, options: ReadOptions) -> bool:
@@ -155,13 +144,14 @@ def _is_header_by(mark: str, place: str, line: str, options: ReadOptions) -> boo
 
 def _cells_of(line: str, mark: str) -> list[str]:
     try:
-        return next(csv.reader([line], delimiter=mark))
-    except csv.Error:  # a cell of more than 131,072 characters, or a carriage return
+        return split_row(line, mark)
+    except csv.Error:
         return []
 
 
 def _read_objects(lines: Iterator[tuple[str, str]], options: ReadOptions) -> Iterator[Record]:
-    names = names_of_any_table(_NAMES, options) if options.columns else _NAMES
+    chosen = chosen_columns(SNIPPETS, options)
+    names = names_of_any_table(SNIPPETS, chosen) if chosen else SNIPPETS
     required = {
         field: f'"{names[field][0]}"' if len(names[field]) == 1 else _SPELLINGS[field]
         for field in _SPELLINGS
@@ -194,13 +184,14 @@ def _paragraphs(
 
 
 def _read_rows(
-    rows: Iterator[tuple[str, list[str]]], options: ReadOptions, mark: str
+    path: Path, rows: Iterator[tuple[int, list[str]]], options: ReadOptions, mark: str
 ) -> Iterator[Record]:
-    rows = ((place, cells) for place, cells in rows if any(cell.strip() for cell in cells))
+    rows = ((line, cells) for line, cells in rows if any(cell.strip() for cell in cells))
     first = next(rows, None)
     if first is None:
         return
-    place, cells = first
+    first_line, cells = first
+    place = f"{path}:{first_line}"
     header = _header(cells, place, options)
     if header is None:
         second = next(rows, None)
@@ -222,9 +213,10 @@ def _read_rows(
         )
         options.note(f"{place}: {what}; see --column")
     makes_ids = bool(header) and _make_columns(options).check(
-        place, [cell.strip() for cell in cells], options
+        first_line, [cell.strip() for cell in cells], Reported(path, options)
     )
-    for place, cells in rows if header else chain([first], rows):
+    for line, cells in rows if header else chain([first], rows):
+        place = f"{path}:{line}"
         row = dict(zip(columns, cells, strict=False))
         if len(cells) != len(columns):
             remedy = "write a tab inside a text as a space"
@@ -237,9 +229,9 @@ def _read_rows(
             reason = "contains white space (without a header, 3 columns are id, topic, text)"
             options.bad_lines.report(place, f"topic {row['topic'][:40]!r} {reason}")
         else:
-            fields = {name: cell for name, cell in row.items() if name in _NAMES}
+            fields = {name: cell for name, cell in row.items() if name in SNIPPETS}
             metadata = {
-                name: cell for name, cell in row.items() if name and name not in _NAMES and cell
+                name: cell for name, cell in row.items() if name and name not in SNIPPETS and cell
             }
             fields = {"docid": content_id(fields), **fields} if makes_ids else fields
             if record := _record(fields, metadata, place, options):
@@ -247,9 +239,9 @@ def _read_rows(
 
 
 def _make_columns(options: ReadOptions) -> Columns:
-    return Columns(
-        names_of_any_table(_NAMES, options), (), _NAMES, "docid", "these columns become metadata:"
-    )
+    chosen = chosen_columns(SNIPPETS, options)
+    names = names_of_any_table(SNIPPETS, chosen)
+    return Columns(names, (), SNIPPETS, "docid", "these columns become metadata:", chosen)
 
 
 def _header(cells: Sequence[str], place: str, options: ReadOptions) -> list[str] | None:
@@ -260,7 +252,7 @@ def _header(cells: Sequence[str], place: str, options: ReadOptions) -> list[str]
     SourceError if a header lacks a text or names a column twice.
     """
     named = [cell.strip() for cell in cells]
-    own, known = columns_of(named, _NAMES), _make_columns(options).of(named)
+    own, known = columns_of(named, SNIPPETS), _make_columns(options).of(named)
     if any(len(cell) > _LONGEST_NAME for cell in cells):
         return None
     if not (
@@ -268,7 +260,11 @@ def _header(cells: Sequence[str], place: str, options: ReadOptions) -> list[str]
     ):
         return None
     fields = {name: field for field, names in known.items() for name in names}
-    columns = [fields.get(name) or (f"column {name}" if name in _NAMES else name) for name in named]
+    columns = []
+    for name in named:
+        # A column of metadata must not have the name of a field.
+        metadata = f"column {name}" if name in SNIPPETS else name
+        columns.append(fields.get(name) or metadata)
     if "text" not in known and not options.columns:
         raise SourceError(
             'the header has no column "text" (or "snippet")', place=place, remedy=_rename(cells)

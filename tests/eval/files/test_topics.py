@@ -114,7 +114,7 @@ BAD_TOPICS = {
         '{"_id": "1", "text": "\\ud800"}\n',
         "file:1: text '\\ud800' cannot be encoded as UTF-8",
     ),
-    "deep": ('{"a":' * 100_000 + "\n", "file:1: is not a JSON object"),
+    "deep": ('{"a":' * 100_000 + "\n", "file:1: is nested too deeply"),
 }  # fmt: skip  # fmt: skip
 
 

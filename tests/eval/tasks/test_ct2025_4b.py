@@ -102,6 +102,11 @@ BAD = {
         f"post_id\tpreds\n1\t['{A}']\n2\t\"['{A}']\n",
         "{run}:3: error: is not a row of a table (unexpected end of data)",
     ),
+    "carriage return": (
+        f"post_id\tpreds\n1\t['{A}']\r['{B}']\n",
+        "{run}:2: error: is not a row of a table (a carriage return is outside quotes: end each "
+        "line with a line feed)",
+    ),
 }
 
 

@@ -73,6 +73,11 @@ REMEDY = "; fix it, or skip bad lines with --skip-bad-lines N"
             "{}:1: there is no column 'vclaim' or 'claim' or 'text'; the columns are 'id', 'title'",
         ),
         ("a.tsv", "id\tvclaim\n\tA\n", "{}:2: has no id" + REMEDY),
+        (
+            "a.tsv",
+            "id\tvclaim\n1\tA\tB\n",
+            "{}:2: has 3 columns, but the header has 2" + REMEDY,
+        ),
         ("a.jsonl", '{"vclaim": "A"}\n', "{}:1: has no id" + REMEDY),
         ("a.json", "[3]", "{}:1: is not a JSON object with a claim" + REMEDY),
     ],

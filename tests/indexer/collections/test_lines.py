@@ -8,11 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factseek.core.errors import SourceError
+from factseek.core.records.json_lines import DEEPEST
 from factseek.core.records.table_shape import SAVE_AS_UTF8
 from factseek.indexer.collections import BadLines, ReadOptions
 from factseek.indexer.collections._child import BadFileError
 from factseek.indexer.collections._files import read_bytes
-from factseek.indexer.collections._lines import DEEPEST, parse_json_object, read_json, read_lines
+from factseek.indexer.collections._lines import parse_json_object, read_json, read_lines
 from factseek.indexer.collections._tables import read_cells
 
 

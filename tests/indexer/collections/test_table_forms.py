@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from factseek.core.errors import SourceError
 from factseek.core.records import gzip_files
+from factseek.core.records.table import is_quoted
 from factseek.indexer.collections import BadLines, ReadOptions, jsonl, reader
-from factseek.indexer.collections._tables import is_quoted
 
 TEXT = st.text(st.sampled_from("ab é\"\t\n,;' "), min_size=1, max_size=12).map(
     lambda text: f"x{text}"

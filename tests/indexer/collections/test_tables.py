@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from factseek.core.errors import SourceError
+from factseek.core.records.columns import Columns
 from factseek.indexer.collections import BadLines, ReadOptions, _frames
-from factseek.indexer.collections._tables import Columns, read_rows
+from factseek.indexer.collections._tables import read_rows
 
 NAMES = {"id": ("id", "key"), "title": ("title",), "year": ("year",), "who": ("who",)}
 REQUIRED = (("id",),)
