@@ -39,6 +39,9 @@ from ..core.terminal import (
 from ..retrieval.arguments import add_filter, add_index, config_of
 from ..retrieval.filters import field_names, parse_filter
 from .collections import kinds, reader
+from .intake.addresses import is_address
+from .intake.cli import KINDS as INTAKE_KINDS
+from .intake.cli import add_intake_options, intake_of
 from .settings import Config
 
 if TYPE_CHECKING:
@@ -85,12 +88,22 @@ def _register_index(commands: Subparsers) -> None:
         help="build an index from a collection",
         description="Build an index from a collection, or add to an index."
         " To continue an interrupted build, run the same command again.",
-        epilog="kinds of source:\n"
-        + "\n".join(f"  {kind:10} {reader(kind).SUMMARY}" for kind in kinds()),
+        epilog="kinds of source:\n" + "\n".join(_kinds_of_source()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("kind", type=_kind, metavar="KIND", help=f"one of {', '.join(kinds())}")
-    parser.add_argument("sources", nargs="+", type=Path, metavar="SOURCE", help="files or folders")
+    parser.add_argument(
+        "kind",
+        type=_kind,
+        metavar="KIND",
+        help=f"one of {', '.join(sorted({*kinds(), *INTAKE_KINDS}))}",
+    )
+    parser.add_argument(
+        "sources",
+        nargs="+",
+        type=_source,
+        metavar="SOURCE",
+        help="files or folders; for feed, sitemap and urls also addresses",
+    )
     add_index(parser)
     verbs = parser.add_mutually_exclusive_group()
     for verb, what in (
@@ -144,8 +157,15 @@ def _register_index(commands: Subparsers) -> None:
         default="",
         help="how to read 3/5/2020 if no other date in the file shows the order",
     )
+    add_intake_options(parser)
     complete(parser, make_index, add_wait, add_json, interrupted=GOES_ON)
     parser.set_defaults(verb="")
+
+
+def _kinds_of_source() -> list[str]:
+    """Return a line about each kind of source, in alphabetical order."""
+    summaries = {kind: reader(kind).SUMMARY for kind in kinds()} | INTAKE_KINDS
+    return [f"  {kind:10} {summary}" for kind, summary in sorted(summaries.items())]
 
 
 def _register_upkeep(commands: Subparsers) -> None:
@@ -283,6 +303,13 @@ def _seconds(value: str) -> float:
     return seconds
 
 
+def _source(word: str) -> Path | str:
+    """Return a source: an address as it is, anything else as a path."""
+    if not word:
+        raise argparse.ArgumentTypeError("is empty; give a path")
+    return word if is_address(word) else Path(word)
+
+
 def _kind(word: str) -> str:
     from ..core.records.table_shape import shape_of
     from .collections._tables import kind_for
@@ -304,12 +331,26 @@ def make_index(
 
     ``build`` replaces the function for an index without shards.
     """
+    began = perf_counter()
+    with intake_of(args, _settings_of(args)) as (kind, sources):
+        if not sources:
+            return DONE
+        built = _build(args, build, kind, sources)
+    _tell_build(args, built, perf_counter() - began)
+    return DONE
+
+
+def _build(
+    args: argparse.Namespace,
+    build: Callable[[BuildRequest, Config], BuildReport] | None,
+    kind: str,
+    sources: tuple[Path, ...],
+) -> BuildReport:
     from . import build as builds
 
-    began = perf_counter()
     request = builds.BuildRequest(
-        kind=args.kind,
-        sources=tuple(args.sources),
+        kind=kind,
+        sources=sources,
         folder=args.index,
         verb=args.verb,
         language=args.language,
@@ -319,9 +360,7 @@ def make_index(
         dates=args.dates,
         columns=tuple(_columns(args.column or []).items()),
     )
-    built = (build or builds.build)(request, _settings_of(args))
-    _tell_build(args, built, perf_counter() - began)
-    return DONE
+    return (build or builds.build)(request, _settings_of(args))
 
 
 def _columns(written: list[str]) -> dict[str, str]:

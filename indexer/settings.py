@@ -37,9 +37,18 @@ class WatchSettings(Settings, frozen=True, kw_only=True):
     rescan_seconds: Weight = 60.0
 
 
+class FetchSettings(Settings, frozen=True, kw_only=True):
+    """How addresses are fetched: the pause between two requests to a host, and limits of each."""
+
+    seconds_between: Weight = 1.0
+    seconds: Annotated[float, msgspec.Meta(gt=0, le=3600)] = 30.0
+    max_bytes: Positive = 20_000_000
+
+
 class Config(config.Config, frozen=True, kw_only=True):
     """The settings of the indexer."""
 
     passages: PassageSettings = PassageSettings()
     build: BuildSettings = BuildSettings()
     watch: WatchSettings = WatchSettings()
+    fetch: FetchSettings = FetchSettings()

@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 import re
 import zlib
-from collections.abc import Iterator
-from contextlib import redirect_stderr
+from collections.abc import Iterator, Mapping
+from contextlib import redirect_stderr, suppress
 from datetime import UTC, datetime
 from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
+from urllib.parse import urljoin
 
 from ...core.records.dates import clean_date
 from . import ReadOptions
@@ -24,6 +25,7 @@ _PAGE_SUFFIXES = (".html", ".htm", ".xhtml", ".txt")
 _PAGE_TYPES = ("text/html", "application/xhtml+xml", "text/plain")
 _PACKINGS = ("br", "zstd", "compress", "x-compress")
 _PAGE_RECORDS = ("response", "resource", "conversion")
+_REDIRECTS = ("301", "302", "303", "307", "308")
 _ADDRESS = re.compile(r"(?:https?|ftp|file)://", re.I)
 _MOMENT = re.compile(
     r"(?P<day>\d{4}(?:-\d\d){0,2})(?:(?<=-\d\d-\d\d)T(?P<clock>\d\d:\d\d(?::\d\d)?)(?:\.\d+)?(?P<zone>[+-]\d\d:?\d\d)?Z?)?"
@@ -101,6 +103,39 @@ def captures(path: Path, options: ReadOptions) -> Iterator[Capture]:
         options.bad_lines.report(
             f"{path}#{number + 1}", f"is not a record of a WARC or ARC file: {reason}"
         )
+
+
+def redirects(path: Path) -> dict[str, str]:
+    """Return where the redirects in an archive finally lead to, by the address that was asked for.
+
+    Damage is not reported: :func:`captures` reports it.
+    """
+    from warcio.archiveiterator import ArchiveIterator
+    from warcio.exceptions import ArchiveLoadFailed
+
+    targets: dict[str, str] = {}
+    with (
+        suppress(ArchiveLoadFailed, zlib.error, ValueError, AttributeError),
+        open_bytes(path) as file,
+    ):
+        for record in ArchiveIterator(SimpleNamespace(read=file.read1)):
+            answer = record.http_headers
+            if record.rec_type != "response" or answer is None:
+                continue
+            target = _header(answer, "Location")
+            if target and answer.get_statuscode() in _REDIRECTS:
+                url = _header(record.rec_headers, "WARC-Target-URI")
+                targets[url] = urljoin(url, target)
+    return {start: _end_of_chain(start, targets) for start in targets}
+
+
+def _end_of_chain(start: str, targets: Mapping[str, str]) -> str:
+    """Return the last address of a chain of redirects, which may be a circle."""
+    passed = {start}
+    while start in targets and targets[start] not in passed:
+        start = targets[start]
+        passed.add(start)
+    return start
 
 
 def _check_end(records: Any, record: Any, place: str) -> None:

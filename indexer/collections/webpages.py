@@ -31,6 +31,7 @@ from ._lines import read_objects
 from ._office import PDF, SHEETS, pdf_text, select_readable
 from ._pages import Page, PageTooLargeError, binary_kind, decode, extract
 from ._tables import is_table, kind_for
+from .feed import is_feed
 
 SUMMARY = "web pages: HTML, PDF and text files or folders of them, WARC and ARC archives"
 SPLIT = True
@@ -137,21 +138,8 @@ def _page_of_file(path: Path, docid: str, result: _Result, options: ReadOptions)
     except BadFileError as error:
         options.bad_lines.report(error.place, error.what)
         return None
-    if reason := "an empty file" if not content.strip() else binary_kind(content):
-        remedy = binary_remedy(reason)
-        options.bad_lines.report(
-            place, f"is {reason}, not a web page{f'; {remedy}' if remedy else ''}"
-        )
-        return None
-    shape = shape_of_start(content[:LOOKED_AT])
-    if (
-        path.suffix.lower() in _TABLE_ENDINGS
-        or shape.form == "JSON lines"
-        or is_table(content[:LOOKED_AT], shape)
-    ):
-        kind = kind_for(shape)
-        remedy = f"; read it with factseek index {kind}" if kind else ""
-        options.bad_lines.report(place, f"{shape.sentence}, not a web page{remedy}")
+    if reason := _why_no_page(path, content):
+        options.bad_lines.report(place, reason)
         return None
     plain = path.name.lower().removesuffix(".gz").endswith(".txt")
     page = _plain_page(content, "") if plain else _html_page(content, place, options)
@@ -160,6 +148,28 @@ def _page_of_file(path: Path, docid: str, result: _Result, options: ReadOptions)
     shortened = not known or known.endswith(("...", "…"))  # search engines shorten long titles
     title = (page.title if shortened else "") or known
     return _record(page, {**fields, "url": url or page.url, "title": title}, place, options)
+
+
+def _why_no_page(path: Path, content: bytes) -> str:
+    """Return what a file is if it is not a web page, and what to do with it; else ``""``."""
+    if kind := "an empty file" if not content.strip() else binary_kind(content):
+        remedy = binary_remedy(kind)
+        return f"is {kind}, not a web page{f'; {remedy}' if remedy else ''}"
+
+    # Read as a page, such a file would be one document with the texts of all its entries.
+    start = content[:LOOKED_AT]
+    if is_feed(start) and b"<html" not in start.lower():
+        return "is a feed, not a web page; read it with factseek index feed"
+    if b"<mediawiki" in start:
+        return "is a dump of MediaWiki, not a web page; extract its pages first"
+
+    shape = shape_of_start(start)
+    is_named_table = path.suffix.lower() in _TABLE_ENDINGS
+    if is_named_table or shape.form == "JSON lines" or is_table(start, shape):
+        kind = kind_for(shape)
+        remedy = f"; read it with factseek index {kind}" if kind else ""
+        return f"{shape.sentence}, not a web page{remedy}"
+    return ""
 
 
 def _read_archive(path: Path, docids: Docids, options: ReadOptions) -> Iterator[Record]:

@@ -620,3 +620,26 @@ def test_archives_of_other_programs(
         return
     assert [record.document.title for record in records] == ["A bridge opens"]
     assert records[0].document.metadata["captured"] == captured
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (
+            "<?xml version='1.0'?><rss version='2.0'><channel><item><title>a</title></item>"
+            "</channel></rss>",
+            "is a feed, not a web page; read it with factseek index feed",
+        ),
+        (
+            "<mediawiki xmlns='http://www.mediawiki.org/xml/export-0.11/'><page><title>A</title>"
+            "</page></mediawiki>",
+            "is a dump of MediaWiki, not a web page; extract its pages first",
+        ),
+    ],
+)
+def test_xml_that_is_no_page_is_refused_by_name(tmp_path: Path, content: str, reason: str) -> None:
+    path = tmp_path / "a.html"
+    path.write_text(content)
+    with pytest.raises(SourceError) as caught:
+        list(webpages.read([path], ReadOptions()))
+    assert (caught.value.what, caught.value.place) == (reason, str(path))

@@ -1,0 +1,345 @@
+"""Fetch an address politely and safely.
+
+A fetcher obeys robots.txt, waits between two requests to a host, follows at most five redirects,
+and limits the time and the size of an answer. It connects only to an IP address that it has checked
+itself, so that a name which changes its address between the check and the connection leads
+nowhere.
+"""
+
+from __future__ import annotations
+
+import logging
+import ssl
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+from socket import SHUT_RDWR
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import SplitResult, urljoin, urlunsplit
+
+from ... import __version__
+from ..settings import FetchSettings
+from .addresses import AddressError, parse_address, port_of, resolve
+
+if TYPE_CHECKING:
+    from protego import Protego
+
+AGENT = "factseek"
+"""The name by which robots.txt may address this program."""
+MOST_REDIRECTS = 5
+_REDIRECTS = (301, 302, 303, 307, 308)
+_BUSY = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
+_LONGEST_WAIT = 60.0
+"""The most seconds to wait because a server asks for it; if it asks for more, its pages fail."""
+_ROBOTS_BYTES = 512_000
+"""The most bytes of a robots.txt, as RFC 9309 requires at least 500 KiB."""
+_PIECE = 1 << 16
+
+Headers = tuple[tuple[str, str], ...]
+
+
+class FetchError(Exception):
+    """An address could not be fetched, for the reason that the message gives."""
+
+
+class Fetched(NamedTuple):
+    """The answer to a request, after redirects.
+
+    ``body`` is unpacked, ``raw`` is as it came. ``moment`` is the time of the request, in UTC. An
+    answer with the status 304 has no body: nothing has changed.
+    """
+
+    address: str
+    status: int
+    reason: str
+    headers: Headers
+    body: bytes
+    raw: bytes
+    moment: datetime
+
+    def header(self, name: str) -> str:
+        """Return the first header of this name, or ``""``."""
+        return next((value for each, value in self.headers if each.lower() == name), "")
+
+
+class Fetcher:
+    """Fetches addresses one after the other; it is not safe for threads."""
+
+    def __init__(
+        self,
+        settings: FetchSettings,
+        *,
+        allow_private: bool = False,
+        keep: Callable[[Fetched], object] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], object] = time.sleep,
+    ) -> None:
+        """Fetch as the settings say; ``keep`` receives every answer that has content."""
+        self._settings = settings
+        self._allow_private = allow_private
+        self._keep = keep
+        self._clock, self._sleep = clock, sleep
+        self._robots: dict[str, Protego | None] = {}
+        self._next_request: dict[str, float] = {}
+        self._resting: dict[str, str] = {}
+        self._tls = ssl.create_default_context()
+
+    def fetch(self, address: str, *, etag: str = "", modified: str = "") -> Fetched:
+        """Return the answer of an address: of status 200, or 304 if it has not changed.
+
+        ``etag`` and ``modified`` are the headers ETag and Last-Modified of an earlier answer.
+        Raises FetchError for every other status, and if the address may not or cannot be fetched.
+        """
+        conditions = {}
+        if etag:
+            conditions["If-None-Match"] = etag
+        if modified:
+            conditions["If-Modified-Since"] = modified
+        try:
+            parts = parse_address(address)
+            for _ in range(MOST_REDIRECTS + 1):
+                self._check_robots(parts)
+                answer = self._request_patiently(parts, conditions)
+                target = answer.header("location")
+                if answer.status not in _REDIRECTS or not target:
+                    break
+                parts = parse_address(urljoin(answer.address, target))
+            else:
+                raise FetchError(f"is redirected more than {MOST_REDIRECTS} times")
+        except AddressError as error:
+            raise FetchError(str(error)) from None
+        if answer.status not in (HTTPStatus.OK, HTTPStatus.NOT_MODIFIED):
+            raise FetchError(f"has the status {answer.status} {answer.reason}".rstrip())
+        return answer
+
+    def _check_robots(self, parts: SplitResult) -> None:
+        """Raise FetchError if robots.txt of the host does not admit the address."""
+        host = f"{parts.scheme}://{parts.netloc}"
+        if host not in self._robots:
+            self._robots[host] = self._read_robots(parts)
+        rules = self._robots[host]
+        if rules is None:
+            raise FetchError(f"is not fetched: {host}/robots.txt cannot be read")
+        if not rules.can_fetch(urlunsplit(parts), AGENT):
+            raise FetchError(f"is not fetched: {host}/robots.txt excludes it")
+
+    def _read_robots(self, parts: SplitResult) -> Protego | None:
+        """Return the rules of a host; None if they cannot be had, which excludes every address.
+
+        As RFC 9309 says, a file that does not exist admits every address.
+        """
+        from protego import Protego
+
+        parts = parts._replace(path="/robots.txt", query="")
+        for _ in range(MOST_REDIRECTS + 1):
+            try:
+                answer = self._request(parts, {}, most_bytes=_ROBOTS_BYTES, cut=True)
+            except FetchError:
+                return None
+            target = answer.header("location")
+            if answer.status not in _REDIRECTS or not target:
+                break
+            parts = parse_address(urljoin(answer.address, target))
+        else:
+            return Protego.parse("")
+        if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            return None
+        is_there = answer.status == HTTPStatus.OK
+        return Protego.parse(answer.body.decode("utf-8", "replace") if is_there else "")
+
+    def _request_patiently(self, parts: SplitResult, conditions: dict[str, str]) -> Fetched:
+        """Return the answer to a request; wait and ask again once if the server asks for it."""
+        if reason := self._resting.get(parts.netloc):
+            raise FetchError(reason)
+        answer = self._request(parts, conditions)
+        if answer.status not in _BUSY:
+            return answer
+        seconds = _seconds_to_wait(answer)
+        if seconds is not None and seconds <= _LONGEST_WAIT:
+            self._sleep(seconds)
+            answer = self._request(parts, conditions)
+        if answer.status in _BUSY:
+            # Whoever asks for a pause gets it: nothing more is asked of this host in this run.
+            self._resting[parts.netloc] = (
+                f"is not fetched: its host answered {answer.status} before"
+            )
+        return answer
+
+    def _request(
+        self,
+        parts: SplitResult,
+        conditions: dict[str, str],
+        *,
+        most_bytes: int = 0,
+        cut: bool = False,
+    ) -> Fetched:
+        """Return the answer to one request, without following redirects.
+
+        With ``cut``, an answer that is too long is cut instead of refused.
+        """
+        import urllib3
+
+        # urllib3 warns of heads that it repairs.
+        logging.getLogger("urllib3").setLevel(logging.ERROR)
+        self._wait_for_turn(parts)
+        limit = most_bytes or self._settings.max_bytes
+        host = parts.hostname or ""
+        chosen = resolve(parts, allow_private=self._allow_private)
+        headers = {
+            "Host": parts.netloc,
+            "User-Agent": f"{AGENT}/{__version__}",
+            "Accept-Encoding": "gzip",
+            "Accept": "*/*",
+            **conditions,
+        }
+        secure = {"server_hostname": host, "assert_hostname": host, "ssl_context": self._tls}
+        kind: Any = (
+            urllib3.HTTPSConnectionPool if parts.scheme == "https" else urllib3.HTTPConnectionPool
+        )
+        seconds = self._settings.seconds
+        pool = kind(
+            chosen,
+            port_of(parts),
+            timeout=urllib3.Timeout(connect=seconds, read=seconds),
+            maxsize=1,
+            retries=False,
+            **(secure if parts.scheme == "https" else {}),
+        )
+        target = urlunsplit(parts._replace(scheme="", netloc=""))
+        moment = datetime.now(UTC)
+        with _time_limited(pool, seconds) as is_late, pool:
+            try:
+                response = pool.urlopen(
+                    "GET",
+                    target,
+                    headers=headers,
+                    redirect=False,
+                    preload_content=False,
+                    decode_content=False,
+                    assert_same_host=False,
+                )
+                raw = _read_at_most(response, limit, cut=cut)
+            except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:
+                if not is_late():
+                    raise FetchError(f"cannot be fetched: {_reason_of(error)}") from None
+            # A head that is broken off looks like an answer without a body.
+            if is_late():
+                raise FetchError(f"took more than {seconds:g} seconds")
+        address = urlunsplit(parts)
+        answer = Fetched(
+            address,
+            response.status,
+            response.reason or "",
+            tuple(response.headers.items()),
+            b"",
+            raw,
+            moment,
+        )
+        if self._keep is not None and answer.status != HTTPStatus.NOT_MODIFIED:
+            self._keep(answer)
+        return answer._replace(body=_unpacked(answer, limit, cut=cut))
+
+    def _wait_for_turn(self, parts: SplitResult) -> None:
+        """Sleep until the host may be asked again."""
+        host = parts.netloc
+        pause = self._settings.seconds_between
+        rules = self._robots.get(f"{parts.scheme}://{host}")
+        if rules is not None:
+            with suppress(TypeError, ValueError):
+                pause = max(pause, min(float(rules.crawl_delay(AGENT) or 0), _LONGEST_WAIT))
+        wait = self._next_request.get(host, 0.0) - self._clock()
+        if wait > 0:
+            self._sleep(wait)
+        self._next_request[host] = self._clock() + pause
+
+
+@contextmanager
+def _time_limited(pool: Any, seconds: float) -> Iterator[Callable[[], bool]]:
+    """Break off the connection of a pool after ``seconds``; yield whether that has happened.
+
+    A time limit of the socket alone begins again with each byte that a server sends.
+    """
+    sockets: list[Any] = []
+    late = threading.Event()
+
+    class WatchedConnection(pool.ConnectionCls):  # type: ignore[misc]
+        def connect(self) -> None:
+            super().connect()
+            sockets.append(self.sock)
+            if late.is_set():
+                break_off()
+
+    def break_off() -> None:
+        late.set()
+        for each in sockets:
+            with suppress(OSError):
+                each.shutdown(SHUT_RDWR)
+
+    pool.ConnectionCls = WatchedConnection
+    timer = threading.Timer(seconds, break_off)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield late.is_set
+    finally:
+        timer.cancel()
+
+
+def _read_at_most(response: Any, limit: int, *, cut: bool) -> bytes:
+    """Return the body of a response as it came; raise FetchError if it has more than ``limit``."""
+    pieces: list[bytes] = []
+    size = 0
+    for piece in response.stream(_PIECE, decode_content=False):
+        pieces.append(piece)
+        size += len(piece)
+        if size > limit:
+            if not cut:
+                raise FetchError(f"is longer than {limit:,} bytes (fetch.max_bytes)")
+            break
+    return b"".join(pieces)[:limit]
+
+
+def _unpacked(answer: Fetched, limit: int, *, cut: bool) -> bytes:
+    """Return the body of an answer without its packing; raise FetchError if it is too long."""
+    packing = answer.header("content-encoding").strip().lower()
+    if packing in ("", "identity"):
+        return answer.raw
+    if packing not in ("gzip", "x-gzip"):
+        raise FetchError(f"is packed with {packing[:40]!r}, although gzip was asked for")
+    unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
+    try:
+        body = unpacker.decompress(answer.raw, limit + 1)
+    except zlib.error:
+        raise FetchError("is damaged: it is not the gzip data that it claims to be") from None
+    if len(body) > limit and not cut:
+        raise FetchError(f"is longer than {limit:,} bytes when it is unpacked (fetch.max_bytes)")
+    if not (unpacker.eof or len(body) > limit or cut):
+        raise FetchError("is damaged: its gzip data end too early")
+    return body[:limit]
+
+
+def _seconds_to_wait(answer: Fetched) -> float | None:
+    """Return the seconds of the header Retry-After, a number or a date; None without one."""
+    written = answer.header("retry-after").strip()
+    if written.isascii() and written.isdigit():
+        return float(written[:9])
+    try:
+        until = parsedate_to_datetime(written)
+    except (TypeError, ValueError):
+        return None
+    if until.tzinfo is None:
+        until = until.replace(tzinfo=UTC)
+    return max(0.0, (until - answer.moment).total_seconds())
+
+
+def _reason_of(error: Exception) -> str:
+    """Return an error of a connection in words, without the names of Python's objects."""
+    text = str(error.args[-1] if error.args else error) or type(error).__name__
+    for mark in ("): ", "> "):
+        text = text.rpartition(mark)[2]
+    return " ".join(text.split())[:200]

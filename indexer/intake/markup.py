@@ -1,0 +1,48 @@
+"""Check XML from the web before it is parsed: no declarations, limited depth and number."""
+
+from __future__ import annotations
+
+import re
+from xml.parsers.expat import ExpatError, ParserCreate, errors
+
+MOST_DEPTH = 100
+MOST_ELEMENTS = 2_000_000
+"""The limits of a feed or sitemap; the largest sitemap has 50,000 addresses of five elements."""
+_DECLARATION = re.compile(
+    rb"<!(?:ENTITY|ELEMENT|ATTLIST|NOTATION)|<\0!\0E\0N\0T\0|\0<\0!\0E\0N\0T", re.I
+)
+
+
+class UnsafeMarkupError(Exception):
+    """XML declares what it should not, or is too large, as the message says."""
+
+
+def check_markup(content: bytes) -> None:
+    """Raise UnsafeMarkupError if XML declares entities, or is nested too deeply or too large.
+
+    XML that is not well-formed is checked up to its first error: feeds often have one.
+    """
+    if _DECLARATION.search(content):
+        raise UnsafeMarkupError("declares entities or elements of its own")
+    parser = ParserCreate()
+    depth = elements = 0
+
+    def start(*_: object) -> None:
+        nonlocal depth, elements
+        depth += 1
+        elements += 1
+        if depth > MOST_DEPTH:
+            raise UnsafeMarkupError(f"is nested more than {MOST_DEPTH} elements deep")
+        if elements > MOST_ELEMENTS:
+            raise UnsafeMarkupError(f"has more than {MOST_ELEMENTS:,} elements")
+
+    def end(*_: object) -> None:
+        nonlocal depth
+        depth -= 1
+
+    parser.StartElementHandler, parser.EndElementHandler = start, end
+    try:
+        parser.Parse(content, True)
+    except ExpatError as error:
+        if error.code == errors.codes[errors.XML_ERROR_NO_MEMORY]:
+            raise UnsafeMarkupError("needs too much memory") from None

@@ -1,0 +1,301 @@
+"""Fetch the sources of ``factseek index feed``, ``sitemap`` and ``urls`` into files for a build.
+
+What is fetched goes to an archive in the form of the Internet Archive (WARC), which the readers of
+web pages and feeds read. A page that cannot be fetched is one line; it is tried again by the next
+run, and nothing else stops.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import msgspec
+
+from ...core.errors import SourceError
+from ...core.progress import bar
+from ..collections import ReadOptions
+from ..collections._lines import read_lines
+from ..collections.feed import OWN_KEY, Item, parse_feed, read_feed
+from ..settings import Config
+from .addresses import is_address
+from .archive import Archive
+from .fetching import Fetched, Fetcher, FetchError
+from .seen import Seen, SeenAddress, read_seen, write_seen
+from .sitemaps import read_sitemap
+
+KINDS = {"feed": "feed", "sitemap": "webpages", "urls": "webpages"}
+"""The kind of the documents that each kind of source on the command line becomes."""
+MOST_SITEMAPS = 1_000
+MOST_PAGES = 100_000
+"""The most sitemaps, and the most pages, of one run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IntakeRequest:
+    """What to fetch: sources are addresses, or files that list them or are feeds.
+
+    ``follow`` fetches the pages behind the items of feeds. ``since`` leaves out pages that a
+    sitemap dates before this day. ``archive`` keeps every answer. With ``fresh``, the index is new,
+    so what was fetched for it before does not count.
+    """
+
+    kind: str
+    sources: tuple[str, ...]
+    index: Path
+    follow: bool = False
+    since: str = ""
+    archive: Path | None = None
+    allow_private: bool = False
+    fresh: bool = False
+
+
+@dataclass(slots=True)
+class Intake:
+    """What a run has fetched: the files to read, what failed, and what to remember.
+
+    ``unchanged`` counts addresses and items that are as they were.
+    """
+
+    kind: str
+    sources: tuple[Path, ...] = ()
+    failures: list[str] = field(default_factory=list)
+    fetched: int = 0
+    unchanged: int = 0
+
+
+@contextmanager
+def fetch_sources(
+    request: IntakeRequest, config: Config, sleep: Callable[[float], object] = time.sleep
+) -> Iterator[Intake]:
+    """Fetch the sources, and yield the files to read; they are removed afterwards.
+
+    If the caller ends without an error, the index remembers what was fetched. Raises SourceError if
+    a file among the sources cannot be read, or if no source could be fetched at all.
+    """
+    seen = Seen() if request.fresh else read_seen(request.index)
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(TemporaryDirectory(prefix="factseek-")))
+        run = _Run(request, config, seen, folder, sleep)
+        run.fetch_all()
+        intake = run.intake
+        if intake.failures and not intake.unchanged and not intake.sources:
+            raise SourceError(f"nothing could be fetched: {intake.failures[0]}")
+        yield intake
+        write_seen(request.index, run.remembered)
+
+
+class _Run:
+    """One run over all sources."""
+
+    def __init__(
+        self,
+        request: IntakeRequest,
+        config: Config,
+        seen: Seen,
+        folder: Path,
+        sleep: Callable[[float], object],
+    ) -> None:
+        self._request, self._config = request, config
+        self._seen = seen.addresses
+        self.remembered = Seen(dict(seen.addresses))
+        self._folder = folder
+        self._sleep = sleep
+        self.intake = Intake(KINDS[request.kind])
+
+    def fetch_all(self) -> None:
+        """Fetch everything, into one archive and, for feeds, a file of new items."""
+        request = self._request
+        pages = self._folder / "fetched.warc.gz"
+        with ExitStack() as stack:
+            self._pages = stack.enter_context(Archive(pages))
+            kept = stack.enter_context(Archive(request.archive)) if request.archive else None
+            fetcher = Fetcher(
+                self._config.fetch,
+                allow_private=request.allow_private,
+                keep=kept.add if kept else None,
+                sleep=self._sleep,
+            )
+            if request.kind == "feed":
+                self._fetch_feeds(fetcher)
+            elif request.kind == "sitemap":
+                self._fetch_pages(fetcher, self._pages_of_sitemaps(fetcher))
+            else:
+                self._fetch_pages(fetcher, dict.fromkeys(self._listed_addresses(), ""))
+        if self.intake.fetched:
+            self.intake.sources = (*self.intake.sources, pages)
+
+    def _fetch(self, fetcher: Fetcher, address: str) -> Fetched | None:
+        """Return the new answer of an address; None if it failed, or is as it was."""
+        before = self._seen.get(address, SeenAddress())
+        try:
+            answer = fetcher.fetch(address, etag=before.etag, modified=before.modified)
+        except FetchError as error:
+            self.intake.failures.append(f"{address}: {error}")
+            return None
+        digest = hashlib.sha256(answer.body).hexdigest()
+        if answer.status == 304 or digest == before.digest:
+            self.intake.unchanged += 1
+            return None
+        self.remembered.addresses[address] = SeenAddress(
+            etag=answer.header("etag"), modified=answer.header("last-modified"), digest=digest
+        )
+        return answer
+
+    def _add_page(self, answer: Fetched) -> None:
+        """Keep a page for the build."""
+        self._pages.add(answer)
+        self.intake.fetched += 1
+
+    def _fetch_pages(self, fetcher: Fetcher, days: dict[str, str]) -> None:
+        """Fetch pages that are new; ``days`` has the day of each page's last change, if known."""
+        with closing(bar("fetching", "page", len(days))) as fetching:
+            for address, day in days.items():
+                fetching.update()
+                before = self._seen.get(address)
+                if before is not None and day and before.day == day:
+                    self.intake.unchanged += 1
+                    continue
+                answer = self._fetch(fetcher, address)
+                if answer is not None:
+                    self._add_page(answer)
+                    self.remembered.addresses[address].day = day
+
+    def _pages_of_sitemaps(self, fetcher: Fetcher) -> dict[str, str]:
+        """Return the pages that the sitemaps list, with the days of their last changes."""
+        waiting = list(self._request.sources)
+        since = self._request.since
+        pages: dict[str, str] = {}
+        read: set[str] = set()
+        while waiting and len(read) < MOST_SITEMAPS:
+            address = waiting.pop(0)
+            if address in read:
+                continue
+            read.add(address)
+            try:
+                sitemap = read_sitemap(*self._content(fetcher, address))
+            except (FetchError, ValueError) as error:
+                self.intake.failures.append(f"{address}: {error}")
+                continue
+            waiting += [place for place, day in sitemap.sitemaps if not day or day >= since]
+            for place, day in sitemap.pages:
+                if (not day or day >= since) and len(pages) < MOST_PAGES:
+                    pages.setdefault(place, day)
+        return pages
+
+    def _content(self, fetcher: Fetcher, source: str) -> tuple[bytes, int]:
+        """Return the content of an address or a file, and the most bytes that it may unpack to."""
+        most = self._config.fetch.max_bytes
+        if is_address(source):
+            return fetcher.fetch(source).body, most
+        try:
+            return Path(source).read_bytes(), most
+        except OSError as error:
+            raise ValueError(f"cannot be read: {error.strerror}") from None
+
+    def _listed_addresses(self) -> Iterator[str]:
+        """Yield the addresses among the sources, and those that files list, one a line."""
+        for source in self._request.sources:
+            if is_address(source):
+                yield source
+                continue
+            options = ReadOptions()
+            for place, line in read_lines(Path(source), options):
+                address = line.strip()
+                if not address or address.startswith("#"):
+                    continue
+                if not is_address(address):
+                    raise SourceError(
+                        f"{address[:60]!r} is not a web address",
+                        place=place,
+                        remedy="give one address a line",
+                    )
+                yield address
+
+    def _fetch_feeds(self, fetcher: Fetcher) -> None:
+        """Write the new items of all feeds to a file, and fetch the pages behind them."""
+        new: list[Item] = []
+        for source in self._request.sources:
+            new += self._new_items(fetcher, source)
+        if self._request.follow:
+            new = self._follow_links(fetcher, new)
+        if new:
+            path = self._folder / "items.json"
+            path.write_bytes(_json_feed(new))
+            self.intake.sources = (path,)
+
+    def _new_items(self, fetcher: Fetcher, source: str) -> list[Item]:
+        """Return the items of a feed that are new, or that have changed since the last run."""
+        if not is_address(source):
+            return read_feed(Path(source), ReadOptions())
+        before = self._seen.get(source, SeenAddress())
+        answer = self._fetch(fetcher, source)
+        if answer is None:
+            return []
+        headers = {"content-location": answer.address, **dict(answer.headers)}
+        try:
+            items = parse_feed(
+                answer.body, {name.lower(): value for name, value in headers.items()}
+            )
+        except ValueError as error:
+            self.intake.failures.append(f"{source}: {error}")
+            del self.remembered.addresses[source]
+            return []
+        digests = {item.docid: _digest_of(item) for item in items}
+        self.remembered.addresses[source].items = digests
+        changed = [item for item in items if before.items.get(item.docid) != digests[item.docid]]
+        self.intake.unchanged += len(items) - len(changed)
+        return changed
+
+    def _follow_links(self, fetcher: Fetcher, items: Sequence[Item]) -> list[Item]:
+        """Fetch the pages behind items; return the items with the addresses of their pages."""
+        pages: dict[str, str] = {}
+        failed: set[str] = set()
+        links = dict.fromkeys(item.link for item in items if item.link)
+        with closing(bar("fetching", "page", len(links))) as fetching:
+            for link in links:
+                fetching.update()
+                try:
+                    answer = fetcher.fetch(link)
+                except FetchError as error:
+                    self.intake.failures.append(f"{link}: {error}")
+                    failed.add(link)
+                    continue
+                self._add_page(answer)
+                pages[link] = answer.address
+        # The item is read with its own text. The next run reads the feed again, although it may not
+        # have changed, and tries the page again.
+        for item in items:
+            if item.link in failed:
+                for seen in self.remembered.addresses.values():
+                    if seen.items.pop(item.docid, None):
+                        seen.etag = seen.modified = seen.digest = ""
+        return [item._replace(page=pages.get(item.link, "")) for item in items]
+
+
+def _digest_of(item: Item) -> str:
+    return hashlib.sha256(msgspec.json.encode(tuple(item))).hexdigest()[:32]
+
+
+def _json_feed(items: Iterable[Item]) -> bytes:
+    """Return items as a JSON Feed, which the reader of feeds reads."""
+    entries: list[dict[str, Any]] = [
+        {
+            "id": item.docid,
+            "title": item.title,
+            "url": item.link,
+            "date_published": item.date,
+            "authors": [{"name": item.author}] if item.author else [],
+            "content_text": item.text,
+            "language": item.language,
+            OWN_KEY: {"page": item.page},
+        }
+        for item in items
+    ]
+    return msgspec.json.encode({"version": "https://jsonfeed.org/version/1.1", "items": entries})

@@ -1,0 +1,102 @@
+"""Read sitemaps: the addresses of a site's pages, and of further sitemaps."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from typing import NamedTuple
+from xml.parsers.expat import ExpatError, ParserCreate
+
+from ...core.records.dates import clean_date
+from .addresses import is_address
+from .markup import UnsafeMarkupError, check_markup
+
+_GZIP = b"\x1f\x8b"
+
+
+class Sitemap(NamedTuple):
+    """The pages and the further sitemaps that a sitemap lists.
+
+    Each has the day of its last change in ISO 8601, or ``""`` if the sitemap does not give one.
+    """
+
+    pages: list[tuple[str, str]]
+    sitemaps: list[tuple[str, str]]
+
+
+def read_sitemap(content: bytes, most_bytes: int) -> Sitemap:
+    """Return what a sitemap lists: XML, or a text with one address per line, packed or not.
+
+    Raises ValueError, with the reason, if it is not a sitemap, or longer than ``most_bytes``.
+    """
+    if content.startswith(_GZIP):
+        content = _unpack(content, most_bytes)
+    if not content.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
+        lines = content.decode("utf-8", "replace").split()
+        pages = [(line, "") for line in lines if is_address(line)]
+        if not pages or len(pages) < len(lines):
+            raise ValueError("is not a sitemap")
+        return Sitemap(pages, [])
+    try:
+        check_markup(content)
+    except UnsafeMarkupError as error:
+        raise ValueError(str(error)) from None
+    reader = _SitemapReader()
+    parser = ParserCreate(namespace_separator=" ")
+    parser.StartElementHandler = reader.start
+    parser.EndElementHandler = reader.end
+    parser.CharacterDataHandler = reader.text
+    try:
+        parser.Parse(content, True)
+    except ExpatError as error:
+        raise ValueError(f"is not XML (line {error.lineno})") from None
+    if not reader.is_sitemap:
+        raise ValueError("is not a sitemap: it has no <urlset> and no <sitemapindex>")
+    return reader.sitemap
+
+
+class _SitemapReader:
+    """Collects the entries of a sitemap from the events of a parser."""
+
+    def __init__(self) -> None:
+        self.sitemap = Sitemap([], [])
+        self.is_sitemap = False
+        self._path: list[str] = []
+        self._fields: dict[str, str] = {}
+
+    def start(self, name: str, _: object) -> None:
+        local = name.rpartition(" ")[2].lower()
+        self._path.append(local)
+        if len(self._path) == 1:
+            self.is_sitemap = local in ("urlset", "sitemapindex")
+        elif len(self._path) == 2:
+            self._fields = {}
+
+    def text(self, data: str) -> None:
+        # Only the entry's own fields count; extensions nest others (image:loc) below them.
+        if len(self._path) == 3 and self._path[-1] in ("loc", "lastmod"):
+            self._fields[self._path[-1]] = self._fields.get(self._path[-1], "") + data
+
+    def end(self, _: str) -> None:
+        if len(self._path) == 2:
+            self._add_entry(self._path[-1])
+        self._path.pop()
+
+    def _add_entry(self, kind: str) -> None:
+        address = self._fields.get("loc", "").strip()
+        day = clean_date(self._fields.get("lastmod", "").strip()[:10])
+        if address and kind == "url":
+            self.sitemap.pages.append((address, day))
+        elif address and kind == "sitemap":
+            self.sitemap.sitemaps.append((address, day))
+
+
+def _unpack(content: bytes, most_bytes: int) -> bytes:
+    unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
+    try:
+        unpacked = unpacker.decompress(content, most_bytes + 1)
+    except (zlib.error, gzip.BadGzipFile):
+        raise ValueError("is damaged: it is not the gzip data that it seems to be") from None
+    if len(unpacked) > most_bytes:
+        raise ValueError(f"is longer than {most_bytes:,} bytes when it is unpacked")
+    return unpacked

@@ -1,0 +1,241 @@
+"""``factseek index feed``, ``sitemap`` and ``urls`` over a site on the loopback address."""
+
+import gzip
+import json
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from factseek import commands
+from tests.indexer.intake.conftest import Site, reply
+
+SENTENCE = "The ministry said that bridge {} will be opened in the spring, after years of work."
+
+
+def page(name: object, title: str = "A page") -> str:
+    text = SENTENCE.format(name)
+    return (
+        f"<!DOCTYPE html><html lang=en><head><title>{title} {name}</title></head>"
+        f"<body><article><h1>{title} {name}</h1><p>{text}</p><p>{text.upper()}</p></article></body>"
+    )
+
+
+def rss(items: list[dict[str, str]]) -> str:
+    written = "".join(
+        "<item>" + "".join(f"<{name}>{value}</{name}>" for name, value in item.items()) + "</item>"
+        for item in items
+    )
+    written = written.replace("<guid>", "<guid isPermaLink='false'>")
+    return f"<?xml version='1.0'?><rss version='2.0'><channel>{written}</channel></rss>"
+
+
+def item(site: Site, number: int, **more: str) -> dict[str, str]:
+    return {
+        "title": f"Item {number}",
+        "link": f"{site.address}/page/{number}",
+        "guid": f"id-{number}",
+        "pubDate": "Sat, 28 Nov 2026 13:18:38 GMT",
+        "description": f"&lt;p&gt;Text &lt;b&gt;{number}&lt;/b&gt;&lt;/p&gt;",
+        **more,
+    }
+
+
+class Command:
+    """Runs ``factseek index`` with what every test needs; a page a host needs no pause here."""
+
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.index = folder / "index"
+        self._config = folder / "c.yaml"
+        self._config.write_text("fetch: {seconds_between: 0}\n")
+        self._capsys = capsys
+
+    def __call__(self, *words: object) -> tuple[int, str, str]:
+        arguments = ["index", *map(str, words), "--index", str(self.index), "--allow-private"]
+        arguments += ["--config", str(self._config)]
+        if not self.index.exists():
+            arguments.append("--no-dense")
+        code = commands.main(arguments)
+        said = self._capsys.readouterr()
+        return code, said.out, said.err
+
+    def documents(self) -> dict[str, dict[str, Any]]:
+        assert commands.main(["export", "--index", str(self.index)]) == 0
+        lines = self._capsys.readouterr().out.splitlines()
+        return {row["docid"]: row for row in map(json.loads, lines)}
+
+
+@pytest.fixture
+def index(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Command:
+    return Command(tmp_path, capsys)
+
+
+def test_a_feed_becomes_a_document_an_item(site: Site, index: Command) -> None:
+    feed = site.put("/feed", rss([item(site, 1), item(site, 2)]), Content_Type="text/xml")
+    code, out, err = index("feed", feed)
+    assert (code, err) == (0, "")
+    assert "added 2 documents" in out
+    first = index.documents()["id-1"]
+    assert (first["title"], first["text"], first["date"]) == ("Item 1", "Text 1", "2026-11-28")
+    assert first["url"] == f"{site.address}/page/1"
+
+
+def test_the_next_run_reads_what_is_new_and_what_has_changed(site: Site, index: Command) -> None:
+    feed = site.put("/feed", rss([item(site, 1), item(site, 2)]))
+    index("feed", feed)
+    assert index("feed", feed, "--update")[1].endswith("nothing new was found\n")
+    site.put("/feed", rss([item(site, 2, description="Other"), item(site, 3), item(site, 1)]))
+    code, out, _ = index("feed", feed, "--update")
+    assert code == 0
+    assert "added 2 documents in 2 passages (earlier versions replaced: 1)" in out
+    assert index.documents()["id-2"]["text"] == "Other"
+
+
+def test_a_feed_is_asked_with_the_conditions_of_its_last_answer(site: Site, index: Command) -> None:
+    def conditional(handler: BaseHTTPRequestHandler) -> None:
+        known = handler.headers.get("If-None-Match") == '"1"'
+        reply(handler, b"" if known else rss([item(site, 1)]).encode(), 304 if known else 200,
+              ETag='"1"')  # fmt: skip
+
+    site.answers["/feed"] = conditional
+    index("feed", site.address + "/feed")
+    assert index("feed", site.address + "/feed", "--update")[1].endswith("nothing new was found\n")
+
+
+def test_an_existing_index_needs_a_verb(site: Site, index: Command) -> None:
+    feed = site.put("/feed", rss([item(site, 1)]))
+    index("feed", feed)
+    asked = len(site.asked)
+    code, _, err = index("feed", feed)
+    assert code == 2
+    assert "there is an index already; use --append to add to it" in err
+    assert len(site.asked) == asked
+
+
+def test_follow_reads_the_pages_behind_the_items(site: Site, index: Command) -> None:
+    site.put("/page/1", page(1, title="Headline"))
+    site.put("/page/2", "", 302, Location="/moved")
+    site.put("/moved", page(2))
+    feed = site.put("/feed", rss([item(site, number) for number in (1, 2, 3)]))
+    code, out, err = index("feed", feed, "--follow")
+    assert code == 0
+    assert "added 3 documents" in out
+    assert err == f"factseek: {site.address}/page/3: has the status 404 Not Found\n"
+    found = index.documents()
+    assert found["id-1"]["text"].startswith(SENTENCE.format(1))
+    assert found["id-1"]["title"] == "Headline 1"
+    assert found["id-1"]["date"] == "2026-11-28"  # the page has none
+    assert found["id-2"]["text"].startswith(SENTENCE.format(2))
+    assert found["id-2"]["url"] == f"{site.address}/page/2"
+    assert found["id-3"]["text"] == "Text 3"
+
+    # What failed is tried again, although the feed has not changed.
+    site.put("/page/3", page(3))
+    code, out, err = index("feed", feed, "--follow", "--update")
+    assert (code, err) == (0, "")
+    assert "added 1 document in 1 passage (earlier versions replaced: 1)" in out
+    assert index.documents()["id-3"]["text"].startswith(SENTENCE.format(3))
+
+
+def test_a_feed_of_ten_thousand_items(site: Site, index: Command) -> None:
+    feed = site.put("/feed", rss([item(site, number) for number in range(10_000)]))
+    assert "added 10,000 documents" in index("feed", feed)[1]
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("<html><p>no feed</p></html>", "is not a feed: RSS, Atom or JSON Feed"),
+        (
+            "<?xml version='1.0'?><!DOCTYPE rss [<!ENTITY a 'b'>]><rss version='2.0'>&a;</rss>",
+            "declares entities or elements of its own",
+        ),
+        (
+            "<rss version='2.0'>" + "<a>" * 200 + "</a>" * 200 + "</rss>",
+            "is nested more than 100 elements deep",
+        ),
+        ('{"version": "https://jsonfeed.org/version/1", "items": [', "is not a JSON Feed"),
+    ],
+)
+def test_what_is_no_feed_is_one_line(site: Site, index: Command, body: str, reason: str) -> None:
+    address = site.put("/feed", body)
+    code, out, err = index("feed", address)
+    assert (code, out) == (2, "")
+    assert err == f"factseek: nothing could be fetched: {address}: {reason}\n"
+    assert not index.index.exists()
+
+
+def test_a_sitemap_of_sitemaps(site: Site, index: Command) -> None:
+    space = "xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'"
+    pages = "".join(
+        f"<url><loc>{site.address}/{n}</loc><lastmod>2026-11-{n}T08:00:00Z</lastmod></url>"
+        for n in (10, 11, 12)
+    )
+    site.put("/inner.xml.gz", gzip.compress(f"<urlset {space}>{pages}</urlset>".encode()))
+    inner = f"<sitemap><loc>{site.address}/inner.xml.gz</loc></sitemap>"
+    outer = site.put("/sitemap.xml", f"<sitemapindex {space}>{inner}{inner}</sitemapindex>")
+    for number in (10, 11, 12):
+        site.put(f"/{number}", page(number))
+    code, out, err = index("sitemap", outer, "--since", "2026-11-11")
+    assert (code, err) == (0, "")
+    assert "added 2 documents" in out
+    assert set(index.documents()) == {f"{site.address}/11", f"{site.address}/12"}
+    # A page with the day of the last run is not asked for again.
+    asked = site.asked.count("/11")
+    assert index("sitemap", outer, "--update")[0] == 0
+    assert site.asked.count("/11") == asked
+    assert set(index.documents()) == {f"{site.address}/{n}" for n in (10, 11, 12)}
+
+
+def test_addresses_from_a_file_and_an_archive_of_the_answers(
+    site: Site, index: Command, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site.put("/a", page("a"))
+    site.put("/b", gzip.compress(page("b").encode()), Content_Encoding="gzip")
+    listed, archive = tmp_path / "urls.txt", tmp_path / "kept.warc.gz"
+    listed.write_text(f"# the morning\n{site.address}/a\n\n{site.address}/gone\n")
+    code, out, err = index("urls", listed, f"{site.address}/b", "--archive", archive)
+    assert code == 0
+    assert "added 2 documents" in out
+    assert err == f"factseek: {site.address}/gone: has the status 404 Not Found\n"
+
+    again = tmp_path / "again"
+    words = ["index", "webpages", str(archive), "--index", str(again), "--no-dense"]
+    assert commands.main(words) == 0
+    capsys.readouterr()
+    texts = {docid: row["text"] for docid, row in index.documents().items()}
+    index.index = again
+    assert {docid: row["text"] for docid, row in index.documents().items()} == texts
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ["webpages", "https://a.org/x"],
+            "https://a.org/x is an address, but webpages reads files; fetch pages with factseek "
+            "index urls, feeds with factseek index feed",
+        ),
+        (["urls", "no.txt"], "no.txt: there is no such file"),
+        (["urls", "https://a.org/", "--follow"], "--follow fetches the pages behind a feed"),
+        (["urls", "https://a.org/", "--since", "2026"], "--since reads the days of a sitemap"),
+        (["sitemap", "https://a.org/", "--since", "soon"], "--since: 'soon' is not a date"),
+        (["urls", "https://a.org/", "--archive", "a.zip"], "a.zip: does not end with .warc.gz"),
+    ],
+)
+def test_words_that_do_not_fit(index: Command, words: list[str], message: str) -> None:
+    code, out, err = index(*words)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"factseek: {message}")
+    assert err.count("\n") == 1
+
+
+def test_a_line_that_is_no_address_is_named(index: Command, tmp_path: Path) -> None:
+    listed = tmp_path / "urls.txt"
+    listed.write_text("https://a.org/\nwww.b.org\n")
+    code, _, err = index("urls", listed)
+    assert code == 2
+    assert err == (
+        f"factseek: {listed}:2: 'www.b.org' is not a web address; give one address a line\n"
+    )
