@@ -74,8 +74,8 @@ def search_of(options: SearchOptions, index: Index, k_name: str = "k", offset: i
             index.stages(named)
     field = "retriever"
     try:
-        search = search._replace(
-            retriever=index.resolve(Search(retriever=options.retriever)).retriever
+        search = replace(
+            search, retriever=index.resolve(Search(retriever=options.retriever)).retriever
         )
         field = "fusion.weights"
         index.resolve(search)

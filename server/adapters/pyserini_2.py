@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from ...core.settings import Positive, Unit, Weight
 from ...retrieval.search.evidence import AnswerPart
@@ -96,8 +97,8 @@ def pyserini_2_search(body: Pyserini2Search, name: str) -> Pyserini2Answer:
         SearchOptions(k=body.hits, retriever=None if body.k1 is None else "bm25"), index, "hits"
     )
     if body.k1 is not None and body.b is not None:
-        search = search._replace(
-            bm25=msgspec.structs.replace(index.settings.bm25, k1=body.k1, b=body.b)
+        search = replace(
+            search, bm25=msgspec.structs.replace(index.settings.bm25, k1=body.k1, b=body.b)
         )
     candidates = [
         Pyserini2Candidate(
