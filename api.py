@@ -13,6 +13,8 @@ from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from .core.domain import Filter, Qrels, Query, Run
 from .core.errors import QueryError, UsageError
 from .core.records.lines import quote_value
@@ -143,7 +145,7 @@ def run(
     task = RANKING.default()  # accepts any queries and up to ``search.max_k`` hits for each
     short: dict[str, Any] = {"retriever": retriever, "k": k, "where": where, "profile": profile}
     chosen = {name: choice for name, choice in short.items() if choice is not None}
-    asked = search_of(task, (search or DEFAULT_SEARCH)._replace(**chosen))
+    asked = search_of(task, replace(search or DEFAULT_SEARCH, **chosen))
     task_queries = [TaskQuery(query.qid, query.text) for query in queries]
     filtered = filtered_queries(task, task_queries, asked, index.settings.search.max_query_chars)
     return {

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from benchmarks.data import data_folder, objects, write_objects
@@ -171,7 +172,7 @@ def rankings(case: Case, names: Sequence[str] = PAIR) -> dict[str, Ranking]:
                 made[name] = {
                     done.qid: list(zip(*done.ranking, strict=True))
                     for chunk in chunks(case.queries)
-                    for done in search_docids(index, chunk, search._replace(retriever=name))
+                    for done in search_docids(index, chunk, replace(search, retriever=name))
                 }
             path.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(path, msgspec.json.encode(made))

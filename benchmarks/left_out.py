@@ -16,6 +16,7 @@ from dataclasses import replace
 from itertools import product
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -145,7 +146,7 @@ def feedback(index: Index, case: fusion.Case) -> list[fusion.Ranking]:
     search = Search(profile=case.collection.profile, retriever="dense", group=True)
     resolved = index.resolve(search)
     for chunk in chunks(case.queries):
-        asked = search._replace(k=fusion.DEPTH, where=chunk[0].where)
+        asked = msgspec.structs.replace(search, k=fusion.DEPTH, where=chunk[0].where)
         texts = [resolved.text(query.text) for query in chunk]
         vectors = index.encoder.encode_query(texts)
         first = [

@@ -24,6 +24,8 @@ from pathlib import Path
 from timeit import timeit
 from typing import Any
 
+from msgspec.structs import replace
+
 from benchmarks.data import Collection, beir, example
 from benchmarks.measuring import (
     ROOT,
@@ -170,7 +172,7 @@ def searching(collection: Collection, work: Path) -> Iterator[Row]:
         for k, at_least in DEPTHS.items():
             some = list(collection.queries.values())[: 400 if k < 1000 else 150]
             asked = Search(k=k, retriever="bm25")
-            filtered = asked._replace(where=Filter(kind=("beir",)))
+            filtered = replace(asked, where=Filter(kind=("beir",)))
             runs = [
                 partial(ours_of, some, asked),
                 partial(theirs_of, some, k),

@@ -74,8 +74,8 @@ def search_of(
             index.stages(named)
     field = "retriever"
     try:
-        search = search._replace(
-            retriever=index.resolve(Search(retriever=options.retriever)).retriever
+        search = replace(
+            search, retriever=index.resolve(Search(retriever=options.retriever)).retriever
         )
         field = "fusion.weights"
         index.resolve(search)

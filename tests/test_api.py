@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
+import msgspec
 import pytest
 
 import factseek
@@ -61,6 +62,15 @@ def test_importing_imports_nothing_else() -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert done.stdout == "['factseek']\n"
+
+
+def test_each_option_of_a_search_says_what_it_is_and_what_it_changes() -> None:
+    of_fields = {field.name: field.type for field in msgspec.inspect.type_info(Search).fields}
+    described = {name: kind.extra_json_schema["description"] for name, kind in of_fields.items()}
+    assert all(described.values())
+    shown = {name for name, kind in of_fields.items() if kind.extra["changes"] == "shown"}
+    assert shown == {"k", "offset"}
+    assert Search(k=5, retriever="bm25") == msgspec.structs.replace(Search(5), retriever="bm25")
 
 
 def test_a_run_is_what_the_command_writes(

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from ...core.errors import QueryError
 from ...core.files import os_errors_reported, write_atomically
@@ -234,13 +235,13 @@ def bench(
         staged = search_of(retriever)
         index.resolve(staged)
         if staged.stages:
-            index.search(["claim"], staged._replace(k=1))
+            index.search(["claim"], replace(staged, k=1))
     depth = max(depth_of(measures), min(DEPTH, judged.search.k or DEPTH))
     runs: dict[str, ScoreTable] = {retriever: {} for retriever in retrievers}
     for retriever, run in runs.items():
         staged = search_of(retriever)
-        search = judged.search._replace(
-            retriever=staged.retriever, stages=staged.stages, k=depth, group=True
+        search = replace(
+            judged.search, retriever=staged.retriever, stages=staged.stages, k=depth, group=True
         )
         with closing(progress(retriever, "query", len(judged.queries))) as meter:
             for chunk in chunks(judged.queries):

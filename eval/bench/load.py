@@ -17,6 +17,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from ...core.errors import FactseekError, MachineError
 from ...core.settings import convert
@@ -110,7 +111,7 @@ def measure(load: Load) -> Timings:
 
 
 def _put_load(load: Load) -> Timings:
-    search = search_of(load.retriever)._replace(k=load.k, profile=load.profile)
+    search = replace(search_of(load.retriever), k=load.k, profile=load.profile)
     began = perf_counter()
     with open_index(Path(load.index), convert(load.config, load.index, Config)) as index:
         _search(index, load.queries[0], search)
@@ -155,7 +156,7 @@ def _under(index: Index, queries: Sequence[SearchQuery], search: Search, callers
 
 
 def _search(index: Index, query: SearchQuery, search: Search) -> None:
-    index.search([query.text], search._replace(where=query.where))
+    index.search([query.text], replace(search, where=query.where))
 
 
 def main() -> int:

@@ -343,7 +343,7 @@ def pools(index: Index, judged: Judged, depth: int, progress: Progress) -> list[
     """Return the pool of each judged query; raise QueryError if none has a relevant and a
     non-relevant document.
     """
-    search = judged.search._replace(k=depth, group=True, stages=())
+    search = msgspec.structs.replace(judged.search, k=depth, group=True, stages=())
     resolved = index.resolve(search)
     made = []
     for query, hits, evidence in with_evidence(index, judged.queries, search, progress):

@@ -178,7 +178,7 @@ def _add_vectors(source: Path, target: Path, model: Path, config: Config) -> Non
 
 
 def _values(index: Index, judged: Judged, measure: str) -> Values:
-    search = judged.search._replace(k=depth_of([measure]), group=True, stages=())
+    search = msgspec.structs.replace(judged.search, k=depth_of([measure]), group=True, stages=())
     run = {
         done.qid: {hit.docid: hit.score for hit in done.ranking}
         for chunk in search_all(index, judged.queries, search)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from ...core.domain import Document, Qrels
@@ -122,7 +123,7 @@ def read_candidates(
     """Return the candidates of each judged query, in their order; its hits are its first ``depth``
     documents.
     """
-    search = judged.search._replace(k=depth, group=True, stages=())
+    search = replace(judged.search, k=depth, group=True, stages=())
     resolved = index.resolve(search)
     made = []
     for query, ranked, evidence in with_evidence(index, judged.queries, search, progress):

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 import yaml
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from ...core.caching import cache_method
@@ -274,7 +275,7 @@ class SettingEvaluator:
             measure,
             depth_of([measure]),
         )
-        self._search = judged.search._replace(k=self._k, group=True, stages=())
+        self._search = replace(judged.search, k=self._k, group=True, stages=())
         resolved = index.resolve(self._search)
         self._texts = [(query.qid, resolved.text(query.text)) for query in judged.queries]
         # The ranking of many queries is large, so only the latest ones are kept.
@@ -320,7 +321,7 @@ class SettingEvaluator:
         )
 
     def _rank(self, retriever: str, bm25: BM25Settings | None, k: int, **others: Any) -> Hits:
-        search = self._search._replace(retriever=retriever, bm25=bm25, k=k, **others)
+        search = replace(self._search, retriever=retriever, bm25=bm25, k=k, **others)
         return {
             done.qid: done.ranking
             for chunk in search_all(self._index, self._judged.queries, search)

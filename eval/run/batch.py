@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
+from msgspec.structs import replace
 
 from ...core.domain import Filter, Hit, Qrels, ScoredDocids
 from ...core.errors import QueryError
@@ -66,7 +67,7 @@ def search_of(task: str, options: Search) -> Search:
         raise QueryError(
             f"--filter topic={options.where.topic[0]}: {searched}", remedy="leave the filter out"
         )
-    return options._replace(k=k, profile=options.profile or defaults.profile)
+    return replace(options, k=k, profile=options.profile or defaults.profile)
 
 
 def filtered_queries(
@@ -152,7 +153,7 @@ def _answer_chunk(
     search: Search,
     nothing: Ranking,
 ) -> list[SearchedQuery[Ranking]]:
-    search = search._replace(where=chunk[0].where)
+    search = replace(search, where=chunk[0].where)
     try:
         results = find([query.text for query in chunk], search)
         return [SearchedQuery(query.qid, hits) for query, hits in zip(chunk, results, strict=True)]

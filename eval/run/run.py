@@ -298,7 +298,10 @@ def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunRe
                 "count": report.queries,
             },
             "index": {"name": storable(index.info.name), "manifest": index.info.id},
-            "search": {**search._asdict(), "where": search.where and search.where._asdict()},
+            "search": {
+                **msgspec.structs.asdict(search),
+                "where": search.where and search.where._asdict(),
+            },
             **rules,
             "settings": {name: groups[name] for name in sorted(affecting)},
             "versions": manifests.versions(),
@@ -371,7 +374,7 @@ def _complete(request: RunRequest, index: Index) -> RunRequest:
             place="--ir-metadata -",
             remedy="give a file",
         )
-    search = search_of(request.task, request.search)._replace(retriever=retriever)
+    search = msgspec.structs.replace(search_of(request.task, request.search), retriever=retriever)
     return replace(request, run_id=run_id, search=search)
 
 

@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from ...core.domain import FacetCounts, Total
 from ...core.errors import QueryError, UsageError
@@ -206,8 +207,9 @@ def search(args: argparse.Namespace) -> int:
         questions = {
             name: Question(
                 query=" ".join(args.text),
-                search=search_from(args, config.search.fusion, index.info.filter_fields)._replace(
-                    offset=args.offset
+                search=replace(
+                    search_from(args, config.search.fusion, index.info.filter_fields),
+                    offset=args.offset,
                 ),
                 like=args.like or "",
                 syntax=args.syntax,

@@ -141,7 +141,7 @@ def answer(
     for name, index in indexes.items():
         with _index_named(name):
             # The offset applies to the merged ranking, not to the ranking of each index.
-            plans[name] = index.plan(searches[name]._replace(offset=0))
+            plans[name] = index.plan(replace(searches[name], offset=0))
     resolved = next(iter(plans.values())).resolved
     settings = resolved.settings.search
     start = first.search.offset
@@ -154,7 +154,7 @@ def answer(
         k = min(deepest, index.settings.search.max_k)
         try:
             with _index_named(name):
-                unsorted = index.plan(searches[name]._replace(k=k, offset=0, sort=""))
+                unsorted = index.plan(replace(searches[name], k=k, offset=0, sort=""))
                 (rankings[name],) = unsorted.hits([query], limits.get(name))
         except CutOffError:
             rankings[name] = []
@@ -258,7 +258,7 @@ def counts_of_many(
             documents[name] = totals[name].hits
             # Facets count documents, even if the hits are passages.
             if INDEX in fields and not index.resolve(searches[name]).settings.search.group:
-                documents[name] = index.count(query, searches[name]._replace(group=True)).hits
+                documents[name] = index.count(query, replace(searches[name], group=True)).hits
             each[name] = index.facets(query, wanted, searches[name], condition)
     filtered = [dict(search.where.values()) for search in searches.values() if search.where]
     chosen = {

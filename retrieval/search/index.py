@@ -161,9 +161,9 @@ class Index:
         named = search.stages
         if named is not None and not isinstance(named, tuple):
             refuse_text("stages", named)
-            search = search._replace(stages=tuple(named))
+            search = replace(search, stages=tuple(named))
         # Searches that differ only in filter and offset share what is remembered.
-        shared = search._replace(where=None, offset=0)
+        shared = replace(search, where=None, offset=0)
         return Plan(self._context, search, self._resolved(shared), partial(self._retriever, shared))
 
     def resolve(self, options: Search = DEFAULT_SEARCH) -> ResolvedSearch:
@@ -253,7 +253,7 @@ class Index:
             )
             excluded.update(*state.near_copies(signatures, most_disagreements(NEAR), None))
         query = PreparedQuery(" ".join(_words_for(heaviest, text, state.terms)), docid=docid)
-        return query, options._replace(where=where._replace(excluded=tuple(sorted(excluded))))
+        return query, replace(options, where=where._replace(excluded=tuple(sorted(excluded))))
 
     def spellings(self, query: AnyQuery, options: Search = DEFAULT_SEARCH) -> Mapping[str, str]:
         """Return the misspelt words of a query, each with a correction that some passage under the

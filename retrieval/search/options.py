@@ -7,12 +7,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import msgspec
 
 from ...core.domain import Document, Filter, Span
 from ...core.errors import PartMissingError, QueryError
+from ...core.settings import Count, Positive
 from ...core.terminal import format_count
 from ...core.text import PROFILES, has_words, refuse_text
 from ..config import BM25Settings, Config, FusionSettings
@@ -23,25 +24,49 @@ if TYPE_CHECKING:
     from .index import Index
 
 
-class Search(NamedTuple):
+def _option(description: str, changes: Literal["list", "shown"] = "list") -> msgspec.Meta:
+    """Return the description of an option, and whether it changes the ranked list or only which
+    part of it is shown.
+    """
+    return msgspec.Meta(description=description, extra={"changes": changes})
+
+
+class Search(msgspec.Struct, frozen=True):
     """The options of a search; ``None`` selects the configured value.
 
-    ``stages`` reorder or shorten the ranking, in this order. ``collapse="near"`` then groups
-    near-duplicates, and ``sort="date"`` sorts the best hits by date, newest first. ``offset``
-    leaves out the first hits and returns the ``k`` hits after them.
+    The ``extra`` of each field says what the option ``changes``: the ranked ``list``, or only which
+    part of it is ``shown``.
     """
 
-    k: int | None = None
-    retriever: str | None = None
-    where: Filter | None = None
-    fusion: FusionSettings | None = None
-    profile: str | None = None
-    group: bool | None = None
-    bm25: BM25Settings | None = None
-    stages: tuple[str, ...] | None = None
-    collapse: str = ""
-    sort: str = ""
-    offset: int = 0
+    k: Annotated[Positive | None, _option("the number of hits, at most search.max_k", "shown")] = (
+        None
+    )
+    retriever: Annotated[
+        str | None, _option("the retriever; auto selects the best that the index supports")
+    ] = None
+    where: Annotated[
+        Filter | None, _option("the condition on documents and passages; it applies before ranking")
+    ] = None
+    fusion: Annotated[
+        FusionSettings | None, _option("how a retriever that fuses rankings fuses them")
+    ] = None
+    profile: Annotated[str | None, _option("how the text of a query is prepared")] = None
+    group: Annotated[
+        bool | None,
+        _option("true: one hit per document, by its best passage; false: one hit per passage"),
+    ] = None
+    bm25: Annotated[BM25Settings | None, _option("the parameters of BM25")] = None
+    stages: Annotated[
+        tuple[str, ...] | None,
+        _option("the stages that reorder or shorten the ranking, in this order"),
+    ] = None
+    collapse: Annotated[
+        str, _option("near: groups near-duplicates under their best hit, after the stages")
+    ] = ""
+    sort: Annotated[
+        str, _option("date: sorts the best hits by date, newest first, after collapse")
+    ] = ""
+    offset: Annotated[Count, _option("how many of the first hits to skip", "shown")] = 0
 
 
 DEFAULT_SEARCH = Search()

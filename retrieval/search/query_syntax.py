@@ -14,6 +14,8 @@ from collections.abc import Collection
 from datetime import date, timedelta
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from ...core.domain import Filter
 from ...core.errors import QueryError
 from ...core.folding import folded_value
@@ -116,7 +118,7 @@ def parse_query(
         where.topic,
         before,
         after,
-        search._replace(where=narrow(base, where)),
+        replace(search, where=narrow(base, where)),
         narrow(Filter(undated=base.undated), where),
     )
 

@@ -511,7 +511,7 @@ def _near(
     while begin < most:
         size = min(size, most - begin)
         try:
-            (hits,) = index.search([query], search._replace(k=size, offset=begin), limit)
+            (hits,) = index.search([query], replace(search, k=size, offset=begin), limit)
         except QueryError as error:
             raise BadInput("text", error.line) from None
         except CutOffError as error:

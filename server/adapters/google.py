@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 import msgspec
 from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
 
 from ...core.domain import Document
 from ...core.settings import Count
@@ -194,7 +195,7 @@ def _find_reviews(index: Index, query: str, search: Search, oldest: str) -> tupl
     begin, size, more = 0, _FIRST_SLICE, True
     while more and begin < most and len(reviews) <= last:
         size = min(size, most - begin)
-        result = whole_answer(call, index, query, search._replace(k=size, offset=begin))
+        result = whole_answer(call, index, query, replace(search, k=size, offset=begin))
         reviews += [(hit.passage.text, hit) for hit in result.hits if _day(hit) >= oldest]
         begin, size, more = begin + size, 2 * size, result.more
     return reviews[search.offset : last], len(reviews) > last

@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from ...core.settings import Positive, Unit, Weight
 from ...retrieval.search.evidence import AnswerPart
@@ -101,8 +102,8 @@ def pyserini_2_search(body: Pyserini2Search, name: str) -> Pyserini2Answer:
         "hits",
     )
     if body.k1 is not None and body.b is not None:
-        search = search._replace(
-            bm25=msgspec.structs.replace(index.settings.bm25, k1=body.k1, b=body.b)
+        search = replace(
+            search, bm25=msgspec.structs.replace(index.settings.bm25, k1=body.k1, b=body.b)
         )
     candidates = [
         Pyserini2Candidate(

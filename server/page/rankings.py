@@ -119,16 +119,16 @@ def ranking(searches: Sequence[IndexSearch], retriever: str = "") -> ShownRankin
     if retriever:
         searches = [
             part._replace(
-                search=part.search._replace(retriever=retriever),
+                search=replace(part.search, retriever=retriever),
                 question=replace(
-                    part.question, search=part.question.search._replace(retriever=retriever)
+                    part.question, search=replace(part.question.search, retriever=retriever)
                 ),
             )
             for part in searches
         ]
     # The page itself makes the remark on dates.
     notes = [
-        part.served.index.note(part.query, part.search._replace(where=None)) for part in searches
+        part.served.index.note(part.query, replace(part.search, where=None)) for part in searches
     ]
     note = " ".join(dict.fromkeys(filter(None, notes)))
     call = current_call()
@@ -158,7 +158,7 @@ def ranking(searches: Sequence[IndexSearch], retriever: str = "") -> ShownRankin
         for served, _, query, search, _ in searches:
             own = [of for of in result.ranked if of.name == served.name]
             alone, hits, ranks = (
-                search._replace(offset=0, sort=""),
+                replace(search, offset=0, sort=""),
                 [of.hit for of in own],
                 [of.rank for of in own],
             )
@@ -312,8 +312,8 @@ def facets_of(each: Sequence[IndexSearch], state: PageState) -> tuple[Total, lis
     """
     indexes, searches = {part.served.name: part.served.index for part in each}, {}
     for served, _, query, search, _ in each:
-        bare = search._replace(stages=(), collapse="", sort="")
-        by_each = [bare._replace(retriever=name) for name in kinds_of([served])]
+        bare = replace(search, stages=(), collapse="", sort="")
+        by_each = [replace(bare, retriever=name) for name in kinds_of([served])]
         matching = (search for search in by_each if served.index.count(query, search).matching)
         searches[served.name] = next(matching, by_each[0])
     own = dict.fromkeys(field for index in indexes.values() for field in index.info.filter_fields)

@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 from werkzeug.wrappers import Response
 
 from ...claims.evidence.sentences import EvidenceSentence, Finder, stance_of, states_finding
@@ -97,7 +98,7 @@ def _find_sentences(
         "stances": [
             ("", [_show_sentence(sentence, claim, served, form) for sentence in evidence.sentences])
         ],
-        "note": served.index.note(claim.text, search._replace(where=None)),
+        "note": served.index.note(claim.text, replace(search, where=None)),
         "suited": call.serving.suited_to(claim.text, served),
         "nothing_bears": bool(hits)
         and not any(

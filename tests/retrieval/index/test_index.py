@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from factseek.core.domain import Filter
 from factseek.core.errors import ClosedError, IndexStateError, MachineError
@@ -70,13 +71,13 @@ def test_filters_are_applied_before_ranking(
 ) -> None:
     asked = Search(k=48, retriever=retriever, where=where)
     (hits,) = small.search([query], asked)
-    everything = small.search([query], asked._replace(where=None))[0]
+    everything = small.search([query], replace(asked, where=None))[0]
     passing = {docid for docid, document in BY_ID.items() if matches(where, document, "jsonl")}
     assert {document.docid for document in small.documents(where)} == passing
     assert {hit.docid for hit in hits} == {hit.docid for hit in everything} & passing
     if retriever != "hybrid":  # fused scores depend on the ranks among what passes
         assert hits == [hit for hit in everything if hit.docid in passing]
-    few = small.search([query], asked._replace(k=5))[0]
+    few = small.search([query], replace(asked, k=5))[0]
     assert len(few) == min(5, len(hits))
 
 

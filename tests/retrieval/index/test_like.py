@@ -1,5 +1,6 @@
 """More like this: a document as the query, for every retriever, and itself left out."""
 
+import json
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -10,10 +11,12 @@ import pytest
 from flask.testing import FlaskClient
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from factseek.core.domain import Filter
 from factseek.core.order import sort_hits
 from factseek.indexer.build import BuildRequest, build
+from factseek.retrieval.search.answer import Question
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
 from factseek.server.app import create_app
@@ -30,16 +33,16 @@ def test_a_page_is_of_one_list_without_it(
     whole: Index, docid: str, asked: Search, offset: int, k: int
 ) -> None:
     query, asked = whole.like(docid, asked)
-    everything = whole.search([query], asked._replace(k=LONGEST))[0]
+    everything = whole.search([query], replace(asked, k=LONGEST))[0]
     assert (
-        whole.search([query], asked._replace(k=k, offset=offset))[0]
+        whole.search([query], replace(asked, k=k, offset=offset))[0]
         == everything[offset : offset + k]
     )
     assert everything == sort_hits(everything)
     assert docid not in {hit.docid for hit in everything}
-    plain = asked._replace(stages=(), collapse="")
+    plain = replace(asked, stages=(), collapse="")
     assert whole.count(query, plain).hits == len(
-        whole.search([query], plain._replace(k=LONGEST))[0]
+        whole.search([query], replace(plain, k=LONGEST))[0]
     )
 
 
@@ -52,7 +55,7 @@ def test_bm25_ranks_by_the_words_without_it(
     query, without = whole.like(docid, asked)
     expected = [hit for hit in whole.search([str(query)], asked)[0] if hit.docid != docid]
     assert whole.search([query], without)[0] == expected
-    facet = whole.facets(query, {"topic": 9}, without._replace(group=True))["topic"]
+    facet = whole.facets(query, {"topic": 9}, replace(without, group=True))["topic"]
     assert (
         sum(count for _, count in facet.values) <= len({hit.docid for hit in expected})
         or asked.where is not None
@@ -108,6 +111,22 @@ def copies(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     build(BuildRequest(kind="jsonl", sources=(source,), folder=folder / "index"), Config())
     return folder / "index"
+
+
+FOREIGN = "Les vaccins contre la rougeole protègent les enfants, selon une étude récente en France."
+
+
+def test_the_explanation_names_the_fusion_that_ranked(tmp_path: Path) -> None:
+    source = tmp_path / "foreign.jsonl"
+    lines = [json.dumps({"docid": docid, "text": FOREIGN}) for docid in ("one", "two")]
+    source.write_text("\n".join(lines))
+    build(BuildRequest(kind="jsonl", sources=(source,), folder=tmp_path / "index"), Config())
+    with Index(tmp_path / "index") as index:
+        of_text = index.answer(Question(FOREIGN, explain=True)).explanation
+        of_document = index.answer(Question(like="one", explain=True)).explanation
+    # Only a text in another language than that of the index is fused by zscore.
+    kinds = [each.fusion.kind for each in (of_text, of_document) if each and each.fusion]
+    assert kinds == ["zscore", "minmax"]
 
 
 def ids(answer: Any) -> list[str]:

@@ -8,6 +8,7 @@ from functools import cache
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from factseek.core.domain import Document, Filter, Hit, Total
 from factseek.core.order import sort_hits
@@ -86,7 +87,7 @@ LONGEST = 400
 
 @cache
 def whole_list(index: Index, query: str, asked: Search) -> list[Hit]:
-    return index.search([query], asked._replace(k=LONGEST))[0]
+    return index.search([query], replace(asked, k=LONGEST))[0]
 
 
 @PROPERTY
@@ -98,7 +99,7 @@ def test_a_page_is_a_stretch_of_the_whole_list(
 ) -> None:
     everything = whole_list(whole, query, asked)
     assert (
-        whole.search([query], asked._replace(k=k, offset=offset))[0]
+        whole.search([query], replace(asked, k=k, offset=offset))[0]
         == everything[offset : offset + k]
     )
     assert len(everything) < LONGEST
@@ -110,8 +111,8 @@ def test_a_page_is_a_stretch_of_the_whole_list(
 @PROPERTY
 @given(query=st.sampled_from(QUERIES), asked=SEARCHES)
 def test_a_total_is_the_length_of_the_whole_list(whole: Index, query: str, asked: Search) -> None:
-    asked = asked._replace(stages=(), collapse="", sort="")
-    total = whole.count(query, asked._replace(k=3))
+    asked = replace(asked, stages=(), collapse="", sort="")
+    total = whole.count(query, replace(asked, k=3))
     assert total.matching or not asked.retriever.startswith("bm25")
     assert total == Total(len(whole_list(whole, query, asked)), matching=total.matching)
 
@@ -148,8 +149,8 @@ def beside(where: Filter | None, field: str) -> Filter:
 def test_facets_are_what_counting_each_gives(
     whole: Index, query: str, asked: Search, field: str, most: int
 ) -> None:
-    wider = asked._replace(
-        where=beside(asked.where, field), group=True, stages=(), collapse="", sort=""
+    wider = replace(
+        asked, where=beside(asked.where, field), group=True, stages=(), collapse="", sort=""
     )
     admitted = [stored(whole)[hit.docid] for hit in whole_list(whole, query, wider)]
     expected = Counter(value for document in admitted for value in values_of(document, field))
@@ -170,8 +171,8 @@ def test_facets_are_what_counting_each_gives(
 def test_sorted_by_date_are_the_best_hits_and_no_others(
     whole: Index, query: str, asked: Search
 ) -> None:
-    ranked = whole_list(whole, query, asked._replace(sort=""))
-    newest = whole_list(whole, query, asked._replace(sort="date"))
+    ranked = whole_list(whole, query, replace(asked, sort=""))
+    newest = whole_list(whole, query, replace(asked, sort="date"))
     scores = [hit.score for hit in ranked[: whole.settings.search.fusion.depth]]
     lowest = min([0.0, *scores])
     best = sum(score - lowest >= (scores[0] - lowest) / 2 for score in scores)
@@ -200,12 +201,12 @@ def test_a_page_of_several_indexes_is_a_stretch_of_one_list(
     offset, k = place
     indexes: dict[str, Index] = {f"i{number}": whole for number in range(len(asked))}
     searches = {
-        name: own._replace(sort=sort, k=LONGEST) for name, own in zip(indexes, asked, strict=True)
+        name: replace(own, sort=sort, k=LONGEST) for name, own in zip(indexes, asked, strict=True)
     }
     everything = search_many(indexes, query, searches, highlight=False)
-    page = {name: own._replace(k=k, offset=offset) for name, own in searches.items()}
+    page = {name: replace(own, k=k, offset=offset) for name, own in searches.items()}
     assert search_many(indexes, query, page, highlight=False) == everything[offset : offset + k]
-    plain = {name: own._replace(stages=(), collapse="", sort="") for name, own in searches.items()}
+    plain = {name: replace(own, stages=(), collapse="", sort="") for name, own in searches.items()}
     counts = counts_of_many(indexes, query, plain, {"topic": 3, "index": 9})
     assert counts.total.hits == sum(len(whole_list(whole, query, own)) for own in plain.values())
     added = Counter[str]()

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from factseek.core.errors import QueryError, UsageError
 from factseek.indexer.build import BuildRequest, build
@@ -75,7 +76,7 @@ def without(tmp_path: Path) -> Path:
 
 
 def groups(index: Index, search: Search) -> dict[str, list[str]]:
-    asked = search._replace(collapse="near")
+    asked = replace(search, collapse="near")
     hits = index.search([QUERY], asked)[0]
     return {
         hit.docid: hit.copies.docids for hit in index.evidence(QUERY, hits, asked) if hit.copies
@@ -123,7 +124,7 @@ def test_folding_is_a_property(
                 expected.append(docid)
         assert left == expected
         for k in range(1, len(left) + 1):
-            assert index.search([query], asked._replace(k=k))[0] == hits[:k]
+            assert index.search([query], replace(asked, k=k))[0] == hits[:k]
         for hit in index.evidence(query, hits, asked):
             assert hit.copies
             copies = [

@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from factseek.core.domain import Hit, Part
 from factseek.core.errors import SourceError
@@ -120,9 +121,9 @@ def test_hits_are_ordered_by_what_was_learned(index: Path, tmp_path: Path) -> No
     save(tmp_path / "m", combiner({"bm25: reciprocal rank": -1.0}))
     asked = Search(k=5, retriever="bm25")
     with Index(index, configured(tmp_path / "m")) as opened:
-        (plain,) = opened.search([QUERY], asked._replace(k=20))
-        (turned,) = opened.search([QUERY], asked._replace(stages=("combine",)))
-        (longer,) = opened.search([QUERY], asked._replace(stages=("combine",), k=15))
+        (plain,) = opened.search([QUERY], replace(asked, k=20))
+        (turned,) = opened.search([QUERY], replace(asked, stages=("combine",)))
+        (longer,) = opened.search([QUERY], replace(asked, stages=("combine",), k=15))
         evidence = opened.evidence(QUERY, turned, asked)
     assert [hit.docid for hit in turned] == [hit.docid for hit in plain[::-1][:5]]
     assert longer[:5] == turned

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from factseek.core.deadline import Deadline
 from factseek.indexer.build import BuildRequest, build
@@ -71,11 +72,11 @@ def test_scores_are_those_of_sentence_transformers(model: Path, config: Config) 
 def test_hits_are_ordered_by_the_model(index: Path, config: Config) -> None:
     asked = Search(k=5, retriever="bm25", stages=("rerank",))
     with Index(index, config) as opened:
-        (plain,) = opened.search([QUERY], asked._replace(k=30, stages=()))
+        (plain,) = opened.search([QUERY], replace(asked, k=30, stages=()))
         (ranked,) = opened.search([QUERY], asked)
-        (longer,) = opened.search([QUERY], asked._replace(k=20))
+        (longer,) = opened.search([QUERY], replace(asked, k=20))
         (first, *_), (second, *_) = opened.search(
-            [QUERY, QUERY], asked._replace(stages=("rerank=3",))
+            [QUERY, QUERY], replace(asked, stages=("rerank=3",))
         )
         evidence = opened.evidence(QUERY, ranked, asked)
     model = OnnxCrossEncoder(config.of(RerankSettings))
@@ -99,7 +100,7 @@ def test_what_no_time_was_left_for_keeps_its_order(
 ) -> None:
     asked = Search(k=10, retriever="bm25", stages=("rerank",))
     with Index(index, config) as opened:
-        (plain,) = opened.search([QUERY], asked._replace(stages=()))
+        (plain,) = opened.search([QUERY], replace(asked, stages=()))
         opened.search([QUERY], asked)
         limit = Deadline(60, executor)
         stages = rerank.open("", StageContext(config, opened._state))
@@ -116,7 +117,7 @@ def test_a_weight_leaves_a_share_to_the_search(index: Path, config: Config) -> N
     asked = Search(k=10, retriever="bm25", stages=("rerank",))
     shared = Config(plugins=(msgspec.structs.replace(config.of(RerankSettings), weight=0.4),))
     with Index(index, config) as opened:
-        (plain,) = opened.search([QUERY], asked._replace(stages=()))
+        (plain,) = opened.search([QUERY], replace(asked, stages=()))
         (alone,) = opened.search([QUERY], asked)
     with Index(index, shared) as opened:
         (ranked,) = opened.search([QUERY], asked)
