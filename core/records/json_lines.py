@@ -72,7 +72,8 @@ def decode_object(line: str, values: Values) -> dict[str, Any]:
         raise NotObjectError(str(error)) from None
     if not isinstance(value, dict):
         raise NotObjectError(f"is {json_name(value)}, not a JSON object{list_advice(value)}")
-    if values == "storable" and _is_too_deep(line, value):
+    may_be_deep = values == "storable" and line.count("[") + line.count("{") > DEEPEST
+    if may_be_deep and _is_too_deep(value):
         raise NotObjectError("is nested too deeply")
     return value
 
@@ -113,14 +114,12 @@ def json_name(value: object) -> str:
     return next((name for kind, name in names if isinstance(value, kind)), "a number")
 
 
-def _is_too_deep(line: str, value: dict[str, Any]) -> bool:
+def _is_too_deep(value: dict[str, Any]) -> bool:
     """Return whether another program may be unable to read an object.
 
     Python's limit of nesting depends on the call stack. A line that is indexed here must be
     readable everywhere.
     """
-    if line.count("[") + line.count("{") <= DEEPEST:
-        return False
     is_exported = "checksum" in value
     return _depth(value) > DEEPEST + is_exported
 
