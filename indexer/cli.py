@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import errno
 import os
 import signal
@@ -12,6 +13,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from operator import itemgetter
 from pathlib import Path
 from time import perf_counter
@@ -41,13 +43,14 @@ from ..retrieval.filters import field_names, parse_filter
 from .collections import kinds, reader
 from .intake.addresses import is_address
 from .intake.cli import KINDS as INTAKE_KINDS
-from .intake.cli import add_intake_options, intake_of
+from .intake.cli import add_feed_options, add_intake_options, feeds_of, intake_of
 from .settings import Config
 
 if TYPE_CHECKING:
     from .build import BuildReport, BuildRequest
     from .compaction import Compacted
     from .deletion import Deleted
+    from .intake.watching import FeedWatch
     from .snapshot import Copied
     from .verification import Repaired, Verified
 
@@ -249,11 +252,11 @@ def _register_upkeep(commands: Subparsers) -> None:
     complete(alias, _point_alias, add_json)
     watch = commands.add_parser(
         "watch",
-        help="index files as they appear in a folder",
-        description="Add the files of a folder to an index, then add new and changed files until "
-        "you stop the command.",
+        help="index files as they appear in a folder, and the items of feeds",
+        description="Add the files of a folder and the items of feeds to an index, then add new "
+        "and changed ones until you stop the command.",
     )
-    watch.add_argument("folder", type=Path, metavar="DIR", help="the folder to watch")
+    watch.add_argument("folder", type=Path, nargs="?", metavar="DIR", help="the folder to watch")
     add_index(watch)
     watch.add_argument(
         "--kind",
@@ -270,7 +273,8 @@ def _register_upkeep(commands: Subparsers) -> None:
     watch.add_argument(
         "--no-dense", action="store_true", help="build no vectors if this command creates the index"
     )
-    watch.set_defaults(command=_watch_folder)
+    add_feed_options(watch)
+    watch.set_defaults(command=_watch)
 
 
 def complete(
@@ -697,35 +701,70 @@ def _export_documents(args: argparse.Namespace) -> int:
     return DONE
 
 
-def _watch_folder(args: argparse.Namespace) -> int:
+def _watch(args: argparse.Namespace) -> int:
     from .build import BuildRequest
-    from .watching import check, watch
 
+    if args.folder is None and not args.feed:
+        raise UsageError("give a folder to watch, or --feed", remedy="see factseek watch --help")
+    config = config_of(args, Config)
     request = BuildRequest(
-        kind=args.kind or _kind_of(args.index),
-        sources=(args.folder,),
+        kind="feed",
+        sources=(),
         folder=args.index,
         language=args.language,
         dense=not args.no_dense,
         wait=PATIENCE,
     )
-    config = config_of(args, Config)
-    check(request, config)
+    feeds = feeds_of(args, config, request)
+    if args.folder is not None:
+        kind = args.kind or _kind_of(args.index)
+        request = dataclasses.replace(request, kind=kind, sources=(args.folder,))
     with _stopped_by_signals() as stop:
-        say(f"watching {args.folder}; press Ctrl-C to stop")
-        for files, report, error in watch(request, config, stop, args.pattern):
-            if report is None:
-                say(f"factseek: {error}")
-                continue
-            _say_left_out(report)
-            replaced = f" (earlier versions replaced: {report.replaced})" if report.replaced else ""
-            added, read = (
-                format_count(report.documents, "document"),
-                format_count(len(files), "file"),
-            )
-            write_now(f"{args.index}: added {added}{replaced} from {read}\n")
+        _watch_until(stop, args, request, config, partial(_look_at_feeds, args, feeds))
     say("stopped")
     return DONE
+
+
+def _watch_until(
+    stop: threading.Event,
+    args: argparse.Namespace,
+    request: BuildRequest,
+    config: Config,
+    look_at_feeds: Callable[[], None],
+) -> None:
+    from .watching import LOOK_SECONDS, check, watch
+
+    if args.folder is not None:
+        check(request, config)
+    watched = " and ".join(map(str, filter(None, (args.folder, *args.feed))))
+    say(f"watching {watched}; press Ctrl-C to stop")
+    if args.folder is None:
+        look_at_feeds()
+        while not stop.wait(LOOK_SECONDS):
+            look_at_feeds()
+        return
+    for outcome in watch(request, config, stop, args.pattern, look_at_feeds):
+        if outcome.report is None:
+            say(f"factseek: {outcome.error}")
+        else:
+            _tell_watched(args, outcome.report, format_count(len(outcome.files), "file"))
+
+
+def _look_at_feeds(args: argparse.Namespace, feeds: FeedWatch | None) -> None:
+    """Fetch the feeds if it is time to, and say what was new or failed."""
+    for outcome in feeds.look() if feeds else ():
+        for failure in outcome.failures:
+            say(f"factseek: {failure}")
+        if outcome.report is not None:
+            _tell_watched(args, outcome.report, outcome.feed)
+
+
+def _tell_watched(args: argparse.Namespace, report: BuildReport, source: str) -> None:
+    """Say what a batch of files or a feed added to the index."""
+    _say_left_out(report)
+    replaced = f" (earlier versions replaced: {report.replaced})" if report.replaced else ""
+    added = format_count(report.documents, "document")
+    write_now(f"{args.index}: added {added}{replaced} from {source}\n")
 
 
 def _kind_of(index: Path) -> str:

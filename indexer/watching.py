@@ -173,16 +173,27 @@ def check(request: BuildRequest, config: Config) -> None:
         raise SourceError(
             f"lies in the watched folder {folder}; put the index somewhere else", place=index
         )
-    check_whole(index)
-    if (index / NAME).is_file():
-        check_fit(request, config, read(index))
+    check_index(request, config)
+
+
+def check_index(request: BuildRequest, config: Config) -> None:
+    """Raise IndexStateError if the index exists, and is in shards or does not fit the request."""
+    check_whole(request.folder)
+    if (request.folder / NAME).is_file():
+        check_fit(request, config, read(request.folder))
 
 
 def watch(
-    request: BuildRequest, config: Config, stop: threading.Event, pattern: str = "*"
+    request: BuildRequest,
+    config: Config,
+    stop: threading.Event,
+    pattern: str = "*",
+    beside: Callable[[], object] = lambda: None,
 ) -> Iterator[WatchOutcome]:
     """Read the files of the folder, then new ones, until ``stop`` is set; yield the result of each
     batch.
+
+    ``beside`` is called several times a minute.
     """
     from watchfiles import watch as changes
 
@@ -207,3 +218,4 @@ def watch(
             watch.look()
             looked = time.monotonic()
         yield from watch.batches(stop.is_set)
+        beside()

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ...core.errors import QueryError, UsageError
 from ...core.records.dates import clean_date
 from ...core.terminal import report, say
 from ...retrieval.store.manifest import NAME
 from ..settings import Config
+from .addresses import is_address
+
+if TYPE_CHECKING:
+    from ..build import BuildRequest
+    from .watching import FeedWatch
 
 KINDS = {
     "sitemap": "the web pages that a sitemap lists: its address",
@@ -19,20 +26,45 @@ KINDS = {
 }
 """What ``factseek index`` fetches besides feeds, each with a line for the help."""
 FEED = "feed"
+_TIME = re.compile(r"([0-9]{1,6})([smhd])")
+_SECONDS = {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
 _MOST_FAILURES = 20
 
 
 def add_intake_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options for sources on the web."""
+    """Add the options of ``index`` for sources on the web."""
     group = parser.add_argument_group("for feed, sitemap and urls")
-    group.add_argument(
-        "--follow", action="store_true", help="fetch the page behind each item of a feed"
-    )
+    _add_fetching(group)
     group.add_argument(
         "--since",
         default="",
         metavar="DATE",
         help="leave out pages that a sitemap dates before this day, month or year",
+    )
+
+
+def add_feed_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``watch`` for feeds."""
+    group = parser.add_argument_group("for feeds")
+    group.add_argument(
+        "--feed",
+        action="append",
+        default=[],
+        metavar="ADDRESS",
+        help="a feed to fetch again and again; repeatable",
+    )
+    group.add_argument(
+        "--every",
+        default="15m",
+        metavar="TIME",
+        help="how often to fetch feeds, such as 90s, 15m, 2h or 1d (default: 15m)",
+    )
+    _add_fetching(group)
+
+
+def _add_fetching(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--follow", action="store_true", help="fetch the page behind each item of a feed"
     )
     group.add_argument(
         "--archive",
@@ -112,3 +144,39 @@ def _since(written: str) -> str:
     if written and not day:
         raise QueryError(f"{written!r} is not a date", place="--since", remedy="write 2026-11-28")
     return day
+
+
+def feeds_of(args: argparse.Namespace, config: Config, request: BuildRequest) -> FeedWatch | None:
+    """Return the watch over the feeds of ``--feed``; None without any.
+
+    Raises UsageError if a feed is not an address, or ``--every`` not a time.
+    """
+    for feed in args.feed:
+        if not is_address(feed):
+            raise UsageError(f"--feed {feed}: is not a web address")
+    every = _seconds_of(args.every)
+    if not args.feed:
+        return None
+
+    from ..watching import check_index
+    from .run import IntakeRequest
+    from .watching import FeedWatch
+
+    check_index(request, config)
+    intake = IntakeRequest(
+        kind=FEED,
+        sources=tuple(args.feed),
+        index=args.index,
+        follow=args.follow,
+        archive=args.archive,
+        allow_private=args.allow_private,
+    )
+    return FeedWatch(request, intake, config, every)
+
+
+def _seconds_of(written: str) -> float:
+    match = _TIME.fullmatch(written.strip())
+    seconds = int(match[1]) * _SECONDS[match[2]] if match else 0
+    if not seconds:
+        raise UsageError(f"--every {written}: give a time such as 90s, 15m, 2h or 1d")
+    return seconds
