@@ -55,7 +55,7 @@ class BuildRequest:
     vectors, a view each, instead of the configured one. The build takes only documents whose docid
     ``share`` accepts, perhaps none. A ``quiet`` build does not report what the reader left out,
     because another build of the same sources does. ``wait`` is the seconds to wait for another
-    writer. ``dates`` and ``columns`` are those of ``ReadOptions``.
+    writer. ``dates``, ``columns`` and ``archive`` are those of ``ReadOptions``.
     """
 
     kind: str
@@ -71,6 +71,7 @@ class BuildRequest:
     wait: float = 0.0
     dates: str = ""
     columns: tuple[tuple[str, str], ...] = ()
+    archive: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,7 +176,7 @@ def _read(
         [source.name for source in sources],
         [repr(request.share)] if request.share else [],
     )
-    more += [str(how) for how in (request.dates, request.columns) if how]
+    more += [str(how) for how in (request.dates, request.columns, request.archive) if how]
     fingerprint = journals.fingerprint(
         request.kind, names, tools.manifest, request.verb, limits, *more
     )
@@ -185,6 +186,7 @@ def _read(
         max_file_bytes=config.build.max_file_bytes,
         dates=request.dates,
         columns=dict(request.columns),
+        archive=request.archive,
         bad_lines=BadLines(config.build.skip_bad_lines),
     )
     work: Work | None = None

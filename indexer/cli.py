@@ -363,6 +363,7 @@ def _build(
         wait=args.wait,
         dates=args.dates,
         columns=tuple(_columns(args.column or []).items()),
+        archive=args.archive.name if args.archive else "",
     )
     return (build or builds.build)(request, _settings_of(args))
 

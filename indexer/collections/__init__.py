@@ -120,6 +120,7 @@ class ReadOptions:
     """The options of every reader.
 
     ``language`` is the language of documents whose source gives none (``""``: unknown).
+    ``archive`` is the file that keeps the archived pages, if the documents are to name it.
     ``max_line_bytes`` limits the length of a line of text, ``max_file_bytes`` the length of a file
     that is read whole (a web page, a JSON file). ``dates`` is the order of a date such as 3/5/2020
     (``day-first`` or ``month-first``) if its file does not show the order. ``columns`` maps fields
@@ -130,6 +131,7 @@ class ReadOptions:
     """
 
     language: str = ""
+    archive: str = ""
     max_line_bytes: int = 10_000_000
     max_file_bytes: int = 50_000_000
     dates: str = ""

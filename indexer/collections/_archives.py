@@ -42,6 +42,14 @@ class Capture(NamedTuple):
     media_type: str
     charset: str
     content: bytes
+    record: str
+    """The id of the record in the archive, ``""`` in an ARC file."""
+
+    def metadata(self, archive: str) -> dict[str, str]:
+        """Return when the page was captured and, if ``archive`` keeps it, where."""
+        if not archive:
+            return {"captured": self.moment}
+        return {"captured": self.moment, "archive": archive, "record": self.record}
 
 
 def is_archive(path: Path) -> bool:
@@ -179,11 +187,11 @@ def _capture(record: Any, place: str, options: ReadOptions) -> Capture | None:
         return None
     content = _content(record, place, options)
     charset = _CHARSET.search(declared)
-    return (
-        None
-        if content is None
-        else Capture(place, url, moment, media_type, charset[1] if charset else "", content)
-    )
+    if content is None:
+        return None
+    named = charset[1] if charset else ""
+    record_id = _header(record.rec_headers, "WARC-Record-ID").strip("<>")
+    return Capture(place, url, moment, media_type, named, content, record_id)
 
 
 def _content(record: Any, place: str, options: ReadOptions) -> bytes | None:

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ...core.domain import NO_METADATA
 from ...core.records.dates import clean_date
 from ...core.text import web_link
 from . import Files, ReadOptions, Record
@@ -77,7 +78,8 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
     items = {item.docid: (place, item) for place, item in _new_items(feeds, read, options)}
     for docid, page, capture in _archived_pages(archives, items, options):
         place, item = items.pop(docid)
-        if record := _record(item, page, docids, place, options, captured=capture.moment):
+        about = capture.metadata(options.archive)
+        if record := _record(item, page, docids, place, options, about=about):
             yield record
     for place, item in items.values():
         if record := _record(item, None, docids, place, options):
@@ -128,7 +130,7 @@ def _record(
     place: str,
     options: ReadOptions,
     *,
-    captured: str = "",
+    about: Mapping[str, str] = NO_METADATA,
 ) -> Record | None:
     docid = docids.make_unique(" ".join(item.docid.split()))
     if len(docid.encode("utf-8", "replace")) > MAX_DOCID_BYTES:
@@ -143,8 +145,7 @@ def _record(
         "date": (page.date if page else "") or item.date,
         "language": language,
     }
-    metadata = {"author": item.author, "captured": captured}
-    metadata = {name: value for name, value in metadata.items() if value}
+    metadata = {"author": item.author, **about} if item.author else about
     return make_record(fields, place, options, metadata, empty="item without title and text")
 
 

@@ -192,7 +192,8 @@ def _read_archive(path: Path, docids: Docids, options: ReadOptions) -> Iterator[
         if len(docid.encode("utf-8", "replace")) > MAX_DOCID_BYTES:
             docid = f"page-{digest(docid).hex()}"
         fields = {"docid": docid, "url": capture.url, "title": page.title}
-        if record := _record(page, fields, capture.place, options, {"captured": capture.moment}):
+        metadata = capture.metadata(options.archive)
+        if record := _record(page, fields, capture.place, options, metadata):
             yield record
 
 

@@ -53,7 +53,10 @@ class Archive:
             payload=BytesIO(answer.raw),
             length=len(answer.raw),
             http_headers=head,
-            warc_headers_dict={"WARC-Date": f"{answer.moment:%Y-%m-%dT%H:%M:%SZ}"},
+            warc_headers_dict={
+                "WARC-Record-ID": f"<{answer.record_id}>",
+                "WARC-Date": f"{answer.moment:%Y-%m-%dT%H:%M:%SZ}",
+            },
         )
         self._write(record)
 

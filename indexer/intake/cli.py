@@ -6,6 +6,7 @@ import argparse
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -163,6 +164,7 @@ def feeds_of(args: argparse.Namespace, config: Config, request: BuildRequest) ->
     from .watching import FeedWatch
 
     check_index(request, config)
+    request = replace(request, archive=args.archive.name if args.archive else "")
     intake = IntakeRequest(
         kind=FEED,
         sources=tuple(args.feed),

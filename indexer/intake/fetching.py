@@ -21,6 +21,7 @@ from http import HTTPStatus
 from socket import SHUT_RDWR
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import SplitResult, urljoin, urlunsplit
+from uuid import uuid4
 
 from ... import __version__
 from ..settings import FetchSettings
@@ -50,8 +51,9 @@ class FetchError(Exception):
 class Fetched(NamedTuple):
     """The answer to a request, after redirects.
 
-    ``body`` is unpacked, ``raw`` is as it came. ``moment`` is the time of the request, in UTC. An
-    answer with the status 304 has no body: nothing has changed.
+    ``body`` is unpacked, ``raw`` is as it came. ``moment`` is the time of the request, in UTC.
+    ``record_id`` identifies the answer in every archive. An answer with the status 304 has no body:
+    nothing has changed.
     """
 
     address: str
@@ -61,6 +63,7 @@ class Fetched(NamedTuple):
     body: bytes
     raw: bytes
     moment: datetime
+    record_id: str
 
     def header(self, name: str) -> str:
         """Return the first header of this name, or ``""``."""
@@ -232,13 +235,14 @@ class Fetcher:
                 raise FetchError(f"took more than {seconds:g} seconds")
         address = urlunsplit(parts)
         answer = Fetched(
-            address,
-            response.status,
-            response.reason or "",
-            tuple(response.headers.items()),
-            b"",
-            raw,
-            moment,
+            address=address,
+            status=response.status,
+            reason=response.reason or "",
+            headers=tuple(response.headers.items()),
+            body=b"",
+            raw=raw,
+            moment=moment,
+            record_id=uuid4().urn,
         )
         if self._keep is not None and answer.status != HTTPStatus.NOT_MODIFIED:
             self._keep(answer)

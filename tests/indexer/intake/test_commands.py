@@ -200,6 +200,13 @@ def test_addresses_from_a_file_and_an_archive_of_the_answers(
     assert "added 2 documents" in out
     assert err == f"factseek: {site.address}/gone: has the status 404 Not Found\n"
 
+    # Each document names its record in the archive, also when it is exported.
+    with gzip.open(archive) as file:
+        content = file.read().decode("utf-8", "replace")
+    for document in index.documents().values():
+        assert document["metadata"]["archive"] == "kept.warc.gz"
+        assert f"WARC-Record-ID: <{document['metadata']['record']}>" in content
+
     again = tmp_path / "again"
     words = ["index", "webpages", str(archive), "--index", str(again), "--no-dense"]
     assert commands.main(words) == 0
