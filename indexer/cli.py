@@ -336,10 +336,12 @@ def make_index(
     ``build`` replaces the function for an index without shards.
     """
     began = perf_counter()
-    with intake_of(args, _settings_of(args)) as (kind, sources):
+    columns = tuple(_columns(args.column or []).items())
+    with intake_of(args, _settings_of(args), columns) as (kind, sources):
         if not sources:
             return DONE
-        built = _build(args, build, kind, sources)
+        is_fetched = kind != args.kind
+        built = _build(args, build, kind, sources, () if is_fetched else columns)
     _tell_build(args, built, perf_counter() - began)
     return DONE
 
@@ -349,6 +351,7 @@ def _build(
     build: Callable[[BuildRequest, Config], BuildReport] | None,
     kind: str,
     sources: tuple[Path, ...],
+    columns: tuple[tuple[str, str], ...],
 ) -> BuildReport:
     from . import build as builds
 
@@ -362,7 +365,7 @@ def _build(
         encoders=tuple(args.encoder or ()),
         wait=args.wait,
         dates=args.dates,
-        columns=tuple(_columns(args.column or []).items()),
+        columns=columns,
         archive=args.archive.name if args.archive else "",
     )
     return (build or builds.build)(request, _settings_of(args))

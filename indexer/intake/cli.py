@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 KINDS = {
     "sitemap": "the web pages that a sitemap lists: its address",
-    "urls": "web pages: their addresses, or files with one address a line",
+    "urls": "web pages: their addresses, or files or tables that list them",
 }
 """What ``factseek index`` fetches besides feeds, each with a line for the help."""
 FEED = "feed"
@@ -81,8 +81,12 @@ def _add_fetching(group: argparse._ArgumentGroup) -> None:
 
 
 @contextmanager
-def intake_of(args: argparse.Namespace, config: Config) -> Iterator[tuple[str, tuple[Path, ...]]]:
+def intake_of(
+    args: argparse.Namespace, config: Config, columns: tuple[tuple[str, str], ...] = ()
+) -> Iterator[tuple[str, tuple[Path, ...]]]:
     """Yield the kind and the files of a build: the sources themselves, or what they lead to.
+
+    ``columns`` are the columns of tables that the user named.
 
     There are no files if nothing new could be fetched; the command has then said so. Raises
     UsageError if an option or an address does not fit the kind of source.
@@ -108,6 +112,7 @@ def intake_of(args: argparse.Namespace, config: Config) -> Iterator[tuple[str, t
         follow=args.follow,
         since=_since(args.since),
         archive=args.archive,
+        columns=columns,
         allow_private=args.allow_private,
         fresh=not is_there or args.verb == "overwrite",
     )

@@ -20,8 +20,13 @@ import msgspec
 
 from ...core.errors import SourceError
 from ...core.progress import bar
+from ...core.records.columns import Columns
+from ...core.records.names import ANY_TABLE
+from ...core.records.table_shape import shape_of
 from ..collections import ReadOptions
 from ..collections._lines import read_lines
+from ..collections._tables import SUFFIXES as TABLE_ENDINGS
+from ..collections._tables import read_rows
 from ..collections.feed import OWN_KEY, Item, parse_feed, read_feed
 from ..settings import Config
 from .addresses import is_address
@@ -42,7 +47,8 @@ class IntakeRequest:
     """What to fetch: sources are addresses, or files that list them or are feeds.
 
     ``follow`` fetches the pages behind the items of feeds. ``since`` leaves out pages that a
-    sitemap dates before this day. ``archive`` keeps every answer. With ``fresh``, the index is new,
+    sitemap dates before this day. ``archive`` keeps every answer. ``columns`` names the column of a
+    table, the field ``url``. With ``fresh``, the index is new,
     so what was fetched for it before does not count.
     """
 
@@ -52,6 +58,7 @@ class IntakeRequest:
     follow: bool = False
     since: str = ""
     archive: Path | None = None
+    columns: tuple[tuple[str, str], ...] = ()
     allow_private: bool = False
     fresh: bool = False
 
@@ -200,23 +207,42 @@ class _Run:
             raise ValueError(f"cannot be read: {error.strerror}") from None
 
     def _listed_addresses(self) -> Iterator[str]:
-        """Yield the addresses among the sources, and those that files list, one a line."""
+        """Yield the addresses among the sources, and those that files list."""
         for source in self._request.sources:
             if is_address(source):
                 yield source
                 continue
-            options = ReadOptions()
-            for place, line in read_lines(Path(source), options):
-                address = line.strip()
-                if not address or address.startswith("#"):
-                    continue
+            for place, address in self._lines_or_cells(Path(source)):
                 if not is_address(address):
                     raise SourceError(
                         f"{address[:60]!r} is not a web address",
                         place=place,
-                        remedy="give one address a line",
+                        remedy="give one address a line, or a table with a column url",
                     )
                 yield address
+
+    def _lines_or_cells(self, path: Path) -> Iterator[tuple[str, str]]:
+        """Yield what should be addresses, with their places: the lines of a file without blank
+        ones and comments, or the filled cells of a table's column of addresses.
+        """
+        columns = dict(self._request.columns)
+        options = ReadOptions(columns=columns)
+        ending = path.name.lower().removesuffix(".gz").rpartition(".")[2]
+        shape = shape_of(path)
+        # A list of addresses that contain commas is no table.
+        is_list = not shape.cells or is_address(shape.cells[0])
+        if f".{ending}" in TABLE_ENDINGS or (shape.delimiter and not is_list):
+            chosen = ("url",) if "url" in columns else ()
+            names = {"url": [columns["url"]] if chosen else ANY_TABLE["url"]}
+            wanted = Columns(names, (("url",),), chosen=chosen)
+            for place, row in read_rows(path, options, wanted):
+                if "url" in row:
+                    yield place, row["url"]
+            return
+        for place, line in read_lines(path, options):
+            text = line.strip()
+            if text and not text.startswith("#"):
+                yield place, text
 
     def _fetch_feeds(self, fetcher: Fetcher) -> None:
         """Write the new items of all feeds to a file, and fetch the pages behind them."""

@@ -217,6 +217,36 @@ def test_addresses_from_a_file_and_an_archive_of_the_answers(
 
 
 @pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("a.csv", 'Title,Link\n"A, b",{0}/a\nC,{0}/b\n', []),
+        ("a.tsv", "url\tnote\n{0}/a\tx\n\t\n{0}/b\ty\n", []),
+        ("a.csv", "name;where\nA;{0}/a\nB;{0}/b\n", ["--column", "url=where"]),
+        ("a.jsonl", '{{"url": "{0}/a"}}\n{{"url": "{0}/b"}}\n', []),
+        ("a.txt", "{0}/a\n{0}/b\n", []),
+    ],
+)
+def test_addresses_from_a_column_of_a_table(  # noqa: PLR0917
+    site: Site, index: Command, tmp_path: Path, name: str, content: str, words: list[str]
+) -> None:
+    for path in ("/a", "/b"):
+        site.put(path, page(path))
+    listed = tmp_path / name
+    listed.write_text(content.format(site.address))
+    assert index("urls", listed, *words)[0] == 0
+    assert set(index.documents()) == {f"{site.address}/a", f"{site.address}/b"}
+
+
+def test_addresses_with_commas_are_no_table(site: Site, index: Command, tmp_path: Path) -> None:
+    for path in ("/a,1", "/b,2"):
+        site.put(path, page(path))
+    listed = tmp_path / "urls.txt"
+    listed.write_text(f"{site.address}/a,1\n{site.address}/b,2\n")
+    assert index("urls", listed)[0] == 0
+    assert set(index.documents()) == {f"{site.address}/a,1", f"{site.address}/b,2"}
+
+
+@pytest.mark.parametrize(
     ("words", "message"),
     [
         (
@@ -244,5 +274,6 @@ def test_a_line_that_is_no_address_is_named(index: Command, tmp_path: Path) -> N
     code, _, err = index("urls", listed)
     assert code == 2
     assert err == (
-        f"factseek: {listed}:2: 'www.b.org' is not a web address; give one address a line\n"
+        f"factseek: {listed}:2: 'www.b.org' is not a web address; give one address a line, "
+        "or a table with a column url\n"
     )
