@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -141,7 +141,7 @@ def _search_of(
         where=where,
         profile=choices.profile,
         stages=None if choices.stages is None else tuple(choices.stages),
-        collapse=choices.collapse or "",
+        collapse=cast("Any", choices.collapse),
     )
     resolved = index.resolve(search)
     return search, [query for query in dict.fromkeys(queries) if resolved.has_words(query)]

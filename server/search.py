@@ -59,8 +59,8 @@ def search_of(
         profile=options.profile,
         group=options.group,
         stages=None if options.stages is None else tuple(options.stages),
-        collapse=options.collapse or "",
-        sort=options.sort or "",
+        collapse=options.collapse,
+        sort=options.sort,
         offset=offset,
     )
     own = {
