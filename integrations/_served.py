@@ -17,8 +17,10 @@ from ..core.deadline import losing_hits
 from ..core.domain import ScoredDocids
 from ..core.errors import FactseekError, MachineError, NotFoundError, QueryError
 from ..core.text import PROFILES, has_words
+from ..retrieval.search.declared import offered_on
 from ..retrieval.search.evidence import Copies, Evidence, PassageAnswer, RetrieverPart
-from ._choices import SearchChoices
+from ..retrieval.search.options import WrittenOptions
+from ._choices import pairs_of
 
 _ADDRESS = re.compile(r"https?://[^/?#\s]+(?:/[^/?#\s]+)*/v1/[^/?#\s]+/?")
 _KEY = re.compile(r"[!-~]*")
@@ -103,7 +105,7 @@ class ServedSource:
         self._timeout = timeout
         self._opener = build_opener(_Stay)
 
-    def passages(self, queries: Sequence[str], choices: SearchChoices) -> list[list[Evidence]]:
+    def passages(self, queries: Sequence[str], choices: WrittenOptions) -> list[list[Evidence]]:
         ranked: dict[str, Sequence[Evidence]] = {}
         for chunk in _chunks(queries, choices):
             answer = self._ask(chunk, choices, "application/json")
@@ -123,7 +125,7 @@ class ServedSource:
                 ranked[text] = result.hits
         return [list(ranked.get(query, ())) for query in queries]
 
-    def columns(self, queries: Sequence[str], choices: SearchChoices) -> list[ScoredDocids]:
+    def columns(self, queries: Sequence[str], choices: WrittenOptions) -> list[ScoredDocids]:
         ranked: dict[str, ScoredDocids] = {}
         for chunk in _chunks(queries, choices):
             for line in self._ask(chunk, choices, "text/plain").decode().splitlines():
@@ -144,22 +146,20 @@ class ServedSource:
             "does not answer as factseek does", place=self._address, remedy="check the address"
         )
 
-    def _ask(self, queries: Sequence[str], choices: SearchChoices, accept: str) -> bytes:
+    def _ask(self, queries: Sequence[str], choices: WrittenOptions, accept: str) -> bytes:
         """Return the answer to a batch; the qid of each query is the query's position."""
         # Replace a lone surrogate (half a character, as in a text that was cut), as an index in a
         # folder does.
         texts = (text.encode("utf-8", "replace").decode("utf-8") for text in queries)
         numbered = [{"qid": str(number), "text": text} for number, text in enumerate(texts)]
         headers = {"Content-Type": "application/json", "Accept": accept, **self._headers}
-        undated = "keep" if choices.undated else None
-        stages = None if choices.stages is None else list(choices.stages)
-        fields = {
-            **choices._asdict(),
-            "filter": list(choices.pairs()) or None,
-            "undated": undated,
-            "stages": stages,
-        }
-        named = {name: value for name, value in fields.items() if value not in (None, "")}
+        named: dict[str, Any] = {}
+        for option in offered_on("libraries"):
+            value = getattr(choices, option.name)
+            if option.name == "filter":
+                value = list(pairs_of(choices))
+            if value not in (option.default, None, ""):
+                named[option.name] = value
         content = msgspec.json.encode({"queries": numbered, **named})
         # The scheme of the address is http or https: see _ADDRESS.
         request = Request(f"{self._address}/search/batch", content, headers)  # noqa: S310
@@ -182,7 +182,7 @@ class ServedSource:
         return body
 
 
-def _chunks(queries: Sequence[str], choices: SearchChoices) -> Iterator[Sequence[str]]:
+def _chunks(queries: Sequence[str], choices: WrittenOptions) -> Iterator[Sequence[str]]:
     """Yield the distinct queries that contain words to search for, in chunks of one request
     each.
     """

@@ -19,9 +19,9 @@ from ..retrieval.filters import parse_filter
 from ..retrieval.lucene.jvm import java_thread
 from ..retrieval.search.evidence import Evidence
 from ..retrieval.search.index import Index, open_index
-from ..retrieval.search.options import Search
+from ..retrieval.search.options import Search, WrittenOptions
 from ..settings import Config, read_config
-from ._choices import SearchChoices
+from ._choices import pairs_of
 from ._served import ServedSource
 
 SCHEMES = ("http://", "https://")
@@ -82,7 +82,7 @@ class LocalSource:
         """Let a copy, also in another process, open the index again."""
         return LocalSource, (str(Path(self._folder).absolute()),)
 
-    def passages(self, queries: Sequence[str], choices: SearchChoices) -> list[list[Evidence]]:
+    def passages(self, queries: Sequence[str], choices: WrittenOptions) -> list[list[Evidence]]:
         """Return the hits of each query with their passages, best first.
 
         Raises QueryError if a query or a choice is invalid, IndexStateError if the folder contains
@@ -95,7 +95,7 @@ class LocalSource:
             ranked = dict(zip(texts, evidence, strict=True))
             return [ranked.get(query, []) for query in queries]
 
-    def columns(self, queries: Sequence[str], choices: SearchChoices) -> list[ScoredDocids]:
+    def columns(self, queries: Sequence[str], choices: WrittenOptions) -> list[ScoredDocids]:
         """Return the docids and scores (float32) of each query, best first; raise what
         :meth:`passages` raises.
         """
@@ -126,23 +126,16 @@ class LocalSource:
 
 
 def _search_of(
-    index: Index, queries: Sequence[str], choices: SearchChoices
+    index: Index, queries: Sequence[str], choices: WrittenOptions
 ) -> tuple[Search, list[str]]:
     where = parse_filter(
-        list(choices.pairs()),
+        pairs_of(choices),
         as_of=choices.as_of,
         since=choices.since,
-        undated=choices.undated,
+        undated=choices.undated == "keep",
         declared=index.info.filter_fields,
     )
-    search = Search(
-        k=choices.k,
-        retriever=choices.retriever,
-        where=where,
-        profile=choices.profile,
-        stages=None if choices.stages is None else tuple(choices.stages),
-        collapse=choices.collapse or "",
-    )
+    search = Search.of(choices, where=where)
     resolved = index.resolve(search)
     return search, [query for query in dict.fromkeys(queries) if resolved.has_words(query)]
 

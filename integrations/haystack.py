@@ -15,11 +15,12 @@ from haystack.utils import Secret
 
 from ..core.errors import FactseekError, QueryError
 from ..retrieval.search.evidence import Evidence
-from ._choices import SearchChoices, parse_choices
+from ._choices import keyword_types, parse_choices
 from ._source import errors_as, facts, open_source
 
 LIBRARY = "haystack"
 EXTRA = "haystack"
+_EXPRESSED = ("k", "filter", "as_of", "since", "undated")
 
 
 @component
@@ -40,46 +41,34 @@ class FactseekRetriever:
         filters: dict[str, Any] | None = None,
         top_k: int = 10,
         *,
-        retriever: str | None = None,
-        profile: str | None = None,
-        stages: list[str] | None = None,
-        collapse: str | None = None,
         api_key: Secret | None = None,
         timeout: float = 30.0,
+        **choices: Any,
     ) -> None:
         """Set up the component; the first search opens the index.
 
-        Raises ValueError if ``index`` is a web address but not that of a served index, or if
-        ``top_k`` is below 1; FilterError if the index cannot express ``filters``.
+        ``choices`` are the other options of a search: ``retriever``, ``profile``, ``stages``,
+        ``collapse``. Raises ValueError if ``index`` is a web address but not that of a served
+        index, or if ``top_k`` is below 1; FilterError if the index cannot express ``filters``.
         """
         choices_of(filters)
         self.index, self.filters, self.top_k = index, filters, top_k
-        self.retriever, self.profile, self.stages, self.collapse = (
-            retriever,
-            profile,
-            stages,
-            collapse,
-        )
         self.api_key, self.timeout = api_key, timeout
+        names = _own_names()
+        if unknown := sorted(choices.keys() - set(names)):
+            raise TypeError(f"FactseekRetriever has no argument {unknown[0]!r}")
+        for name in names:
+            setattr(self, name, choices.get(name))
         key = (api_key.resolve_value() if api_key else "") or ""
         with errors_as(ValueError):
-            parse_choices(top_k, {})
+            parse_choices(top_k, choices)
             self._source = open_source(index, api_key=key, timeout=timeout)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the component for a saved pipeline; a key is saved as the name of its environment
         variable.
         """
-        names = (
-            "index",
-            "filters",
-            "top_k",
-            "retriever",
-            "profile",
-            "stages",
-            "collapse",
-            "timeout",
-        )
+        names = ("index", "filters", "top_k", *_own_names(), "timeout")
         api_key = self.api_key.to_dict() if self.api_key else None
         saved: dict[str, Any] = default_to_dict(
             self, **{name: getattr(self, name) for name in names}, api_key=api_key
@@ -108,12 +97,11 @@ class FactseekRetriever:
             raise ValueError(f"top_k must be greater than or equal to 0, but got {top_k}")
         if top_k == 0:
             return {"documents": []}
-        own = {name: getattr(self, name) for name in ("retriever", "profile", "stages", "collapse")}
-        search = choices_of(filters if filters is not None else self.filters)._replace(
-            k=top_k or self.top_k, **own
-        )
+        named = {name: getattr(self, name) for name in _own_names()}
+        named |= choices_of(filters if filters is not None else self.filters)
         try:
-            (ranked,) = self._source.passages([query], search)
+            choices = parse_choices(top_k or self.top_k, named)
+            (ranked,) = self._source.passages([query], choices)
         except QueryError as error:
             raise ValueError(error.line) from error
         except FactseekError as error:
@@ -131,8 +119,15 @@ class FactseekRetriever:
         return documents
 
 
-def choices_of(filters: Mapping[str, Any] | None) -> SearchChoices:
-    """Return the choices that express Haystack's filters.
+def _own_names() -> list[str]:
+    """Return the options that Haystack's own arguments, ``top_k`` and ``filters``, do not
+    express.
+    """
+    return [name for name in keyword_types() if name not in _EXPRESSED]
+
+
+def choices_of(filters: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the options that express Haystack's filters, by name.
 
     Raises FilterError if an index cannot express them: ``OR``, ``NOT``, ``!=``, ``not in``.
     """
@@ -160,9 +155,7 @@ def choices_of(filters: Mapping[str, Any] | None) -> SearchChoices:
             if not values[field] or not all(isinstance(each, str) for each in values[field]):
                 remedy = "give one text with '==', or a list of texts with 'in'"
                 raise FilterError(f"meta.{field}: {value!r} is not text; {remedy}")
-    return SearchChoices(
-        filter=values, as_of=bounds.get("as_of", ""), since=bounds.get("since", "")
-    )
+    return {"filter": values, **bounds}
 
 
 def _comparisons(filters: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from langchain_core.callbacks import (
     AsyncCallbackManagerForRetrieverRun,
@@ -12,29 +12,31 @@ from langchain_core.callbacks import (
 from langchain_core.documents import Document
 from langchain_core.exceptions import LangChainException
 from langchain_core.retrievers import BaseRetriever
-from pydantic import BaseModel, Field, PrivateAttr, SecretStr
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SecretStr, create_model
 
-from ._choices import SearchChoices
+from ._choices import keyword_types, parse_choices
 from ._source import errors_as, facts, open_source
 
 LIBRARY = "langchain_core"
 EXTRA = "langchain"
 
 
-class Choices(BaseModel, extra="forbid"):
-    """The fields of :class:`factseek.integrations._choices.SearchChoices`, validated; other fields
-    are refused.
-    """
+def _fields() -> dict[str, Any]:
+    """Return the fields of :class:`Choices`: the options of a search that libraries have."""
+    fields: dict[str, Any] = {}
+    for name, (kind, default) in keyword_types().items():
+        fields[name] = kind, Field(default_factory=dict) if default == {} else default
+    fields["k"] = int, Field(default=10, ge=1)
+    return fields
 
-    k: int = Field(default=10, ge=1)
-    retriever: str | None = None
-    filter: dict[str, str | list[str]] = Field(default_factory=dict)
-    as_of: str = ""
-    since: str = ""
-    undated: bool = False
-    profile: str | None = None
-    stages: list[str] | None = None
-    collapse: str | None = None
+
+if TYPE_CHECKING:
+
+    class Choices(BaseModel):
+        """The options of a search."""
+else:
+    Choices = create_model("Choices", __config__=ConfigDict(extra="forbid"), **_fields())
+    """The options of a search, validated; other fields are refused."""
 
 
 class FactseekRetriever(Choices, BaseRetriever, extra="forbid"):
@@ -76,9 +78,10 @@ class FactseekRetriever(Choices, BaseRetriever, extra="forbid"):
         **given: Any,
     ) -> list[Document]:
         # LangChain gives ``verbose``, which has no effect here.
-        own = {name: getattr(self, name) for name in SearchChoices._fields}
-        choices = SearchChoices(**dict(Choices.model_validate(own | given)))
+        own = {name: getattr(self, name) for name in Choices.model_fields}
+        named = dict(Choices.model_validate(own | given))
         with errors_as(LangChainException):
+            choices = parse_choices(named.pop("k"), named)
             (ranked,) = self._source.passages([query], choices)
         return [
             Document(id=hit.docid, page_content=hit.passage.text, metadata=facts(hit))

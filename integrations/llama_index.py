@@ -27,9 +27,8 @@ class FactseekRetriever(BaseRetriever):
     highlights.
 
     ``index`` is a folder, or the address of a served index (``http://HOST:PORT/v1/NAME``).
-    ``choices`` are the other fields of :class:`factseek.integrations._choices.SearchChoices`, such
-    as ``filter`` and ``as_of``. ``aretrieve`` searches in a thread. Raises ValueError if a search
-    fails.
+    ``choices`` are the other options of a search, such as ``filter`` and ``as_of``. ``aretrieve``
+    searches in a thread. Raises ValueError if a search fails.
     """
 
     def __init__(

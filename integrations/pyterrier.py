@@ -13,6 +13,7 @@ from typing import Any
 
 import pandas as pd
 import pyterrier as pt
+from msgspec.structs import replace
 
 from ..retrieval.search.evidence import Evidence
 from ._choices import parse_choices
@@ -29,11 +30,11 @@ class FactseekTransformer(pt.Transformer):
     """Rank the documents of an index for each query of a frame (``qid``, ``query``).
 
     ``index`` is a folder, or the address of a served index (``http://HOST:PORT/v1/NAME``).
-    ``choices`` are the other fields of :class:`factseek.integrations._choices.SearchChoices`, such
-    as ``filter`` and ``as_of``. The output has the documents of each query, best first. It adds
-    ``docno``, ``score`` and ``rank`` (from 0) to the input's columns, and the fields named in
-    ``metadata``: ``text``, ``title``, ``url``, ``date``, ``source`` and so on. Raises ValueError if
-    a search fails, PyTerrier's InputValidationError if the frame has no queries.
+    ``choices`` are the other options of a search, such as ``filter`` and ``as_of``. The output has
+    the documents of each query, best first. It adds ``docno``, ``score`` and ``rank`` (from 0) to
+    the input's columns, and the fields named in ``metadata``: ``text``, ``title``, ``url``,
+    ``date``, ``source`` and so on. Raises ValueError if a search fails, PyTerrier's
+    InputValidationError if the frame has no queries.
     """
 
     def __init__(
@@ -90,7 +91,7 @@ class FactseekTransformer(pt.Transformer):
         if self.choices.k is not None and self.choices.k <= k:
             return self
         fewer = FactseekTransformer.__new__(FactseekTransformer)
-        fewer.__dict__.update(self.__dict__, choices=self.choices._replace(k=k))
+        fewer.__dict__.update(self.__dict__, choices=replace(self.choices, k=k))
         return fewer
 
     def close(self) -> None:

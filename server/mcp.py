@@ -7,12 +7,14 @@ verdicts have no route. Agents read docstrings.
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial, wraps
 from http import HTTPStatus
+from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
@@ -41,6 +43,7 @@ from ..core.errors import ConfigError, QueryError
 from ..core.settings import view
 from ..core.terminal import say
 from ..retrieval.filters import parse_filter
+from ..retrieval.search.declared import offered_on
 from ..retrieval.search.evidence import Evidence
 from ..retrieval.search.index import open_index
 from ..retrieval.search.listings import (
@@ -116,6 +119,8 @@ AsOf = Annotated[str, Field(description=_said_of("as_of"))]
 Retriever = Annotated[
     str | None, Field(description="a retriever from list_indexes (default: the first of the index)")
 ]
+_FOR_AGENTS: dict[str, tuple[Any, Any]] = {"k": (Hits, 5), "retriever": (Retriever, None)}
+"""The options that have their own bounds or description for agents, with their defaults."""
 Texts = Annotated[list[str], Field(min_length=1, description="tweets or sentences")]
 
 
@@ -212,23 +217,15 @@ class AgentTools:
     serving: IndexRegistry
     model: TrainedVerdicts | None
 
-    def search(
-        self,
-        query: Query,
-        index: IndexName = "",
-        k: Hits = 5,
-        retriever: Retriever = None,
-        as_of: AsOf = "",
-    ) -> SearchResult:
+    def search(self, query: Query, index: IndexName = "", **options: Any) -> SearchResult:
         """Find documents with evidence on a claim, a tweet or a question, best first."""
         name = index or self._first_index()
-        options = {"query": query, "k": k, "highlight": False, "as_of": as_of}
-        if retriever:
-            options["retriever"] = retriever
+        given = {option: value for option, value in options.items() if value not in (None, "")}
+        body = {"query": query, "highlight": False, **given}
 
         def ask(call: Call) -> SearchAnswer:
             served = call.serving.named(name)
-            return PreparedSearch.of(call, served, self._read(options, SearchRequest)).answer()
+            return PreparedSearch.of(call, served, self._read(body, SearchRequest)).answer()
 
         answer = self._ask("search", ask)
         hits = [_hit_of(number, hit, name) for number, hit in enumerate(answer.hits, 1)]
@@ -279,7 +276,7 @@ class AgentTools:
 
         If a model is served, also return its verdict, with a warning.
         """
-        evidence, verdict = self.search(claim, index, k, None, as_of), None
+        evidence, verdict = self.search(claim, index, k=k, as_of=as_of), None
         if self.model is not None:
             where, settings = (
                 parse_filter([], as_of=as_of) if as_of else None,
@@ -383,6 +380,30 @@ def _hit_of(number: int, hit: Evidence, index: str) -> EvidenceHit:
     )
 
 
+def _with_declared_options(call: Callable[..., T]) -> Callable[..., T]:
+    """Return a tool with the declared options of a search in place of its ``**options``."""
+    signature = inspect.signature(call, eval_str=True)
+    parameters = [
+        parameter
+        for parameter in signature.parameters.values()
+        if parameter.kind is not Parameter.VAR_KEYWORD
+    ]
+    for option in offered_on("agents"):
+        field = Field(ge=option.least, description=option.description)
+        described = Annotated[option.value_type, field]  # type: ignore[name-defined]
+        kind, default = _FOR_AGENTS.get(option.name, (described, option.default))
+        parameters.append(
+            Parameter(option.name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+        )
+
+    @wraps(call)
+    def run(*values: Any, **named: Any) -> T:
+        return call(*values, **named)
+
+    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return run
+
+
 def _in_pool(pool: Executor, call: Callable[..., T]) -> Callable[..., Awaitable[T]]:
     """Return a tool that runs ``call`` in a thread of ``pool``, and turns a refusal into one line
     for the agent.
@@ -417,7 +438,7 @@ class OneLineServer(MCPServer[Any]):
 
     def __init__(self, tools: AgentTools, pool: Executor) -> None:
         listed = (
-            tools.search,
+            _with_declared_options(tools.search),
             tools.get_document,
             tools.list_indexes,
             tools.check_claim,

@@ -21,30 +21,27 @@ from werkzeug.exceptions import UnsupportedMediaType
 from ..core.domain import Document
 from ..core.records.validation import Mismatch, mismatch, mismatch_in
 from ..core.settings import Count, Positive, choices
-from ..core.text import ProfileName
 from ..indexer.queue import Mode, RefusedDocument, State
 from ..retrieval.config import RrfK, formerly_weighed
 from ..retrieval.search.answer import Coverage, Question, Took
 from ..retrieval.search.counting import FacetAnswer, TotalAnswer
+from ..retrieval.search.declared import declared_options
 from ..retrieval.search.evidence import AnswerPart, Evidence
 from ..retrieval.search.explaining import Explanation, WordWeight
-from ..retrieval.search.options import ShardHealth
+from ..retrieval.search.options import FusionWeight, ShardHealth, WrittenOptions
 from ..retrieval.search.query_syntax import ParsedQuery
-from ..retrieval.search.score_normalizers import FusionKind
 from ..retrieval.store.manifest import Manifest
 from .errors import BadInput
 
 
-def says(description: str) -> Meta:
-    """Return the annotation that describes a field of a request."""
-    return Meta(description=description)
+def says(description: str, changes: Literal["list", "shown"] = "list") -> Meta:
+    """Return the annotation that describes a field of a request; of a search it says whether the
+    field changes the list of hits or only what is shown of the list.
+    """
+    return Meta(description=description, extra={"changes": changes})
 
 
-FusionWeight = Annotated[float, Meta(ge=0, le=1_000, description="the weight of this ranking")]
-Name = Annotated[str, Meta(max_length=80)]
-Weights = Annotated[dict[Name, FusionWeight], Meta(max_length=16)]
 Tag = Annotated[str, Meta(pattern=r"^[!-~]{1,64}(?!\n)$")]
-_LISTS = frozenset({"facets", "filter", "stages"})
 _Fields = TypeVar("_Fields", bound="RequestFields")
 
 
@@ -56,93 +53,22 @@ class ForeignFields(RequestFields, kw_only=True, forbid_unknown_fields=False):
     """The base of requests in another protocol: unknown fields are ignored."""
 
 
-class FilterRequest(RequestFields):
-    """Allowed values for each field. A document must match one value of every given field."""
-
-    topic: Annotated[str | list[str], says("the topic, as in the collection")] = []
-    source: Annotated[str | list[str], says("the publisher: a site's host, a journal")] = []
-    language: Annotated[str | list[str], says("ISO 639-1 code")] = []
-    kind: Annotated[
-        str | list[str], says("the kind of source: snippets, webpages, cord19, ...")
-    ] = []
-    metadata: Annotated[
-        dict[str, str | list[str]], says("metadata fields that the index declares for filters")
-    ] = {}
-
-    def values(self) -> dict[str, list[str]]:
-        """Return the values of each field."""
-        named = {
-            name: getattr(self, name) for name in self.__struct_fields__ if name != "metadata"
-        } | self.metadata
-        return {name: [value] if isinstance(value, str) else value for name, value in named.items()}
-
-
-class FusionRequest(RequestFields):
-    """The fusion of this search; omitted fields keep their configured values."""
-
-    kind: Annotated[
-        FusionKind | None,
-        says("the kind of fusion: reciprocal ranks, or a sum of normalised scores"),
-    ] = None
-    rrf_k: Annotated[
-        RrfK | None, says("the constant of reciprocal rank fusion; without kind, it selects rrf")
-    ] = None
-    weights: Annotated[Weights | None, says("the rankings to fuse, each with its weight")] = None
-    depth: Annotated[Positive | None, says("the number of hits of each ranking to fuse")] = None
-
-
-Parse = Annotated[bool, says("true: documents as objects; false: as strings of JSON")]
+Parse = Annotated[bool, says("true: documents as objects; false: as strings of JSON", "shown")]
 FacetValues = Annotated[int, Meta(ge=1, le=1000)]
 
 
-class SearchOptions(RequestFields):
-    """The options of a search; ``None`` selects the configured value."""
+class SearchOptions(WrittenOptions, RequestFields, kw_only=True):
+    """The options of a search, and what to show of each hit; ``None`` selects the configured
+    value.
+    """
 
-    k: Annotated[Positive | None, says("the number of hits (default: as configured)")] = None
-    retriever: Annotated[
-        Name | None, says("the retriever (default: hybrid if the index has vectors, else bm25)")
-    ] = None
-    filter: Annotated[
-        FilterRequest | list[str],
-        says("filters as an object of fields, or as a list of field=value; applied before ranking"),
-    ] = []
-    as_of: Annotated[str, says("only documents up to this day, month or year, such as 2020-03")] = (
-        ""
-    )
-    since: Annotated[str, says("only documents from this day, month or year on")] = ""
-    undated: Annotated[
-        Literal["drop", "keep"], says("what as_of and since do with undated documents")
-    ] = "drop"
-    fusion: Annotated[
-        FusionRequest | FusionKind | None,
-        says("how hybrid fuses its rankings (default: as configured)"),
-    ] = None
-    profile: Annotated[
-        ProfileName | None,
-        says("tweet: drops links, mentions and RT, and searches hashtags whole and split"),
-    ] = None
-    highlight: Annotated[bool, says("mark the words of the query in each passage")] = True
-    group: Annotated[
-        bool | None,
-        says("true: one hit per document, by its best passage; false: one hit per passage"),
-    ] = None
-    stages: Annotated[
-        Annotated[list[Name], Meta(max_length=16)] | None,
-        says(
-            "stages that reorder or shorten the ranking, in this order, each as NAME or NAME=VALUE"
-            " (default: as configured)"
-        ),
-    ] = None
-    collapse: Annotated[
-        Literal["near"] | None,
-        says("near: groups near-duplicates under their best hit, and counts and lists them"),
-    ] = None
-    sort: Annotated[
-        Literal["date"] | None,
-        says("date: hits with at least half of the best score, newest first; then the others"),
-    ] = None
+    highlight: Annotated[bool, says("mark the words of the query in each passage", "shown")] = True
     passages: Annotated[
-        bool, says("add to each hit all passages of its document that contain a word of the query")
+        bool,
+        says(
+            "add to each hit all passages of its document that contain a word of the query",
+            "shown",
+        ),
     ] = False
 
 
@@ -159,20 +85,23 @@ class SingleQueryOptions(SearchOptions, kw_only=True):
             "special meaning"
         ),
     ] = "plain"
-    hits: Annotated[Positive | None, says("another name for k, as in Pyserini and Anserini")] = None
-    qid: Annotated[
-        Annotated[str, Meta(max_length=200)] | None, says("an id that the answer repeats")
+    hits: Annotated[
+        Positive | None, says("another name for k, as in Pyserini and Anserini", "shown")
     ] = None
-    offset: Annotated[Count, says("how many of the first hits to skip")] = 0
+    qid: Annotated[
+        Annotated[str, Meta(max_length=200)] | None, says("an id that the answer repeats", "shown")
+    ] = None
+    offset: Annotated[Count, says("how many of the first hits to skip", "shown")] = 0
     cursor: Annotated[
         str,
         Meta(
             max_length=1_000,
             description="the cursor of the previous answer, for the hits that follow; note says if "
             "the index changed",
+            extra={"changes": "shown"},
         ),
     ] = ""
-    count: Annotated[bool, says("also return the total number of hits")] = False
+    count: Annotated[bool, says("also return the total number of hits", "shown")] = False
     facets: Annotated[
         Annotated[dict[str, FacetValues], Meta(max_length=16)]
         | Annotated[list[str], Meta(max_length=16)],
@@ -216,7 +145,7 @@ class SearchRequest(SingleQueryOptions, kw_only=True):
         says("the format of the hits (default: from the Accept header, else json)"),
     ] = None
     explain: Annotated[
-        bool, says("explain what was searched for and how each score was computed")
+        bool, says("explain what was searched for and how each score was computed", "shown")
     ] = False
 
 
@@ -390,11 +319,12 @@ def from_query(parameters: MultiDict[str, str], kind: type[_Fields]) -> _Fields:
     """Return a request's parameters; raise BadInput with a parameter that does not fit or is given
     twice.
     """
+    lists = {option.name for option in declared_options() if option.is_list} | {"facets"}
     values: dict[str, Any] = {}
     for name, texts in parameters.lists():
-        if name not in _LISTS and len(texts) > 1:
+        if name not in lists and len(texts) > 1:
             raise BadInput(name, f"is given {len(texts)} times")
-        values[name] = texts if name in _LISTS else texts[0]
+        values[name] = texts if name in lists else texts[0]
     try:
         fields = msgspec.convert(values, kind, strict=False)
     except msgspec.ValidationError as error:

@@ -20,11 +20,11 @@ from ..retrieval.search import federated
 from ..retrieval.search.answer import Answer, Question
 from ..retrieval.search.counting import fields_of
 from ..retrieval.search.federated import FederatedAnswer
-from ..retrieval.search.options import Search, check_whole
+from ..retrieval.search.options import FilterRequest, FusionRequest, Search, check_whole
 from ..retrieval.search.score_normalizers import FusionKind
 from .call import Call
 from .errors import BadInput, RefusedError
-from .schemas import FilterRequest, FusionRequest, SearchManyRequest, SearchOptions, SearchRequest
+from .schemas import SearchManyRequest, SearchOptions, SearchRequest
 
 if TYPE_CHECKING:
     from ..retrieval.search.index import Index
@@ -52,15 +52,10 @@ def search_of(
             "offset",
             f"{offset} is out of range: a page of this size begins after at most {last} hits",
         )
-    search = Search(
-        k=options.k,
+    search = Search.of(
+        options,
         where=_where(options, index, call.serving.config.server.max_filter_values),
         fusion=_fusion(options.fusion, settings.fusion, settings.max_k),
-        profile=options.profile,
-        group=options.group,
-        stages=None if options.stages is None else tuple(options.stages),
-        collapse=options.collapse or "",
-        sort=options.sort or "",
         offset=offset,
     )
     own = {

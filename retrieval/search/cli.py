@@ -10,8 +10,10 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import msgspec
+from msgspec import inspect
 from msgspec.structs import replace
 
 from ...core.domain import FacetCounts, Total
@@ -27,7 +29,7 @@ from ...core.terminal import (
     write,
     write_bytes,
 )
-from ...core.text import PROFILES, pieces_of
+from ...core.text import pieces_of
 from .. import retrievers, stages
 from ..arguments import add_filter, add_verify, config_of
 from ..config import Config, FusionSettings
@@ -35,13 +37,13 @@ from ..filters import parse_filter
 from ..lucene.jvm import one_off
 from . import counting, federated, listings
 from .answer import Answer, Question, Took
+from .declared import Option, offered_on
 from .evidence import Evidence
 from .federated import FederatedAnswer
 from .index import open_index
 from .listings import JSON
-from .options import Search
+from .options import Search, WrittenOptions
 from .query_syntax import PLAIN, SYNTAXES
-from .score_normalizers import FUSION_KINDS
 
 _SHOWN = 500
 _COPIES = 5
@@ -131,57 +133,52 @@ def add_search_options(
     """Add the options of a search, for one query or many; ``hits`` describes the default number of
     hits.
     """
-    add, listed = parser.add_argument, ", ".join(retrievers.names())
-    add(
-        "--retriever",
-        metavar="NAME",
-        help=f"{listed} (default: search.retriever of the configuration; auto: hybrid if the index "
-        "has vectors,"
-        " else bm25)",
-    )
-    add("-k", type=int, metavar="N", help=f"how many hits (default: {hits})")
-    add_filter(parser)
-    add(
-        "--as-of",
-        type=require_text,
-        metavar="DATE",
-        help="only documents up to this day, month or year",
-    )
-    add(
-        "--since",
-        type=require_text,
-        metavar="DATE",
-        help="only documents from this day, month or year on",
-    )
-    add(
-        "--undated",
-        choices=("drop", "keep"),
-        default="drop",
-        help="what --as-of and --since do with undated documents (default: drop)",
-    )
-    add("--profile", choices=list(PROFILES), help="how the text of a query is prepared")
-    add("--fusion", choices=FUSION_KINDS, help="how hybrid fuses its rankings")
-    add(
-        "--stage",
-        action="append",
-        metavar="NAME[=VALUE]",
-        help="a stage that reorders or shortens the ranking; repeatable; stages: "
-        f"{', '.join(stages.names())}",
-    )
-    add(
-        "--collapse",
-        choices=("near",),
-        metavar="near",
-        help="group near-duplicates under their best hit, and count them",
-    )
-    add(
-        "--sort", choices=("date",), metavar="date", help="sort the best hits by date, newest first"
-    )
-    add(
-        "--passages",
-        action="store_true",
-        help="rank passages (default: documents, each by its best passage)",
-    )
+    values = {"retriever": retrievers.names, "stages": stages.names}
+    for option in offered_on("command"):
+        help_ = option.description
+        if option.name in values:
+            help_ += f"; the values are {', '.join(values[option.name]())}"
+        if option.name == "k":
+            help_ += f" (default: {hits})"
+        elif option.default and option.choices:
+            help_ += f" (default: {option.default})"
+        if option.name == "filter":
+            add_filter(parser)  # other commands have it too
+        else:
+            _add_option(parser, option, help_)
+
+
+def _add_option(parser: argparse.ArgumentParser, option: Option, help_: str) -> None:
+    """Add a declared option as its type asks; without a value it keeps its default."""
+    flag = _flag_of(option)
+    help_ = help_.replace("%", "%%")
+    given: dict[str, Any] = {"dest": option.name, "default": option.default, "help": help_}
+    if isinstance(option.type, inspect.BoolType):
+        given["help"] = option.extra["flag"] or help_
+        # The flag turns on what is off without it, and turns off what is on or configured.
+        parser.add_argument(flag, action="store_const", const=option.default is False, **given)
+        return
+    is_number = isinstance(option.type, inspect.IntType | inspect.FloatType)
+    if len(option.choices) == 1:
+        (given["metavar"],) = option.choices
+    elif not option.choices:
+        given["metavar"] = option.extra["metavar"] or ("N" if is_number else "NAME")
+    if option.is_list:
+        given |= {"action": "append", "help": f"{help_}; repeatable"}
+        given["default"] = None if option.default is None else list(option.default)
+    elif option.choices:
+        given["choices"] = option.choices
+    elif is_number:
+        given["type"] = int if isinstance(option.type, inspect.IntType) else float
+    elif option.default == "":
+        # An empty text would mean no value; argparse would check a default text too.
+        given |= {"type": require_text, "default": None}
+    parser.add_argument(flag, **given)
+
+
+def _flag_of(option: Option) -> str:
+    name = option.name_on("command")
+    return name if name.startswith("-") else f"--{name.replace('_', '-')}"
 
 
 def search(args: argparse.Namespace) -> int:
@@ -344,26 +341,25 @@ def search_from(
 
     Raises QueryError if a filter or a date is invalid.
     """
-    if args.k is not None and args.k < 1:
-        raise QueryError(f"-k {args.k}: give a number of hits, 1 or more")
-    undated = args.undated == "keep"
-    return Search(
-        k=args.k,
-        retriever=args.retriever,
-        where=parse_filter(
-            args.filter,
-            as_of=args.as_of or "",
-            since=args.since or "",
-            undated=undated,
-            declared=declared,
-        ),
-        fusion=msgspec.structs.replace(fusion, kind=args.fusion) if args.fusion else None,
-        profile=args.profile,
-        group=False if args.passages else None,
-        stages=tuple(args.stage) if args.stage else None,
-        collapse=args.collapse or "",
-        sort=args.sort or "",
+    given: dict[str, Any] = {}
+    for option in offered_on("command"):
+        value = getattr(args, option.name)
+        if value is None:
+            continue
+        if option.least is not None and value < option.least:
+            what = f"a number of {option.extra['unit']}" if option.extra["unit"] else "a number"
+            raise QueryError(f"{_flag_of(option)} {value}: give {what}, {option.least} or more")
+        given[option.name] = tuple(value) if option.is_list else value
+    written = WrittenOptions(**given)
+    where = parse_filter(
+        args.filter,
+        as_of=written.as_of,
+        since=written.since,
+        undated=written.undated == "keep",
+        declared=declared,
     )
+    kind = args.fusion
+    return Search.of(written, where=where, fusion=replace(fusion, kind=kind) if kind else None)
 
 
 def _format_hit(hit: Evidence, reason: str) -> str:

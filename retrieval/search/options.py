@@ -4,9 +4,10 @@ index.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import msgspec
@@ -15,58 +16,237 @@ from ...core.domain import Document, Filter, Span
 from ...core.errors import PartMissingError, QueryError
 from ...core.settings import Count, Positive
 from ...core.terminal import format_count
-from ...core.text import PROFILES, has_words, refuse_text
-from ..config import BM25Settings, Config, FusionSettings
+from ...core.text import PROFILES, ProfileName, has_words, refuse_text
+from ..config import BM25Settings, Config, FusionSettings, RrfK
 from ..store.manifest import VECTORS, EncoderInfo, Manifest
 from .prepared_query import AnyQuery, PreparedQuery
+from .score_normalizers import FusionKind
 
 if TYPE_CHECKING:
     from .index import Index
 
 
-def _option(description: str, changes: Literal["list", "shown"] = "list") -> msgspec.Meta:
-    """Return the description of an option, and whether it changes the ranked list or only which
-    part of it is shown.
+Surface = Literal["command", "page", "agents", "libraries"]
+"""Where users write options: the command line, the page, the tools of MCP, integrations. The HTTP
+API has every option, by its own name.
+"""
+Name = Annotated[str, msgspec.Meta(max_length=80)]
+
+
+def option(
+    description: str,
+    changes: Literal["list", "shown"] = "list",
+    *,
+    names: Mapping[Surface, str] = MappingProxyType({}),
+    absent: Collection[Surface] = (),
+    metavar: str = "",
+    unit: str = "",
+    flag: str = "",
+) -> msgspec.Meta:
+    """Return the declaration of an option.
+
+    ``changes`` says whether it changes the ranked list or only which part of it is shown. ``names``
+    has the names on surfaces where they differ from that of the field, ``absent`` the surfaces that
+    do not offer the option. ``metavar`` stands for a value on the command line, and a number counts
+    ``unit``. ``flag`` describes the flag of the command line that turns a truth value over.
     """
-    return msgspec.Meta(description=description, extra={"changes": changes})
+    extra = {
+        "changes": changes,
+        "names": dict(names),
+        "absent": frozenset(absent),
+        "metavar": metavar,
+        "unit": unit,
+        "flag": flag,
+    }
+    return msgspec.Meta(description=description, extra=extra)
 
 
-class Search(msgspec.Struct, frozen=True):
+class CommonOptions(msgspec.Struct):
+    """The options that a search has as users write them; ``None`` selects the configured value.
+
+    Every surface derives its options from this class and :class:`WrittenOptions`: a new option is a
+    field here and its use.
+    """
+
+    k: Annotated[
+        Positive | None,
+        option(
+            "the number of hits",
+            "shown",
+            names={"command": "-k", "page": "hits"},
+            unit="hits",
+        ),
+    ] = None
+    retriever: Annotated[
+        Name | None,
+        option(
+            "the retriever (default: as configured; auto: hybrid if there are vectors, else bm25)"
+        ),
+    ] = None
+    profile: Annotated[
+        ProfileName | None,
+        option(
+            "how the text of a query is prepared; tweet: drops links, mentions and RT, and "
+            "searches hashtags whole and split",
+            absent=["agents"],
+        ),
+    ] = None
+    group: Annotated[
+        bool | None,
+        option(
+            "true: one hit per document, by its best passage; false: one hit per passage",
+            names={"command": "--passages"},
+            flag="rank passages (default: documents, each by its best passage)",
+            absent=["page", "agents", "libraries"],
+        ),
+    ] = None
+    stages: Annotated[
+        Annotated[tuple[Name, ...], msgspec.Meta(max_length=16)] | None,
+        option(
+            "stages that reorder or shorten the ranking, in this order, each as NAME or NAME=VALUE",
+            names={"command": "--stage"},
+            absent=["agents"],
+            metavar="NAME[=VALUE]",
+        ),
+    ] = None
+    collapse: Annotated[
+        Literal["near"] | None,
+        option(
+            "near: groups near-duplicates under their best hit, and counts and lists them",
+            absent=["agents"],
+        ),
+    ] = None
+    sort: Annotated[
+        Literal["date"] | None,
+        option(
+            "date: hits with at least half of the best score, newest first; then the others",
+            absent=["agents", "libraries"],
+        ),
+    ] = None
+
+
+class FilterRequest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """Allowed values for each field. A document must match one value of every given field."""
+
+    topic: Annotated[
+        str | list[str], msgspec.Meta(description="the topic, as in the collection")
+    ] = []
+    source: Annotated[
+        str | list[str],
+        msgspec.Meta(description="the publisher: a site's host, a journal"),
+    ] = []
+    language: Annotated[str | list[str], msgspec.Meta(description="ISO 639-1 code")] = []
+    kind: Annotated[
+        str | list[str],
+        msgspec.Meta(description="the kind of source: snippets, webpages, cord19, ..."),
+    ] = []
+    metadata: Annotated[
+        dict[str, str | list[str]],
+        msgspec.Meta(description="metadata fields that the index declares for filters"),
+    ] = {}
+
+    def values(self) -> dict[str, list[str]]:
+        """Return the values of each field."""
+        named = {
+            name: getattr(self, name) for name in self.__struct_fields__ if name != "metadata"
+        } | self.metadata
+        return {name: [value] if isinstance(value, str) else value for name, value in named.items()}
+
+
+FusionWeight = Annotated[
+    float, msgspec.Meta(ge=0, le=1_000, description="the weight of this ranking")
+]
+Weights = Annotated[dict[Name, FusionWeight], msgspec.Meta(max_length=16)]
+
+
+class FusionRequest(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """The fusion of this search; omitted fields keep their configured values."""
+
+    kind: Annotated[
+        FusionKind | None,
+        msgspec.Meta(
+            description="the kind of fusion: reciprocal ranks, or a sum of normalised scores"
+        ),
+    ] = None
+    rrf_k: Annotated[
+        RrfK | None,
+        msgspec.Meta(
+            description="the constant of reciprocal rank fusion; without kind, it selects rrf"
+        ),
+    ] = None
+    weights: Annotated[
+        Weights | None, msgspec.Meta(description="the rankings to fuse, each with its weight")
+    ] = None
+    depth: Annotated[
+        Positive | None, msgspec.Meta(description="the number of hits of each ranking to fuse")
+    ] = None
+
+
+class WrittenOptions(CommonOptions, kw_only=True):
+    """The options as users write them, before they are understood: conditions are texts, and a
+    fusion may name its kind alone.
+    """
+
+    filter: Annotated[
+        FilterRequest | list[str],
+        option(
+            "filters as an object of fields, or as a list of field=value; applied before ranking",
+            absent=["agents"],
+            metavar="FIELD=VALUE",
+        ),
+    ] = []
+    as_of: Annotated[
+        str,
+        option(
+            "only documents up to this day, month or year, such as 2020-03",
+            metavar="DATE",
+        ),
+    ] = ""
+    since: Annotated[
+        str,
+        option("only documents from this day, month or year on", absent=["agents"], metavar="DATE"),
+    ] = ""
+    undated: Annotated[
+        Literal["drop", "keep"],
+        option("what bounds on dates do with undated documents", absent=["agents"]),
+    ] = "drop"
+    fusion: Annotated[
+        FusionRequest | FusionKind | None,
+        option(
+            "how hybrid fuses its rankings (default: as configured)",
+            absent=["page", "agents", "libraries"],
+        ),
+    ] = None
+
+
+class Search(CommonOptions, frozen=True):  # type: ignore[misc]  # msgspec allows it
     """The options of a search; ``None`` selects the configured value.
 
     The ``extra`` of each field says what the option ``changes``: the ranked ``list``, or only which
     part of it is ``shown``.
     """
 
-    k: Annotated[Positive | None, _option("the number of hits, at most search.max_k", "shown")] = (
-        None
-    )
-    retriever: Annotated[
-        str | None, _option("the retriever; auto selects the best that the index supports")
-    ] = None
     where: Annotated[
-        Filter | None, _option("the condition on documents and passages; it applies before ranking")
+        Filter | None, option("the condition on documents and passages; it applies before ranking")
     ] = None
     fusion: Annotated[
-        FusionSettings | None, _option("how a retriever that fuses rankings fuses them")
+        FusionSettings | None, option("how a retriever that fuses rankings fuses them")
     ] = None
-    profile: Annotated[str | None, _option("how the text of a query is prepared")] = None
-    group: Annotated[
-        bool | None,
-        _option("true: one hit per document, by its best passage; false: one hit per passage"),
-    ] = None
-    bm25: Annotated[BM25Settings | None, _option("the parameters of BM25")] = None
-    stages: Annotated[
-        tuple[str, ...] | None,
-        _option("the stages that reorder or shorten the ranking, in this order"),
-    ] = None
-    collapse: Annotated[
-        str, _option("near: groups near-duplicates under their best hit, after the stages")
-    ] = ""
-    sort: Annotated[
-        str, _option("date: sorts the best hits by date, newest first, after collapse")
-    ] = ""
-    offset: Annotated[Count, _option("how many of the first hits to skip", "shown")] = 0
+    bm25: Annotated[BM25Settings | None, option("the parameters of BM25")] = None
+    offset: Annotated[Count, option("how many of the first hits to skip", "shown")] = 0
+
+    @classmethod
+    def of(
+        cls,
+        written: CommonOptions,
+        *,
+        where: Filter | None = None,
+        fusion: FusionSettings | None = None,
+        offset: int = 0,
+    ) -> Search:
+        """Return the search of options as they were written, with those that were understood."""
+        common = {name: getattr(written, name) for name in CommonOptions.__struct_fields__}
+        return cls(**common, where=where, fusion=fusion, offset=offset)
 
 
 DEFAULT_SEARCH = Search()

@@ -36,7 +36,7 @@ from ...retrieval.filters import metadata_values
 from ...retrieval.lucene.analysis import words_of
 from ...retrieval.lucene.spelling import respelt
 from ...retrieval.search.evidence import AnswerPart
-from ...retrieval.search.options import Search, check_whole
+from ...retrieval.search.options import FilterRequest, Search, check_whole
 from ...retrieval.search.prepared_query import PreparedQuery
 from ...retrieval.store.manifest import now
 from ..api.routes import document_state
@@ -44,7 +44,7 @@ from ..call import current_call
 from ..errors import BadInput, Problem
 from ..memory import charged_document
 from ..runtime import ServedIndex, index_named, registry
-from ..schemas import DocumentRequest, FilterRequest, ForeignFields, SearchOptions, says
+from ..schemas import DocumentRequest, ForeignFields, SearchOptions, says
 from ..search import TimedOutError, check_most, search_of
 from ..writing import ConditionError, NotWrittenError, document_at, perform, put_change
 from . import Adapter, configured_index
@@ -426,7 +426,7 @@ def _similar(served: ServedIndex, model: str, body: AlegreSearch) -> Iterator[Al
         k=min(most, index.settings.search.max_k),
         retriever=_retrievers(index)[model],
         group=True,
-        stages=[],
+        stages=(),
         filter=FilterRequest(metadata=dict(filters)),
     )
     call = current_call()

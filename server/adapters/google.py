@@ -22,11 +22,11 @@ from ...core.domain import Document
 from ...core.settings import Count
 from ...retrieval.filters import last_day
 from ...retrieval.search.evidence import AnswerPart, Evidence
-from ...retrieval.search.options import Search
+from ...retrieval.search.options import FilterRequest, Search
 from ..api.routes import resume
 from ..call import current_call
 from ..errors import BadInput, Problem
-from ..schemas import FilterRequest, RequestFields, SearchRequest, says
+from ..schemas import RequestFields, SearchRequest, says
 from ..search import TimedOutError, search_of, whole_answer
 from . import Adapter, configured_index
 

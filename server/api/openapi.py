@@ -18,9 +18,10 @@ from flask import Blueprint, Flask, Response, current_app, render_template, requ
 from ... import __version__
 from ...retrieval import retrievers
 from ...retrieval.config import AUTO
+from ...retrieval.search.options import FilterRequest
 from ..errors import TITLES, Problem, slug_of
 from ..runtime import registry
-from ..schemas import BATCH_RESULTS, DocumentRequest, FilterRequest
+from ..schemas import BATCH_RESULTS, DocumentRequest
 from ..settings import Config
 from .operations import JSON, NDJSON, Operation, operations_of
 

@@ -23,6 +23,7 @@ from ...indexer.queue import waiting
 from ...retrieval.search import listings
 from ...retrieval.search.answer import Question
 from ...retrieval.search.counting import facet_answers, total_answer
+from ...retrieval.search.declared import only_shown
 from ...retrieval.search.evidence import AnswerPart, Evidence, page_at
 from ...retrieval.search.federated import chosen_weights
 from ...retrieval.store.documents import checksum, state_of
@@ -66,13 +67,6 @@ _Options = TypeVar("_Options", schemas.SearchRequest, schemas.SearchManyRequest)
 # Of a cursor: the number of hits before the page, and a digest of the search.
 _HEAD = Struct(">I8s")
 _ID = 8  # the number of bytes of a manifest's id
-_SHOWING = frozenset(
-    "k hits qid offset cursor count facets highlight explain passages parse".split()
-)
-"""Options that may change from page to page, because they do not change the list itself.
-
-All others define the list.
-"""
 _CHANGED = "the index has changed since the previous page: hits may be repeated or missing"
 
 
@@ -111,7 +105,9 @@ def resume(
     another search.
     """
     indexes = {one.name: one for one in served}
-    listed = [getattr(options, name) for name in options.__struct_fields__ if name not in _SHOWING]
+    # An option that does not change the list may change from page to page.
+    shown = only_shown(type(options))
+    listed = [getattr(options, name) for name in options.__struct_fields__ if name not in shown]
     encoded = msgspec.json.encode(
         (weights or dict.fromkeys(indexes, 1.0), listed), order="deterministic"
     )

@@ -11,11 +11,13 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import msgspec
 from flask import Blueprint, current_app, g, redirect, render_template, request
+from msgspec import inspect
 from werkzeug.datastructures import FileStorage, MultiDict
 from werkzeug.wrappers import Response
 
 from ...core.errors import FactseekError
 from ...retrieval import stages
+from ...retrieval.search.declared import Option
 from ..call import current_call
 from ..errors import BadInput, Problem
 from ..runtime import ServedIndex, index_named, registry
@@ -23,7 +25,7 @@ from ..schemas import RequestFields
 from ..search import TimedOutError
 from .i18n import LANGUAGES, LINK_FIELD, direction_of, page_language, request_values, translate
 from .rankings import kinds_of
-from .state import LONGEST_ADDRESS, PageState, address_of
+from .state import LONGEST_ADDRESS, PageState, address_of, further_options
 
 blueprint = Blueprint("page", __name__)
 # The methods that read an address; a request with another method sends a form.
@@ -105,7 +107,31 @@ def box_of(state: PageState) -> dict[str, Any]:
         "kinds": kinds_of(chosen) if chosen else {},
         "folding": any(served.index.info.published.has_signatures for served in chosen),
         "stage_choices": choices,
+        "further": [_control_of(option, state) for option in further_options()],
     }
+
+
+def _control_of(option: Option, state: PageState) -> dict[str, Any]:
+    """Return what the form shows of an option that it does not place by hand."""
+    name = option.name_on("page")
+    value = getattr(state, name)
+    values = [*value, ""] if option.is_list else ["" if value is None else value]
+    return {
+        "name": name,
+        "label": option.description,
+        "kind": _kind_of_control(option),
+        "values": values,
+        "choices": option.choices,
+        "chosen": value not in (None, "", []),
+    }
+
+
+def _kind_of_control(option: Option) -> str:
+    if isinstance(option.type, inspect.BoolType):
+        return "checkbox"
+    if option.choices:
+        return "select"
+    return "number" if isinstance(option.type, inspect.IntType | inspect.FloatType) else "text"
 
 
 def _answers(served: ServedIndex, stage: str) -> bool:

@@ -8,7 +8,7 @@ without a choice.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -37,7 +37,7 @@ from ..search import (
     query_errors_named,
     search_of,
 )
-from .state import DATE, LONGEST_ADDRESS, UNFOLDED, PageState
+from .state import DATE, LONGEST_ADDRESS, UNFOLDED, PageState, further_options
 
 if TYPE_CHECKING:
     from ...retrieval.search.index import Index
@@ -418,6 +418,7 @@ def chips_of(state: PageState) -> list[dict[str, Any]]:
         ),
         ("sorted by", "date" if state.sort == DATE else None, {"sort": ""}),
         ("hits per page", str(state.hits) if state.hits else None, {"hits": 0}),
+        *_further_chips(state),
     ]
     return [
         {
@@ -429,6 +430,19 @@ def chips_of(state: PageState) -> list[dict[str, Any]]:
         for label, value, changes in chips
         if value is not None
     ]
+
+
+def _further_chips(state: PageState) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Yield the label, the value and the removal of each chosen option that no template places."""
+    for option in further_options():
+        name = option.name_on("page")
+        value = getattr(state, name)
+        label = name.replace("_", " ")
+        if option.is_list:
+            for text in value:
+                yield label, text, {name: _without(text, value)}
+        elif value not in (None, ""):
+            yield label, str(value), {name: "" if isinstance(value, str) else None}
 
 
 def _without(value: str, values: Sequence[str]) -> list[str]:

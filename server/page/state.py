@@ -5,16 +5,17 @@ states.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar
 from urllib.parse import urlencode
 
 import msgspec
 from flask import url_for
-from msgspec import Meta
+from msgspec import Meta, inspect
 from werkzeug.datastructures import MultiDict
 
 from ...core.records.validation import mismatch
 from ...core.settings import Count
+from ...retrieval.search.declared import Option, offered_on
 from ...retrieval.search.query_syntax import PLAIN, QUERY
 from ..errors import BadInput
 from ..schemas import RequestFields, SearchOptions, explain_mismatch
@@ -29,15 +30,16 @@ FOLDED, UNFOLDED, NEAR, DATE = "", "none", "near", "date"
 LONGEST_ADDRESS = 7_000
 # The most characters of all choices without the query: each link repeats them.
 LONGEST_CHOICES = 8_190
-# The parameters that may be repeated, and how often.
-MOST = {"index": 64, "filter": 200, "stages": 16}
+TRUE = "true"  # the value of a checked box
 IndexNames = list[Annotated[str, Meta(max_length=64)]]
 Language = Annotated[str, Meta(max_length=20)]
 _Fields = TypeVar("_Fields", bound=RequestFields)
 
 
-class PageState(RequestFields):
-    """The parameters of the page; an empty parameter counts as absent."""
+class PlacedState(RequestFields):
+    """The parameters that the templates of the page place by hand; an empty parameter counts as
+    absent.
+    """
 
     index: IndexNames = msgspec.field(default_factory=list)
     query: str = ""
@@ -66,7 +68,7 @@ class PageState(RequestFields):
         """Return the address of the state with these changes, from the first hits on."""
         return url_for("page.search_page", **self.with_changes(**changes).parameters())
 
-    def with_changes(self, **changes: Any) -> PageState:
+    def with_changes(self, **changes: Any) -> Self:
         """Return the state with these changes, at its first hits."""
         return msgspec.structs.replace(self, **{"offset": 0, "passage": "", **changes})
 
@@ -96,11 +98,48 @@ class PageState(RequestFields):
         folds = self.collapse == NEAR or (
             self.collapse == FOLDED and index.info.published.has_signatures
         )
-        same = ("as_of", "since", "undated", "filter", "profile", "retriever", "stages", "sort")
-        options = {name: value for name in same if (value := getattr(self, name))}
-        return msgspec.convert(
-            {**options, "collapse": NEAR if folds else None, "k": self.hits or None}, SearchOptions
-        )
+        options: dict[str, Any] = {}
+        for option in offered_on("page"):
+            value = getattr(self, option.name_on("page"))
+            if value:
+                options[option.name] = True if value == TRUE else value
+        return msgspec.convert({**options, "collapse": NEAR if folds else None}, SearchOptions)
+
+
+def further_options() -> list[Option]:
+    """Return the options of a search that no template places by hand."""
+    placed = PlacedState.__struct_fields__
+    return [option for option in offered_on("page") if option.name_on("page") not in placed]
+
+
+def _field_of(option: Option) -> tuple[str, Any, Any]:
+    """Return the parameter of an option: its name, its type, and the value that means absent."""
+    name, kind = option.name_on("page"), option.type
+    if option.is_list:
+        return name, list[Annotated[str, Meta(max_length=80)]], msgspec.field(default_factory=list)
+    if isinstance(kind, inspect.IntType | inspect.FloatType):
+        number = int if isinstance(kind, inspect.IntType) else float
+        return name, Annotated[number, Meta(ge=option.least)] | None, None
+    values = (TRUE,) if isinstance(kind, inspect.BoolType) else option.choices
+    return name, Literal[("", *values)] if values else str, ""
+
+
+if TYPE_CHECKING:
+
+    class PageState(PlacedState):
+        """The parameters of the page."""
+else:
+    PageState = msgspec.defstruct(
+        "PageState",
+        list(map(_field_of, further_options())),
+        bases=(PlacedState,),
+        module=__name__,
+        kw_only=True,
+    )
+    """The parameters of the page: those that are placed by hand, and the further options."""
+# The parameters that may be repeated, and how often.
+MOST = {"index": 64, "filter": 200, "stages": 16}
+MOST |= {option.name_on("page"): 16 for option in further_options() if option.is_list}
 
 
 class PlainState(PageState):

@@ -21,11 +21,16 @@ from factseek.core.errors import (
     NotFoundError,
     QueryError,
 )
-from factseek.integrations._choices import SearchChoices
+from factseek.integrations._choices import parse_choices
 from factseek.integrations._source import open_source
+from factseek.retrieval.search.options import WrittenOptions
 from tests.integrations.conftest import QUERY
 
 QUERIES = [QUERY, "?!", "Pluto is a planet", QUERY, "half of \ud83d a planet"]
+
+
+def choices_of(k: int | None = None, **named: Any) -> WrittenOptions:
+    return parse_choices(k, named)
 
 
 @pytest.fixture
@@ -38,23 +43,23 @@ def source(index: str) -> Iterator[Any]:
 @pytest.mark.parametrize(
     ("choices", "asked"),
     [
-        (SearchChoices(k=3, retriever="bm25"), Search(k=3, retriever="bm25")),
+        (choices_of(k=3, retriever="bm25"), Search(k=3, retriever="bm25")),
         (
-            SearchChoices(k=5, filter={"kind": "cord19"}),
+            choices_of(k=5, filter={"kind": "cord19"}),
             Search(k=5, where=Filter(kind=("cord19",))),
         ),
         (
-            SearchChoices(since="2019", as_of="2020-12", undated=True),
+            choices_of(since="2019", as_of="2020-12", undated=True),
             Search(where=Filter(since="2019-01-01", as_of="2020-12-31", undated=True)),
         ),
         (
-            SearchChoices(profile="tweet", stages=["per_source=1"]),
+            choices_of(profile="tweet", stages=["per_source=1"]),
             Search(profile="tweet", stages=("per_source=1",)),
         ),
     ],
 )
 def test_it_answers_the_same(
-    source: Any, searcher: Searcher, choices: SearchChoices, asked: Search
+    source: Any, searcher: Searcher, choices: WrittenOptions, asked: Search
 ) -> None:
     expected = [searcher.search([query], asked)[0] if query != "?!" else [] for query in QUERIES]
     rankings = source.columns(QUERIES, choices)
@@ -75,17 +80,17 @@ def test_it_answers_the_same(
 @pytest.mark.parametrize(
     ("choices", "message"),
     [
-        (SearchChoices(retriever="dense"), "dense"),
-        (SearchChoices(filter={"colour": "red"}), "there is no field 'colour'"),
+        (choices_of(retriever="dense"), "dense"),
+        (choices_of(filter={"colour": "red"}), "there is no field 'colour'"),
         (
-            SearchChoices(as_of="yesterday"),
+            choices_of(as_of="yesterday"),
             "'yesterday' is not a date of the form 2020-03-01, 2020-03 or 2020",
         ),
-        (SearchChoices(k=20_000), "20000"),
+        (choices_of(k=20_000), "20000"),
     ],
 )
 def test_what_makes_no_sense_is_a_query_error(
-    source: Any, choices: SearchChoices, message: str
+    source: Any, choices: WrittenOptions, message: str
 ) -> None:
     for ask in (source.passages, source.columns):
         with pytest.raises(QueryError, match=message):
@@ -104,7 +109,7 @@ def test_an_index_that_is_not_there(address: str, tmp_path: Path) -> None:
     ]
     for place, kind, message in cases:
         with pytest.raises(kind, match=message) as caught:
-            open_source(place).passages([QUERY], SearchChoices())
+            open_source(place).passages([QUERY], choices_of())
         assert caught.value.place == place
 
 
@@ -147,7 +152,7 @@ def answering(
 
 def test_the_key_goes_along(address: str) -> None:
     with answering(200, {}, b'{"results": [{"qid": "0", "hits": []}]}') as (other, requests):
-        assert open_source(other, api_key="fs_k").passages([QUERY], SearchChoices()) == [[]]
+        assert open_source(other, api_key="fs_k").passages([QUERY], choices_of()) == [[]]
     assert requests == [("/v1/mine/search/batch", "Bearer fs_k")]
 
 
@@ -191,7 +196,7 @@ def test_what_a_server_answers_instead(
         answering(status, headers, body) as (other, requests),
         pytest.raises(kind, match=message) as caught,
     ):
-        open_source(other).passages([QUERY], SearchChoices())
+        open_source(other).passages([QUERY], choices_of())
     assert caught.value.place == other
     assert len(requests) == 1  # a redirection is not followed
 
@@ -208,12 +213,12 @@ def test_a_pickled_folder_is_opened_again_from_another_folder(
 ) -> None:
     monkeypatch.chdir(folder.parent)
     source = open_source(folder.name)
-    expected = source.columns([QUERY], SearchChoices(k=3))
+    expected = source.columns([QUERY], choices_of(k=3))
     pickled = pickle.dumps(source)
     source.close()
     monkeypatch.chdir(tmp_path)
     again = pickle.loads(pickled)
-    assert again.columns([QUERY], SearchChoices(k=3)) == expected
+    assert again.columns([QUERY], choices_of(k=3)) == expected
     again.close()
 
 

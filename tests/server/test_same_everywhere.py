@@ -22,7 +22,7 @@ from mcp import Client
 import factseek
 from factseek import commands
 from factseek.core.errors import QueryError
-from factseek.integrations._choices import SearchChoices
+from factseek.integrations._choices import parse_choices
 from factseek.integrations._source import open_source
 from factseek.retrieval.search.answer import Question
 from factseek.retrieval.search.index import Index
@@ -285,7 +285,7 @@ def test_a_query_of_the_query_language_has_one_answer(places: Places, query: str
 @given(query=QUERIES)
 def test_integrations_answer_what_the_index_answers(places: Places, query: str) -> None:
     (ranking,) = open_source(str(places.folder)).columns(
-        [query], SearchChoices(k=K, retriever="bm25")
+        [query], parse_choices(K, {"retriever": "bm25"})
     )
     expected = in_python(places.index, query, "bm25") or []
     assert (

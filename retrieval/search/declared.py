@@ -1,0 +1,123 @@
+"""The options of a search as their declaration describes them, for the surfaces that offer them:
+the command line, the HTTP API, the page, the tools for agents, the integrations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal
+
+import msgspec
+from msgspec import inspect
+
+from .options import Surface, WrittenOptions
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A declared option: ``type`` is that of a value as a text names it, so neither None nor an
+    object.
+    """
+
+    name: str
+    description: str
+    default: Any
+    type: inspect.Type
+    extra: Mapping[str, Any]
+
+    def name_on(self, surface: Surface) -> str:
+        """Return the name of the option on a surface."""
+        named: str = self.extra["names"].get(surface, self.name)
+        return named
+
+    @property
+    def is_list(self) -> bool:
+        """Whether the option has several values."""
+        return isinstance(self.type, inspect.ListType | inspect.VarTupleType)
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The only values that the option may have; empty if there are others."""
+        if not isinstance(self.type, inspect.LiteralType):
+            return ()
+        return tuple(str(value) for value in self.type.values if value != "")
+
+    @property
+    def value_type(self) -> Any:
+        """The type of a value in Python, which a library or a tool checks."""
+        kind: Any = str
+        if self.is_list:
+            kind = list[str]
+        elif self.choices:
+            kind = Literal[self.choices]
+        elif isinstance(self.type, inspect.BoolType):
+            kind = bool
+        elif isinstance(self.type, inspect.IntType):
+            kind = int
+        elif isinstance(self.type, inspect.FloatType):
+            kind = float
+        return kind | None if self.default is None else kind
+
+    @property
+    def least(self) -> int | float | None:
+        """The smallest allowed number, if the option is a number with such a bound."""
+        return self.type.ge if isinstance(self.type, inspect.IntType | inspect.FloatType) else None
+
+
+@cache
+def declared_options() -> tuple[Option, ...]:
+    """Return all options, in the order of their declaration."""
+    return tuple(_option_of(field) for field in _fields_of(WrittenOptions))
+
+
+def offered_on(surface: Surface) -> tuple[Option, ...]:
+    """Return the options that a surface offers, in the order of their declaration."""
+    return tuple(option for option in declared_options() if surface not in option.extra["absent"])
+
+
+@cache
+def only_shown(kind: type[msgspec.Struct]) -> frozenset[str]:
+    """Return the fields of a type of request that change only which part of the list is shown."""
+    shown = set()
+    for field in _fields_of(kind):
+        extra = getattr(field.type, "extra", None) or {}
+        if extra.get("changes") == "shown":
+            shown.add(field.name)
+    return frozenset(shown)
+
+
+def _fields_of(kind: type[msgspec.Struct]) -> tuple[inspect.Field, ...]:
+    described = inspect.type_info(kind)
+    return described.fields if isinstance(described, inspect.StructType) else ()
+
+
+def _option_of(field: inspect.Field) -> Option:
+    declared = field.type
+    if not isinstance(declared, inspect.Metadata):
+        raise TypeError(f"the field {field.name} has no declaration: annotate it with option(...)")
+    described = declared.extra_json_schema or {}
+    default = field.default
+    if field.default_factory is not msgspec.NODEFAULT:
+        default = field.default_factory()
+    return Option(
+        name=field.name,
+        description=described["description"],
+        default=default,
+        type=_written_type(declared.type),
+        extra=declared.extra or {},
+    )
+
+
+def _written_type(kind: inspect.Type) -> inspect.Type:
+    """Return the type of an option without its descriptions, and of several types the one that a
+    text can name.
+    """
+    if isinstance(kind, inspect.Metadata):
+        return _written_type(kind.type)
+    if isinstance(kind, inspect.UnionType):
+        objects = inspect.NoneType | inspect.StructType
+        (written,) = (part for part in kind.types if not isinstance(part, objects))
+        return _written_type(written)
+    return kind
