@@ -58,6 +58,7 @@ def search_of(
         fusion=_fusion(options.fusion, settings.fusion, settings.max_k),
         profile=options.profile,
         group=options.group,
+        retriever=options.retriever,
         stages=None if options.stages is None else tuple(options.stages),
         collapse=options.collapse or "",
         sort=options.sort or "",
@@ -74,11 +75,12 @@ def search_of(
             index.stages(named)
     field = "retriever"
     try:
-        search = replace(
-            search, retriever=index.resolve(Search(retriever=options.retriever)).retriever
-        )
-        field = "fusion.weights"
-        index.resolve(search)
+        if search.fusion is not None:
+            # The configured fusion decides what auto means; the request's own must then suit it.
+            configured = index.resolve(Search(retriever=options.retriever))
+            search = replace(search, retriever=configured.retriever)
+            field = "fusion.weights"
+        search = replace(search, retriever=index.resolve(search).retriever)
     except QueryError as error:  # without its remedy, which may name folders: they are not public
         raise BadInput(error.field or field, " ".join(error.what.split())) from None
     return search
