@@ -198,8 +198,7 @@ class Snapshot:
         read: dict[Place, Stored] = {}
         missing = list(places)
         for segment in reversed(self.segments):
-            for document, span in segment.documents.with_passages(missing):
-                note(document, span)
+            for document, span in segment.documents.with_passages(missing, note):
                 read[document.docid, span.number] = Stored(document, span, segment.info.kind)
             missing = [place for place in missing if place not in read]
             if not missing:
