@@ -43,6 +43,10 @@ def stage_answer(part: Part) -> RetrieverPart:
     return RetrieverPart(rank=part.rank, score=part.score, gave=part.vote or msgspec.UNSET)
 
 
+_READ_TOGETHER = 20
+"""The number of hits whose passages are read together; between them, the search looks at the
+clock.
+"""
 PAGE_STARTS = "page_starts"
 """The metadata field of a document with pages: the offset in its text at which each page begins."""
 
@@ -222,20 +226,34 @@ def read_passages(
     """
     marked, memory = _highlighter(state, text, limit, PASSAGES), limit.memory if limit else Memory()
     with_passages = []
-    for hit in hits:
-        shown = [hit.passage]
-        if not (limit and limit.is_over(PASSAGES)):
-            passages = state.passages(hit.docid)
-            texts = [passage.text for passage in passages]
-            marks = mark_texts(marked, texts)
-            kept = []
-            for passage, of_passage in zip(passages, marks, strict=True):
-                if of_passage or passage.number == hit.passage.number:
-                    memory.spend(WRITTEN * sys.getsizeof(passage.text))
-                    kept.append((hit.metadata, passage, passage.text, of_passage))
-            shown = _passage_answers(kept)
-        with_passages.append(msgspec.structs.replace(hit, passages=shown))
+    for start in range(0, len(hits), _READ_TOGETHER):
+        some = hits[start : start + _READ_TOGETHER]
+        if limit and limit.is_over(PASSAGES):
+            of_hits = [[hit.passage] for hit in some]
+        else:
+            of_hits = _matching_passages(state, marked, some, memory)
+        for hit, passages in zip(some, of_hits, strict=True):
+            with_passages.append(msgspec.structs.replace(hit, passages=passages))
     return with_passages
+
+
+def _matching_passages(
+    state: IndexState, marked: Highlighter, hits: Sequence[Evidence], memory: Memory
+) -> list[list[PassageAnswer]]:
+    """Return, for each hit, its best passage and those of its document with a match, in order."""
+    passages_of = state.passages_of(list({hit.docid: None for hit in hits}))
+    texts = [passage.text for hit in hits for passage in passages_of[hit.docid]]
+    marks = iter(mark_texts(marked, texts))
+    of_hits = []
+    for hit in hits:
+        kept = []
+        # The passages come first, so that zip takes no marks of the next hit.
+        for passage, of_passage in zip(passages_of[hit.docid], marks, strict=False):
+            if of_passage or passage.number == hit.passage.number:
+                memory.spend(WRITTEN * sys.getsizeof(passage.text))
+                kept.append((hit.metadata, passage, passage.text, of_passage))
+        of_hits.append(_passage_answers(kept))
+    return of_hits
 
 
 def _highlighter(state: IndexState, text: str, limit: Deadline | None, part: str) -> Highlighter:

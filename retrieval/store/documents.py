@@ -223,6 +223,35 @@ class SegmentDocuments:
             )
         return chain.from_iterable(parts)
 
+    def passages_of(self, docids: Sequence[str]) -> dict[str, list[Passage]]:
+        """Return the passages, by number, of each of these documents that exists."""
+        known = [docid for docid in docids if not _SURROGATE.search(docid)]
+        passages: dict[str, list[Passage]] = {}
+        for start in range(0, len(known), _AT_ONCE):
+            part = known[start : start + _AT_ONCE]
+            places = ", ".join("?" * len(part))
+            query = f"SELECT row, docid, text FROM documents WHERE docid IN ({places})"
+            documents = {
+                row: (docid, text)
+                for row, docid, text in self._file.stream(query, (int, str, str), part)
+                if row not in self._deleted
+            }
+            for docid, _ in documents.values():
+                passages[docid] = []
+            if not documents:
+                continue
+            places = ", ".join("?" * len(documents))
+            query = (
+                'SELECT document, number, start, "end" FROM passages '
+                f"WHERE document IN ({places}) ORDER BY number"
+            )
+            for row, number, first, last in self._file.stream(
+                query, (int, *_SPAN), list(documents)
+            ):
+                docid, text = documents[row]
+                passages[docid].append(Passage(docid, number, first, last, text[first:last]))
+        return passages
+
     def passage_rows(self, docid: str) -> range:
         """Return the rows of the passages of a document, which are adjacent; an empty range if
         there is none.

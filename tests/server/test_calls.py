@@ -39,12 +39,21 @@ def test_a_further_hit_costs_few_calls(index: Index) -> None:
     assert further_calls(lambda k: index.search([QUERY], Search(k=k))) <= MOST
 
 
-@pytest.mark.parametrize("retriever", ["bm25", "dense", "hybrid"])
-def test_a_further_hit_over_http_costs_few_calls(index: Index, retriever: str) -> None:
+@pytest.mark.parametrize(
+    ("options", "most"),
+    [
+        ({"retriever": "bm25"}, MOST),
+        ({"retriever": "dense"}, MOST),
+        ({"retriever": "hybrid"}, MOST),
+        ({"passages": True}, 2 * MOST),
+    ],
+)
+def test_a_further_hit_over_http_costs_few_calls(
+    index: Index, options: dict[str, object], most: int
+) -> None:
     client = create_app(Config(), {"english": index}).test_client()
 
     def ask(k: int) -> object:
-        body = {"query": QUERY, "retriever": retriever, "k": k}
-        return client.post("/v1/english/search", json=body)
+        return client.post("/v1/english/search", json={"query": QUERY, "k": k, **options})
 
-    assert further_calls(ask) <= MOST
+    assert further_calls(ask) <= most
