@@ -312,9 +312,9 @@ class RemoteState:
         """Return the document of this docid."""
         return self._call(Snapshot.document, docid)
 
-    def passages(self, docid: str) -> list[Passage]:
-        """Return the passages of the document of this docid, in order."""
-        return self._call(Snapshot.passages, docid)
+    def passages_of(self, docids: Sequence[str]) -> dict[str, list[Passage]]:
+        """Return the passages of each of these documents, in order."""
+        return self._call(Snapshot.passages_of, docids)
 
     def docids(self) -> Iterator[str]:
         """Return the docid of each passage; the replica sends all at once."""

@@ -217,9 +217,13 @@ class ShardedState:
         """Return the document of this docid, from the shard that owns it."""
         return self._owner_of(docid).document(docid)
 
-    def passages(self, docid: str) -> list[Passage]:
-        """Return the passages of the document of this docid, in order."""
-        return self._owner_of(docid).passages(docid)
+    def passages_of(self, docids: Sequence[str]) -> dict[str, list[Passage]]:
+        """Return the passages of each of these documents, in order."""
+        of_shards = self._ask_owners(
+            [(docid, 0) for docid in docids],
+            lambda state, some: state.passages_of([docid for docid, _ in some]),
+        )
+        return dict(chain.from_iterable(of_shard.items() for of_shard in of_shards.values()))
 
     def document_vector(self, docid: str, view: str) -> Vectors:
         """Return the mean direction of a document's vectors in a view."""

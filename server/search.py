@@ -69,11 +69,12 @@ def search_of(
             index.stages(named)
     field = "retriever"
     try:
-        search = replace(
-            search, retriever=index.resolve(Search(retriever=options.retriever)).retriever
-        )
-        field = "fusion.weights"
-        index.resolve(search)
+        if search.fusion is not None:
+            # The configured fusion decides what auto means; the request's own must then suit it.
+            configured = index.resolve(Search(retriever=options.retriever))
+            search = replace(search, retriever=configured.retriever)
+            field = "fusion.weights"
+        search = replace(search, retriever=index.resolve(search).retriever)
     except QueryError as error:  # without its remedy, which may name folders: they are not public
         raise BadInput(error.field or field, " ".join(error.what.split())) from None
     return search

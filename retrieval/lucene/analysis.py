@@ -241,56 +241,39 @@ class TermCache:
 
         def stretches(text: str) -> list[Stretch]:
             chunks = holding(text)
-            marks_of.update(
-                (chunk, self._marks(chunk, wanted)) for chunk in chunks if chunk not in marks_of
-            )
-            if len(chunks) > _FEW_CHUNKS:
-                places = [
-                    (match.start(), match[0])
-                    for match in _CHUNK.finditer(text)
-                    if match[0] in chunks
-                ]
-            else:
-                places = []
-                for chunk in chunks:
-                    end = 0
-                    while (start := text.find(chunk, end)) >= 0:
-                        end = start + len(chunk)
-                        if (not start or text[start - 1].isspace()) and (
-                            end == len(text) or text[end].isspace()
-                        ):
-                            places.append((start, chunk))
-            return sorted(
-                (start + first, start + last)
-                for start, chunk in places
-                for first, last in marks_of[chunk]
-            )
+            marks_of.update(self._marks(chunks - marks_of.keys(), wanted))
+            marks = []
+            for start, chunk in _places_of(chunks, text):
+                for first, last in marks_of[chunk]:
+                    marks.append((start + first, start + last))
+            return sorted(marks)
 
         return stretches
 
-    def _marks(self, chunk: str, wanted: frozenset[str]) -> list[Stretch]:
-        """Return the places in a chunk of its words that have a term in ``wanted``."""
-        words = self._places.get(chunk)
-        if words is None:
-            form, starts, ends = folded_with_places(chunk)
-            found = _words_and_parts(form)
-            terms = self._terms_of([word for _, _, word in found])
-            words = [(start, end, word, terms[word], starts, ends) for start, end, word in found]
-            if len(chunk) <= LONGEST_REMEMBERED:
-                self._places[chunk] = words
-        marks = list[Stretch]()
-        for start, end, word, made, starts, ends in words:
-            if len(words) == 1 and len(made) == 1 and made[0] in wanted:  # most chunks are one word
-                return [(starts[start], ends[end - 1])]
-            for first, last in _inside(word, made, wanted):
-                place = (start, end) if last - first == len(word) else (start + first, start + last)
-                mark = starts[place[0]], ends[place[1] - 1]
-                at = bisect_left(marks, mark)
-                if not (at and mark[0] < marks[at - 1][1]) and not (
-                    at < len(marks) and marks[at][0] < mark[1]
-                ):
-                    marks.insert(at, mark)
+    def _marks(self, chunks: Collection[str], wanted: frozenset[str]) -> dict[str, list[Stretch]]:
+        """Return, for each chunk, the places of its words that have a term in ``wanted``."""
+        marks = {}
+        for chunk in chunks:
+            words = self._places.get(chunk)
+            if words is None:
+                words = self._find_words(chunk)
+            if len(words) == 1:  # most chunks are one word
+                start, end, _, made, starts, ends = words[0]
+                if len(made) == 1 and made[0] in wanted:
+                    marks[chunk] = [(starts[start], ends[end - 1])]
+                    continue
+            marks[chunk] = _marks_among(words, wanted)
         return marks
+
+    def _find_words(self, chunk: str) -> list[Place]:
+        """Return the words of a chunk with their places, and remember those of a short chunk."""
+        form, starts, ends = folded_with_places(chunk)
+        found = _words_and_parts(form)
+        terms = self._terms_of([word for _, _, word in found])
+        words = [(start, end, word, terms[word], starts, ends) for start, end, word in found]
+        if len(chunk) <= LONGEST_REMEMBERED:
+            self._places[chunk] = words
+        return words
 
     def _holding(self, wanted: frozenset[str]) -> Callable[[str], set[str]]:
         """Return a function from a text to its chunks that contain a wanted term or are not in the
@@ -348,6 +331,37 @@ class TermCache:
                 (word, terms[word]) for word in new if len(word) <= LONGEST_REMEMBERED
             )
         return terms
+
+
+def _marks_among(words: Sequence[Place], wanted: frozenset[str]) -> list[Stretch]:
+    """Return the places of the words that have a term in ``wanted``, in order, not overlapping."""
+    marks = list[Stretch]()
+    for start, end, word, made, starts, ends in words:
+        for first, last in _inside(word, made, wanted):
+            place = (start, end) if last - first == len(word) else (start + first, start + last)
+            mark = starts[place[0]], ends[place[1] - 1]
+            at = bisect_left(marks, mark)
+            if not (at and mark[0] < marks[at - 1][1]) and not (
+                at < len(marks) and marks[at][0] < mark[1]
+            ):
+                marks.insert(at, mark)
+    return marks
+
+
+def _places_of(chunks: Collection[str], text: str) -> list[tuple[int, str]]:
+    """Return the places of chunks in a text, each with its chunk."""
+    if len(chunks) > _FEW_CHUNKS:
+        return [(match.start(), match[0]) for match in _CHUNK.finditer(text) if match[0] in chunks]
+    places = []
+    for chunk in chunks:
+        end = 0
+        while (start := text.find(chunk, end)) >= 0:
+            end = start + len(chunk)
+            begins = not start or text[start - 1].isspace()
+            ends = end == len(text) or text[end].isspace()
+            if begins and ends:
+                places.append((start, chunk))
+    return places
 
 
 def _inside(word: str, terms: tuple[str, ...], wanted: frozenset[str]) -> list[Stretch]:
@@ -419,3 +433,39 @@ def in_time(marked: Highlighter, is_over: Callable[[], bool]) -> Highlighter:
         return marks
 
     return stretches
+
+
+def mark_texts(marked: Highlighter, texts: Sequence[str]) -> list[list[Stretch]]:
+    """Return the slices of each text that ``marked`` finds.
+
+    Short texts are read together, because one pass over many words is faster than many passes over
+    a few.
+    """
+    marks: list[list[Stretch]] = []
+    gathered: list[str] = []
+    size = 0
+    for text in texts:
+        if gathered and size + len(text) > PIECE:
+            marks += _mark_together(marked, gathered)
+            gathered, size = [], 0
+        gathered.append(text)
+        size += len(text) + 1
+    return marks + _mark_together(marked, gathered)
+
+
+def _mark_together(marked: Highlighter, texts: Sequence[str]) -> list[list[Stretch]]:
+    """Return the slices of each text, found in one text of all."""
+    if not texts:
+        return []
+    # A line break separates words, so no match covers two texts.
+    found = marked("\n".join(texts))
+    marks, at, start = [], 0, 0
+    for text in texts:
+        end = start + len(text)
+        of_text = []
+        while at < len(found) and found[at][1] <= end:
+            of_text.append((found[at][0] - start, found[at][1] - start))
+            at += 1
+        marks.append(of_text)
+        start = end + 1
+    return marks

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import sys
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -16,7 +16,8 @@ import msgspec
 from ...core.deadline import HIGHLIGHTS, PASSAGES, WRITTEN, Deadline, Memory
 from ...core.domain import Document, Hit, Part, Passage, Span
 from .. import stages
-from ..lucene.analysis import Highlighter, highlighter, in_time
+from ..lucene.analysis import Highlighter, Stretch, highlighter, in_time, mark_texts
+from ..store.documents import Stored
 from .index_state import IndexState
 
 
@@ -42,6 +43,10 @@ def stage_answer(part: Part) -> RetrieverPart:
     return RetrieverPart(rank=part.rank, score=part.score, gave=part.vote or msgspec.UNSET)
 
 
+_READ_TOGETHER = 20
+"""The number of hits whose passages are read together; between them, the search looks at the
+clock.
+"""
 PAGE_STARTS = "page_starts"
 """The metadata field of a document with pages: the offset in its text at which each page begins."""
 
@@ -147,49 +152,70 @@ def read_evidences(
         stages.names() if any(hit.parts for _, hits in ranked for hit in hits) else ()
     )
     for text, hits in ranked:
-        marked = (
-            _highlighter(state, text, limit, HIGHLIGHTS)
-            if reading.highlight and hits
-            else lambda _: []
-        )
-        evidence = []
-        for rank, hit in enumerate(hits, reading.offset + 1):
-            document, span, kind = stored[hit.docid, hit.passage]
-            passage = document.text[span.start : span.end]
-            given = [part for part in hit.parts if part.retriever not in known]
-            of_retrievers = {
-                part.retriever: RetrieverPart(rank=part.rank, score=part.score) for part in given
-            }
-            evidence.append(
-                Evidence(
-                    rank=rank,
-                    docid=hit.docid,
-                    score=hit.score,
-                    retrievers=of_retrievers
-                    if hit.parts
-                    else {reading.retriever: RetrieverPart(rank=rank, score=hit.score)},
-                    stages={
-                        part.retriever: stage_answer(part)
-                        for part in hit.parts
-                        if part.retriever in known
-                    }
-                    or msgspec.UNSET,
-                    title=document.title,
-                    passage=_passage_answer(document.metadata, span, passage, marked(passage)),
-                    url=document.url,
-                    date=document.date,
-                    language=document.language,
-                    source=document.source,
-                    topic=document.topic,
-                    kind=kind,
-                    metadata=dict(document.metadata),
-                )
-            )
+        read = [stored[hit.docid, hit.passage] for hit in hits]
+        passages = _best_passages(state, text, read, reading)
+        evidence = _evidence_of(hits, read, passages, reading, known)
         for shown, folded in zip(
             evidence, stages.copies_of(reading.stages, hits) or (), strict=False
         ):
             shown.copies = folded
         yield evidence
+
+
+def _best_passages(
+    state: IndexState, text: str, read: Sequence[Stored], reading: Reading
+) -> list[PassageAnswer]:
+    """Return the passages of the hits of ``text``, marked together."""
+    texts = [document.text[span.start : span.end] for document, span, _ in read]
+    marks: list[list[Stretch]] = [[] for _ in texts]
+    if reading.highlight and texts:
+        marks = mark_texts(_highlighter(state, text, reading.limit, HIGHLIGHTS), texts)
+    metadata = [document.metadata for document, _, _ in read]
+    spans = [span for _, span, _ in read]
+    return _passage_answers(zip(metadata, spans, texts, marks, strict=True))
+
+
+def _evidence_of(
+    hits: Sequence[Hit],
+    read: Sequence[Stored],
+    passages: Sequence[PassageAnswer],
+    reading: Reading,
+    known: Collection[str],
+) -> list[Evidence]:
+    """Return the evidence of hits, from their documents and passages as they were ``read``;
+    ``known`` names all stages.
+    """
+    evidence = []
+    of_hits = zip(hits, read, passages, strict=True)
+    for rank, (hit, (document, _, kind), passage) in enumerate(of_hits, reading.offset + 1):
+        of_retrievers: dict[str, RetrieverPart] = {}
+        of_stages: dict[str, RetrieverPart] = {}
+        for part in hit.parts:
+            if part.retriever in known:
+                of_stages[part.retriever] = stage_answer(part)
+            else:
+                of_retrievers[part.retriever] = RetrieverPart(rank=part.rank, score=part.score)
+        if not hit.parts:
+            of_retrievers[reading.retriever] = RetrieverPart(rank=rank, score=hit.score)
+        evidence.append(
+            Evidence(
+                rank=rank,
+                docid=hit.docid,
+                score=hit.score,
+                retrievers=of_retrievers,
+                stages=of_stages or msgspec.UNSET,
+                title=document.title,
+                passage=passage,
+                url=document.url,
+                date=document.date,
+                language=document.language,
+                source=document.source,
+                topic=document.topic,
+                kind=kind,
+                metadata=dict(document.metadata),
+            )
+        )
+    return evidence
 
 
 def read_passages(
@@ -200,17 +226,34 @@ def read_passages(
     """
     marked, memory = _highlighter(state, text, limit, PASSAGES), limit.memory if limit else Memory()
     with_passages = []
-    for hit in hits:
-        passages = [hit.passage]
-        if not (limit and limit.is_over(PASSAGES)):
-            passages = []
-            for passage in state.passages(hit.docid):
-                marks = marked(passage.text)
-                if marks or passage.number == hit.passage.number:
-                    memory.spend(WRITTEN * sys.getsizeof(passage.text))
-                    passages.append(_passage_answer(hit.metadata, passage, passage.text, marks))
-        with_passages.append(msgspec.structs.replace(hit, passages=passages))
+    for start in range(0, len(hits), _READ_TOGETHER):
+        some = hits[start : start + _READ_TOGETHER]
+        if limit and limit.is_over(PASSAGES):
+            of_hits = [[hit.passage] for hit in some]
+        else:
+            of_hits = _matching_passages(state, marked, some, memory)
+        for hit, passages in zip(some, of_hits, strict=True):
+            with_passages.append(msgspec.structs.replace(hit, passages=passages))
     return with_passages
+
+
+def _matching_passages(
+    state: IndexState, marked: Highlighter, hits: Sequence[Evidence], memory: Memory
+) -> list[list[PassageAnswer]]:
+    """Return, for each hit, its best passage and those of its document with a match, in order."""
+    passages_of = state.passages_of(list({hit.docid: None for hit in hits}))
+    texts = [passage.text for hit in hits for passage in passages_of[hit.docid]]
+    marks = iter(mark_texts(marked, texts))
+    of_hits = []
+    for hit in hits:
+        kept = []
+        # The passages come first, so that zip takes no marks of the next hit.
+        for passage, of_passage in zip(passages_of[hit.docid], marks, strict=False):
+            if of_passage or passage.number == hit.passage.number:
+                memory.spend(WRITTEN * sys.getsizeof(passage.text))
+                kept.append((hit.metadata, passage, passage.text, of_passage))
+        of_hits.append(_passage_answers(kept))
+    return of_hits
 
 
 def _highlighter(state: IndexState, text: str, limit: Deadline | None, part: str) -> Highlighter:
@@ -218,11 +261,23 @@ def _highlighter(state: IndexState, text: str, limit: Deadline | None, part: str
     return in_time(marked, partial(limit.is_over, part)) if limit else marked
 
 
-def _passage_answer(
-    metadata: Mapping[str, Any], place: Span | Passage, text: str, marks: list[tuple[int, int]]
-) -> PassageAnswer:
-    start, end = place.start, place.end
-    page = page_at(metadata, start) if PAGE_STARTS in metadata else msgspec.UNSET
-    return PassageAnswer(
-        number=place.number, page=page, start=start, end=end, text=text, highlights=marks
-    )
+_Shown = tuple[Mapping[str, Any], Span | Passage, str, list[Stretch]]
+"""A passage to show: the metadata of its document, its place there, its text and its highlights."""
+
+
+def _passage_answers(passages: Iterable[_Shown]) -> list[PassageAnswer]:
+    """Return passages in the form of an answer."""
+    answers = []
+    for metadata, place, text, marks in passages:
+        page = page_at(metadata, place.start) if PAGE_STARTS in metadata else msgspec.UNSET
+        answers.append(
+            PassageAnswer(
+                number=place.number,
+                page=page,
+                start=place.start,
+                end=place.end,
+                text=text,
+                highlights=marks,
+            )
+        )
+    return answers

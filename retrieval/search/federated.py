@@ -175,7 +175,7 @@ def answer(
     hits = _read_evidence(plans, query, shown, reading, highlight=first.highlight)
     hits = [replace(hit, rank=rank) for rank, hit in enumerate(hits, start + 1)]
     if first.passages:
-        hits = [plans[str(hit.index)].with_passages(query, [hit], reading)[0] for hit in hits]
+        hits = _with_passages(plans, query, hits, reading)
     each = {
         name: IndexAnswer(
             **remarks(plans[name], on_index[name], first.query),
@@ -212,6 +212,17 @@ def _read_evidence(
         ]
         of_indexes[name] = iter(plan.evidence(query, own, limit, highlight=highlight))
     return [replace(next(of_indexes[of.name]), score=of.score, index=of.name) for of in shown]
+
+
+def _with_passages(
+    plans: Mapping[str, Plan], query: AnyQuery, hits: Sequence[Evidence], limit: Deadline | None
+) -> list[Evidence]:
+    """Return the hits, in their order, each with the passages of its document that match."""
+    of_indexes = {}
+    for name, plan in plans.items():
+        own = [hit for hit in hits if hit.index == name]
+        of_indexes[name] = iter(plan.with_passages(query, own, limit))
+    return [next(of_indexes[str(hit.index)]) for hit in hits]
 
 
 def _bears(index: Index, plan: Plan, query: AnyQuery, hit: Hit) -> bool:

@@ -30,10 +30,7 @@ class Ranking(NamedTuple):
 
 
 _Key = str | tuple[str, int]  # the unit of fusion: a document, or one of its passages
-_Vote = tuple[float, int, Ranking]
-"""A vote for a hit, the hit's position (from 0) in the ranking that gave the vote, and that
-ranking.
-"""
+_RankedPlace = tuple[int, Ranking]  # a hit's position (from 0) in a ranking, and that ranking
 
 
 def fuse(
@@ -52,13 +49,16 @@ def fuse(
     """
     key_of: Callable[[Hit], _Key] = attrgetter("docid") if group else attrgetter("docid", "passage")
     scorer = scorer_of(fusion.kind, fusion.rrf_k)
-    votes: dict[_Key, list[_Vote]] = {}
+    votes: dict[_Key, list[float]] = {}
+    places: dict[_Key, list[_RankedPlace]] = {}
     for ranking in rankings:
         first = ranking.hits[: fusion.depth]
         worth = scorer([hit.score for hit in first])
         for at, (hit, value) in enumerate(zip(first, worth, strict=True)):
-            votes.setdefault(key_of(hit), []).append((ranking.weight * value, at, ranking))
-    fused = float32(math.fsum([vote for vote, _, _ in of_key]) for of_key in votes.values())
+            key = key_of(hit)
+            votes.setdefault(key, []).append(ranking.weight * value)
+            places.setdefault(key, []).append((at, ranking))
+    fused = float32(map(math.fsum, votes.values()))
     scores = dict(zip(votes, fused, strict=True))
     order = list(votes)
     if group:
@@ -69,11 +69,10 @@ def fuse(
     order.sort(key=scores.__getitem__, reverse=True)
     hits = []
     for key in order[:k]:
-        _, highest, by = min(votes[key], key=itemgetter(1))
-        parts = [
-            Part(ranking.retriever, at + 1, ranking.hits[at].score, vote)
-            for vote, at, ranking in votes[key]
-        ]
+        highest, by = min(places[key], key=itemgetter(0))
+        parts = []
+        for vote, (at, ranking) in zip(votes[key], places[key], strict=True):
+            parts.append(Part(ranking.retriever, at + 1, ranking.hits[at].score, vote))
         hits.append(
             Hit(by.hits[highest].docid, scores[key], by.hits[highest].passage, tuple(parts))
         )

@@ -249,7 +249,7 @@ class Index:
         excluded = {docid, *where.excluded}
         if options.collapse and self.info.published.has_signatures:
             signatures = state.signatures(
-                [(docid, passage.number) for passage in state.passages(docid)]
+                [(docid, passage.number) for passage in state.passages_of([docid])[docid]]
             )
             excluded.update(*state.near_copies(signatures, most_disagreements(NEAR), None))
         query = PreparedQuery(" ".join(_words_for(heaviest, text, state.terms)), docid=docid)
@@ -351,7 +351,7 @@ class Index:
 
     def passages(self, docid: str) -> list[Passage]:
         """Return the passages of the document of this docid, in order."""
-        return self._state.passages(docid)
+        return self._state.passages_of([docid])[docid]
 
     def passage_vectors(self, hits: Sequence[Hit], view: str) -> Vectors:
         """Return the vectors of the hits' passages in a view of vectors, in the order of the

@@ -51,8 +51,10 @@ class ShardState(Protocol):
     def docids(self) -> Iterator[str]:
         """Yield the docid of each passage."""
 
-    def passages(self, docid: str) -> list[Passage]:
-        """Return the passages of the document of this docid, in order."""
+    def passages_of(self, docids: Sequence[str]) -> dict[str, list[Passage]]:
+        """Return the passages of each of these documents, in order. Raises NotFoundError if there
+        is no such document.
+        """
 
     def read_passages(self, places: Iterable[Place], note: ReadNote) -> dict[Place, Stored]:
         """Return passages by docid and number; ``note`` receives each passage."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache, partial
+from math import inf
 from statistics import pstdev
 
 from .. import retrievers
@@ -50,11 +51,16 @@ class Nearness:
         """Mark a hit as weak if only vectors found it and each of its cosines is below the noise
         threshold.
         """
+        # The cosine that a hit of each ranking must reach; -inf for a ranking that reads words.
+        needed: dict[str, float] = {}
         for hit in hits:
-            views = [
-                (self._vectors_alone(name), part.score) for name, part in hit.retrievers.items()
-            ]
-            if all(view and score < self._floor(view)[0] for view, score in views):
+            for name, part in hit.retrievers.items():
+                if name not in needed:
+                    view = self._vectors_alone(name)
+                    needed[name] = self._floor(view)[0] if view else -inf
+                if part.score >= needed[name]:
+                    break
+            else:  # every cosine of the hit is below the threshold
                 hit.weak = True
 
     def bears(self, text: str, scores: Mapping[str, float], words: Collection[str]) -> bool:

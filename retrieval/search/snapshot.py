@@ -186,10 +186,18 @@ class Snapshot:
                 return segment, document
         raise _no_document(docid)
 
-    def passages(self, docid: str) -> list[Passage]:
-        """Return the passages of the document of this docid, in order."""
-        segment, document = self._find(docid)
-        return [Stored(document, span, "").passage for span in segment.documents.spans(docid)]
+    def passages_of(self, docids: Sequence[str]) -> dict[str, list[Passage]]:
+        """Return the passages of each of these documents, in order."""
+        passages: dict[str, list[Passage]] = {}
+        missing = list(docids)
+        for segment in reversed(self.segments):
+            passages |= segment.documents.passages_of(missing)
+            missing = [docid for docid in missing if docid not in passages]
+            if not missing:
+                break
+        for docid in missing:
+            raise _no_document(docid)
+        return passages
 
     def read_passages(self, places: Iterable[Place], note: ReadNote) -> dict[Place, Stored]:
         """Return passages by docid and number, read segment by segment; ``note`` receives each
@@ -198,8 +206,7 @@ class Snapshot:
         read: dict[Place, Stored] = {}
         missing = list(places)
         for segment in reversed(self.segments):
-            for document, span in segment.documents.with_passages(missing):
-                note(document, span)
+            for document, span in segment.documents.with_passages(missing, note):
                 read[document.docid, span.number] = Stored(document, span, segment.info.kind)
             missing = [place for place in missing if place not in read]
             if not missing:

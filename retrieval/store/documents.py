@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
@@ -175,12 +175,21 @@ class SegmentDocuments:
         columns = self._columns_of(docid, _COLUMNS, _DOCUMENT)
         return self._document(columns) if columns else None
 
-    def with_passages(self, wanted: Sequence[Place]) -> Iterator[tuple[Document, Span]]:
-        """Yield the document and the position of each of the ``wanted`` passages that exists."""
+    def with_passages(
+        self, wanted: Sequence[Place], note: Callable[[Document, Span], object]
+    ) -> list[tuple[Document, Span]]:
+        """Return the document and the position of each of the ``wanted`` passages that exists;
+        ``note`` receives each as it is read.
+        """
+        read = []
         columns, types = f'{_COLUMNS}, p.start, p."end"', (*_DOCUMENT, int, int)
-        for row, number, *document, first, last in self._wanted(wanted, columns, types):
-            if row not in self._deleted:
-                yield self._document(document), Span(number, first, last)
+        for row, number, *stored, start, end in self._wanted(wanted, columns, types):
+            if row in self._deleted:
+                continue
+            document, span = self._document(stored), Span(number, start, end)
+            note(document, span)
+            read.append((document, span))
+        return read
 
     def rows_at(self, wanted: Sequence[Place]) -> Iterator[tuple[Place, int]]:
         """Yield each of the ``wanted`` passages that exists, with its row."""
@@ -195,7 +204,6 @@ class SegmentDocuments:
         known = [
             place for place in wanted if not _SURROGATE.search(place[0]) and 0 <= place[1] <= _MOST
         ]
-        parts = (known[start : start + _AT_ONCE] for start in range(0, len(known), _AT_ONCE))
         # In this order, SQLite looks up the wanted passages one by one, whatever the sizes of the
         # tables.
         query = (
@@ -204,14 +212,45 @@ class SegmentDocuments:
             "documents d USING (docid) CROSS JOIN passages p ON p.document = d.row AND p.number = "
             "w.number"
         )
-        return chain.from_iterable(
-            self._file.stream(
-                query.format(", ".join(["(?, ?)"] * len(part))),
-                (int, int, *types),
-                list(chain.from_iterable(part)),
+        parts = []
+        for start in range(0, len(known), _AT_ONCE):
+            part = known[start : start + _AT_ONCE]
+            values = ", ".join(["(?, ?)"] * len(part))
+            parts.append(
+                self._file.stream(
+                    query.format(values), (int, int, *types), list(chain.from_iterable(part))
+                )
             )
-            for part in parts
-        )
+        return chain.from_iterable(parts)
+
+    def passages_of(self, docids: Sequence[str]) -> dict[str, list[Passage]]:
+        """Return the passages, by number, of each of these documents that exists."""
+        known = [docid for docid in docids if not _SURROGATE.search(docid)]
+        passages: dict[str, list[Passage]] = {}
+        for start in range(0, len(known), _AT_ONCE):
+            part = known[start : start + _AT_ONCE]
+            places = ", ".join("?" * len(part))
+            query = f"SELECT row, docid, text FROM documents WHERE docid IN ({places})"
+            documents = {
+                row: (docid, text)
+                for row, docid, text in self._file.stream(query, (int, str, str), part)
+                if row not in self._deleted
+            }
+            for docid, _ in documents.values():
+                passages[docid] = []
+            if not documents:
+                continue
+            places = ", ".join("?" * len(documents))
+            query = (
+                'SELECT document, number, start, "end" FROM passages '
+                f"WHERE document IN ({places}) ORDER BY number"
+            )
+            for row, number, first, last in self._file.stream(
+                query, (int, *_SPAN), list(documents)
+            ):
+                docid, text = documents[row]
+                passages[docid].append(Passage(docid, number, first, last, text[first:last]))
+        return passages
 
     def passage_rows(self, docid: str) -> range:
         """Return the rows of the passages of a document, which are adjacent; an empty range if

@@ -37,7 +37,7 @@ def read_all(path: Path) -> None:
     documents = SegmentDocuments(path, (1,), (300, 600))
     try:
         documents.document("d7")
-        list(documents.with_passages([("d7", 1), ("d8", 0)]))
+        documents.with_passages([("d7", 1), ("d8", 0)], lambda *_: None)
         documents.look_up("d7")
         documents.spans("d7")
         documents.deleted_rows()

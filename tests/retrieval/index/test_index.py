@@ -22,6 +22,7 @@ from msgspec.structs import replace
 from factseek.core.domain import Filter
 from factseek.core.errors import ClosedError, IndexStateError, MachineError
 from factseek.retrieval.filters import matches
+from factseek.retrieval.lucene.analysis import highlights
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
 from tests.retrieval.conftest import SENTENCES, documents
@@ -103,6 +104,24 @@ def test_evidence_shows_passage_highlights_and_each_retrievers_rank(small: Index
     for entry in evidence:
         part = entry.retrievers.get("bm25")
         assert (part and (part.rank, part.score)) == ranks.get(entry.docid)
+
+
+@pytest.mark.parametrize("group", [True, False])
+def test_each_of_many_hits_has_the_passages_of_its_own_document(small: Index, group: bool) -> None:
+    query, asked = "measles vaccine", Search(k=45, group=group)
+    (hits,) = small.search([query], asked)
+    evidence = small.evidence(query, hits, asked)
+    together = small.with_passages(query, evidence, asked)
+    assert together == [small.with_passages(query, [hit], asked)[0] for hit in evidence]
+    for hit in together:
+        shown = {passage.number: passage.text for passage in hit.passages}
+        there = {passage.number: passage.text for passage in small.passages(hit.docid)}
+        assert shown.items() <= there.items()
+        assert hit.passage in hit.passages
+        for number, text in there.items():
+            assert (number in shown) == (
+                number == hit.passage.number or bool(highlights(query, text, small.terms))
+            )
 
 
 def test_an_encoder_that_is_not_found_as_it_was_is_refused(small: Index, tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from factseek.retrieval.lucene.analysis import (
     highlighter,
     highlights,
     in_time,
+    mark_texts,
 )
 from factseek.retrieval.lucene.jvm import start
 
@@ -147,6 +148,15 @@ def test_a_text_that_is_read_in_pieces_has_the_same_stretches(
     found = highlighter(query, TermCache(letters))
     with patch("factseek.retrieval.lucene.analysis.PIECE", size):
         assert in_time(found, lambda: False)(text) == found(text)
+
+
+@given(WORDS, st.lists(WORDS, max_size=8), st.integers(1, 30))
+def test_texts_that_are_read_together_have_the_same_stretches(
+    query: str, texts: list[str], size: int
+) -> None:
+    found = highlighter(query, TermCache(letters))
+    with patch("factseek.retrieval.lucene.analysis.PIECE", size):
+        assert mark_texts(found, texts) == [found(text) for text in texts]
 
 
 def lines_of(file: Path) -> list[str]:
