@@ -18,9 +18,10 @@ from ...core.records.dates import clean_date
 from . import ReadOptions
 from ._child import BadFileError
 from ._files import open_bytes
+from ._formats import ENDINGS
 
 SUFFIXES = (".warc", ".arc")
-_PAGE_SUFFIXES = (".html", ".htm", ".xhtml", ".txt")
+_PAGE_SUFFIXES = (".html", ".htm", ".xhtml", ".txt", *ENDINGS)
 
 _PAGE_TYPES = ("text/html", "application/xhtml+xml", "text/plain")
 _PACKINGS = ("br", "zstd", "compress", "x-compress")

@@ -20,6 +20,7 @@ from ...core.records.table_shape import SAVE_TEXT, shape_of_start
 from ...core.terminal import join_words
 from . import ReadOptions
 from ._child import BadFileError
+from ._formats import ZIP
 
 OWNER = "~$"
 """The beginning of the name of the file that Excel keeps beside an open workbook."""
@@ -38,7 +39,7 @@ _PACKED = {
     b"BZh": "compressed with bzip2",
     b"\xfd7zXZ\x00": "compressed with xz",
     b"\x28\xb5\x2f\xfd": "compressed with zstd",
-    b"PK\x03\x04": "a ZIP archive",
+    ZIP: "a ZIP archive",
 }
 """Formats that are refused by their first bytes, because reading them as text would give noise."""
 
@@ -154,14 +155,18 @@ def _folder_files(folder: Path, suffixes: tuple[str, ...], options: ReadOptions)
 
 
 @contextmanager
-def open_bytes(path: Path) -> Iterator[io.BufferedReader]:
+def open_bytes(path: Path, *, zipped: bool = False) -> Iterator[io.BufferedReader]:
     """Open a file for reading.
 
-    Decompress it if it begins like gzip. For a workbook, yield its first table as text.
+    Decompress it if it begins like gzip. For a workbook, yield its first table as text. Other ZIP
+    archives are refused, unless all archives are wanted as they are (``zipped``).
     """
     try:
         with open_regular(path) as raw:
             head = raw.peek(1)
+            if zipped and head.startswith(ZIP):
+                yield raw
+                return
             if head.startswith(b"PK") and shape_of_start(head).content.endswith(
                 ("(.xlsx)", "(.ods)")
             ):
@@ -190,7 +195,7 @@ def open_bytes(path: Path) -> Iterator[io.BufferedReader]:
 def _refuse_packed(path: Path, head: bytes) -> None:
     for magic, what in _PACKED.items():
         if head.startswith(magic):
-            office = shape_of_start(head) if magic.startswith(b"PK") else None
+            office = shape_of_start(head) if magic == ZIP else None
             if office and office.remedy and "zip" not in office.content:
                 raise BadFileError(path, f"{office.sentence}; {office.remedy}")
             remedy = "unpack it" if office else "unpack it, or pack it with gzip"
@@ -199,11 +204,12 @@ def _refuse_packed(path: Path, head: bytes) -> None:
         raise BadFileError(path, "has the ending .gz, but is not gzip data; rename it")
 
 
-def read_bytes(path: Path, options: ReadOptions) -> bytes:
-    """Read a whole file, decompressed; raise BadFileError if it has more than
-    ``options.max_file_bytes``.
+def read_bytes(path: Path, options: ReadOptions, *, zipped: bool = False) -> bytes:
+    """Read a whole file as :func:`open_bytes` opens it.
+
+    Raises BadFileError if it has more than ``options.max_file_bytes``.
     """
-    with open_bytes(path) as stream:
+    with open_bytes(path, zipped=zipped) as stream:
         content = stream.read(options.max_file_bytes + 1)
     if len(content) > options.max_file_bytes:
         raise BadFileError(

@@ -27,9 +27,9 @@ from ._child import MEMORY, SECONDS, BadFileError, ask_child, limit_process
 SHEETS = (".xlsx", ".ods")
 PDF = ".pdf"
 _LIBRARIES = {"sheet": "python_calamine", "pdf": "pypdf"}
-_NEEDS = "needs more packages; install them with: pip install 'factseek[office]'"
-_PROTECTED = "is protected by a password; save it without one"
-_MOST_BYTES = 100_000_000
+NEEDS = "needs more packages; install them with: pip install 'factseek[office]'"
+PROTECTED = "is protected by a password; save it without one"
+MOST_BYTES = 100_000_000
 """The maximum number of bytes in a file to read, and in the text that it contains."""
 _ROUNDED = 2**53  # from here on, a float does not represent every integer
 _SHORT_LINE = 0.7
@@ -80,9 +80,9 @@ def pdf_text(path: Path) -> tuple[str, str, list[int]]:
 
 def _read_in_child(what: str, path: Path, name: str) -> _Answer:
     if not find_spec(_LIBRARIES[what]):
-        raise BadFileError(path, f"is {name}, which {_NEEDS}")
-    if path.stat().st_size > _MOST_BYTES:
-        raise BadFileError(path, f"is longer than {_MOST_BYTES:,} bytes")
+        raise BadFileError(path, f"is {name}, which {NEEDS}")
+    if path.stat().st_size > MOST_BYTES:
+        raise BadFileError(path, f"is longer than {MOST_BYTES:,} bytes")
     damaged = f"is damaged, or {name} that needs more than {SECONDS} s or {MEMORY >> 30} GB to read"
     return ask_child(path, "_office", what, str(path.resolve()), kind=_Answer, damaged=damaged)
 
@@ -106,7 +106,7 @@ def _read_sheet(path: str) -> _Answer | str:
                 ]
                 return _Answer("; ".join(notes), [table])
     except calamine.PasswordError:
-        return _PROTECTED
+        return PROTECTED
     except calamine.CalamineError as error:
         reason = " ".join(str(error).split())[:200]
         return f"is not a valid workbook ({reason}); save it again, or save it as CSV"
@@ -135,7 +135,7 @@ def _lines(sheet: Any, rounded: list[str]) -> Iterator[str]:
         else:
             line.write("\n")
         size += line.tell()
-        if size > _MOST_BYTES:
+        if size > MOST_BYTES:
             raise MemoryError
         yield line.getvalue()
         line.seek(0)
@@ -161,11 +161,11 @@ def _read_pdf(path: str) -> _Answer | str:
     try:
         with pypdf.PdfReader(path) as reader:
             if reader.is_encrypted and not reader.decrypt(""):
-                return _PROTECTED
+                return PROTECTED
             title = str((reader.metadata and reader.metadata.title) or "")
             texts = [_paragraphs(page.extract_text()) for page in reader.pages]
     except DependencyError:  # the library that decrypts is not installed
-        return _PROTECTED
+        return PROTECTED
     except (
         PyPdfError,
         ArithmeticError,

@@ -1,5 +1,5 @@
-"""Read the main content of web pages, without menus and banners: HTML, PDF and text files, WARC and
-ARC archives.
+"""Read the main content of web pages, without menus and banners: HTML, PDF and text files, e-mails,
+saved pages, WARC and ARC archives.
 
 The docid of a file is its name without the ending or, if names repeat, its path below the source
 folder. The docid of an archived page is its URL. A later capture with other content has the docid
@@ -23,10 +23,11 @@ from ...retrieval.filters import last_day
 from ...retrieval.search.evidence import PAGE_STARTS
 from . import Files, ReadOptions, Record
 from ._archives import SUFFIXES as ARCHIVES
-from ._archives import Capture, captures, is_archive
+from ._archives import captures, is_archive
 from ._child import BadFileError
 from ._documents import MAX_DOCID_BYTES, Docids, checkthat_ids, digest, make_record, text_language
 from ._files import OUTSIDE, expand, leads_outside, read_bytes
+from ._formats import ENDINGS, ZIP, Format, format_of, read_file, readable_endings
 from ._lines import read_objects
 from ._office import PDF, SHEETS, pdf_text, select_readable
 from ._pages import Page, PageTooLargeError, binary_kind, decode, extract
@@ -40,6 +41,7 @@ FILES: tuple[Files, ...] = (("HTML", frozenset()),)
 
 _TABLE_ENDINGS = (".tsv", ".csv", *SHEETS, ".ndjson", ".parquet", ".pkl")
 _PAGES = (".html", ".htm", ".xhtml", ".txt")
+_ENDING = re.compile(rf"(?:{'|'.join(map(re.escape, (*_PAGES, *ENDINGS, PDF)))})(?:\.gz)?$", re.I)
 _Result = dict[str, str]
 """The url and the title of a page in the results of a search, and the topic: the id of the
 claim.
@@ -56,7 +58,7 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
     """
     claims = [source for source in sources if _is_json(source) and not source.is_dir()]
     pages = [source for source in sources if source not in claims]
-    files = expand(pages, (*_PAGES, *ARCHIVES, *select_readable(PDF)), options)
+    files = expand(pages, (*_PAGES, *readable_endings(), *ARCHIVES, *select_readable(PDF)), options)
     archives = {path for path in files if is_archive(path)}
     results: dict[str, _Result] = {}  # by the id of the page
     beside = (path for source in pages if source.is_dir() for path in _beside(source, options))
@@ -128,13 +130,17 @@ def _page_of_file(path: Path, docid: str, result: _Result, options: ReadOptions)
         "topic": result.get("topic", "") or checkthat_ids(docid)[0],
     }
     try:
-        content = read_bytes(path, options)
+        content = read_bytes(path, options, zipped=True)
         if content.startswith(b"%PDF"):
             title, text, starts = pdf_text(path)
             fields["title"] = known or title
             return _record(
                 Page(text, title, "", "", ""), fields, place, options, {PAGE_STARTS: starts}
             )
+        if found := format_of(path.name, content):
+            return _record_of_format(path, found, content, fields, options)
+        if content.startswith(ZIP):  # refused, unless it is a workbook
+            content = read_bytes(path, options)
     except BadFileError as error:
         options.bad_lines.report(error.place, error.what)
         return None
@@ -142,12 +148,41 @@ def _page_of_file(path: Path, docid: str, result: _Result, options: ReadOptions)
         options.bad_lines.report(place, reason)
         return None
     plain = path.name.lower().removesuffix(".gz").endswith(".txt")
-    page = _plain_page(content, "") if plain else _html_page(content, place, options)
+    page = _plain_page(content, "") if plain else _html_page(decode(content), place, options)
     if page is None:
         return None
-    shortened = not known or known.endswith(("...", "…"))  # search engines shorten long titles
-    title = (page.title if shortened else "") or known
+    title = _choose_title(page.title, known)
     return _record(page, {**fields, "url": url or page.url, "title": title}, place, options)
+
+
+def _record_of_format(
+    path: Path, found: Format, content: bytes, fields: Mapping[str, str], options: ReadOptions
+) -> Record | None:
+    """Return the document of a file that is no web page, or that contains one.
+
+    ``fields`` has what is known from elsewhere. Raises BadFileError if the file cannot be read.
+    """
+    place = str(path)
+    said = read_file(path, found, content)
+    for name in said.unread:
+        options.leave_out(f"{place}#{name}", "attachment of an e-mail")
+    page: Page | None = Page(said.text, said.title, said.url, said.date, "")
+    if said.markup:
+        page = _html_page(said.markup, place, options, said.url, said.captured)
+    if page is None:
+        return None
+    known = fields.get("title", "")
+    title = _choose_title(page.title or said.title, known)
+    url = fields.get("url", "") or said.url or page.url
+    metadata = {"from": said.sender, "captured": said.captured}
+    kept = {name: value for name, value in metadata.items() if value}
+    return _record(page, {**fields, "url": url, "title": title}, place, options, kept)
+
+
+def _choose_title(own: str, known: str) -> str:
+    """Return the title of a page: the known one, unless a search engine has shortened it."""
+    is_whole = bool(known) and not known.endswith(("...", "…"))
+    return known if is_whole else own or known
 
 
 def _why_no_page(path: Path, content: bytes) -> str:
@@ -180,7 +215,8 @@ def _read_archive(path: Path, docids: Docids, options: ReadOptions) -> Iterator[
         if capture.media_type == "text/plain":
             page: Page | None = _plain_page(capture.content, capture.charset)
         else:
-            page = _html_page(capture.content, capture.place, options, capture)
+            text = decode(capture.content, capture.charset)
+            page = _html_page(text, capture.place, options, capture.url, capture.moment)
         if page is None:
             continue
         url = _readable(capture.url)
@@ -198,15 +234,16 @@ def _read_archive(path: Path, docids: Docids, options: ReadOptions) -> Iterator[
 
 
 def _html_page(
-    content: bytes, place: str, options: ReadOptions, capture: Capture | None = None
+    text: str, place: str, options: ReadOptions, url: str = "", captured: str = ""
 ) -> Page | None:
-    text = decode(content, capture.charset if capture else "")
+    """Return the main content of HTML, which was fetched from ``url`` at the moment ``captured``.
+
+    If it has none, report why and return ``None``.
+    """
+    if not url and (saved := _SAVED_FROM.search(text, 0, LOOKED_AT)):
+        url = saved[1]
     try:
-        if capture:
-            page = extract(text, capture.url, last_day(capture.moment[:10]))
-        else:
-            saved = _SAVED_FROM.search(text, 0, LOOKED_AT)
-            page = extract(text, saved[1] if saved else "")
+        page = extract(text, url, last_day(captured[:10]))
     except PageTooLargeError as error:
         options.leave_out(place, str(error))
         return None
@@ -274,7 +311,7 @@ def _docids(files: Sequence[Path], sources: Sequence[Path]) -> dict[Path, str]:
 
 
 def _stem(name: str) -> str:
-    return re.sub(r"(?i)\.(?:x?html?|txt|pdf)(?:\.gz)?$", "", name) or name
+    return _ENDING.sub("", name) or name
 
 
 def _readable(name: str) -> str:

@@ -1,14 +1,19 @@
 """The tab Add.
 
-After a preview, a text, a saved page or a PDF becomes one document, and a table becomes several.
+After a preview, a text, a saved page, an e-mail, a Word document or a PDF becomes one document, and
+a table becomes several.
 """
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
+import os
 import re
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 from time import monotonic, sleep
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -22,6 +27,7 @@ from ...core.errors import QueryError, SourceError
 from ...core.records.table_shape import LOOKED_AT, shape_of_start
 from ...indexer.collections import ReadOptions, reader, webpages
 from ...indexer.collections._documents import check_docid, other_language
+from ...indexer.collections._formats import ENDINGS
 from ...indexer.collections._office import PDF, SHEETS
 from ...indexer.collections._tables import is_table, kind_for, start_of
 from ...indexer.collections.jsonl import EXPORTED, export_document, unread_date
@@ -39,8 +45,10 @@ from .state import IndexNames, Language, PageState, read_parameters
 
 _TABLES = ("snippets", "claims", "claimreview", "webpages")
 # Several documents, or pages.
-_SEVERAL = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", *SHEETS, PDF)
+_TEXTS = (PDF, *ENDINGS)
+_SEVERAL = (".csv", ".tsv", ".json", ".jsonld", ".jsonl", ".ndjson", *SHEETS, *_TEXTS)
 _LOOK_EVERY = 0.1
+_READ_AT_ONCE = 2
 _UNSAFE, _LONGEST_NAME = re.compile(r"[^\w. -]"), 60
 _UNFIT = re.compile(r"[\W_]+")
 # Several documents take only the last two.
@@ -151,8 +159,9 @@ def _handle_post(form: AddState, served: ServedIndex) -> dict[str, Any]:
 def _read_several(
     file: FileStorage, form: AddState, served: ServedIndex
 ) -> tuple[list[Document], list[str]]:
-    """Return the documents of a table or a PDF, and notes for the user; store the documents in the
-    form.
+    """Return the documents of a file as ``factseek index`` reads it, and notes for the user.
+
+    Store the documents in the form.
     """
     # Docids contain this name.
     name = _UNSAFE.sub("_", Path(file.filename or "").name)[-_LONGEST_NAME:]
@@ -163,13 +172,9 @@ def _read_several(
         path = Path(folder, name)
         file.save(path)
         try:
-            shape = shape_of_start(start_of(path))
-            kind = "webpages" if name.lower().endswith(PDF) else kind_for(shape)
-            if name.lower().endswith(".json") and b"ClaimReview" in start_of(path):
-                kind = "claimreview"
-            kind = kind if kind in _TABLES or set(shape.names) == set(EXPORTED) else "snippets"
-            read = reader(kind).read
-            documents = [record.document for record in read([path], options)]
+            read = reader(_kind_of(path)).read
+            with _turn():
+                documents = [record.document for record in read([path], options)]
         except SourceError as error:
             # The remedy is an option of the command line.
             reason = SourceError(error.what, place=error.place).line
@@ -226,6 +231,50 @@ def _read_several(
     if looks_like := other_language([document.text for document in documents[:20]], language):
         notes.append(f"the texts look like {looks_like}, but the index is for {language}")
     return documents, notes
+
+
+def _kind_of(path: Path) -> str:
+    """Return the kind of source that reads a file, ``snippets`` for an unknown table."""
+    ending = path.suffix.lower()
+    if ending in _TEXTS:
+        return "webpages"
+    start = start_of(path)
+    if ending in (".json", ".jsonld") and b"ClaimReview" in start:
+        return "claimreview"
+    shape = shape_of_start(start)
+    kind = kind_for(shape)
+    return kind if kind in _TABLES or set(shape.names) == set(EXPORTED) else "snippets"
+
+
+@contextmanager
+def _turn() -> Iterator[None]:
+    """Wait until less than two files are being read by the servers of this user.
+
+    Reading a file may take gigabytes for minutes, and a server has several processes. Raises
+    RefusedError if no file is finished in time.
+    """
+    until = monotonic() + registry().config.server.write_seconds
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    with ExitStack() as opened:
+        handles = []
+        for number in range(_READ_AT_ONCE):
+            lock = Path(gettempdir(), f"factseek-{os.getuid()}-reads-{number}")
+            handles.append(os.open(lock, flags, 0o600))
+            opened.callback(os.close, handles[-1])  # this also unlocks it
+        while not any(map(_lock, handles)):
+            if monotonic() > until:
+                raise RefusedError("two other files are being read now; try again later")
+            sleep(_LOOK_EVERY)
+        yield
+
+
+def _lock(handle: int) -> bool:
+    """Lock an open file for this process, and return whether no other one had locked it."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _add_several(form: AddState, served: ServedIndex) -> Job:

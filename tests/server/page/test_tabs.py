@@ -1,6 +1,10 @@
 """The tabs beside Search: Check, Verify and Add, with what they refuse."""
 
+import fcntl
 import io
+import json
+import os
+from contextlib import ExitStack
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import parse_qs, quote, urlsplit
@@ -8,8 +12,11 @@ from urllib.parse import parse_qs, quote, urlsplit
 import pytest
 from flask.testing import FlaskClient
 
+from factseek.indexer.collections import ReadOptions, reader
 from factseek.indexer.collections._pages import decode
+from factseek.indexer.collections.jsonl import export_document
 from factseek.server.app import create_app
+from factseek.server.page import add
 from factseek.server.page.check import kind_of, statements_of
 from factseek.settings import Config
 
@@ -355,6 +362,59 @@ def test_a_page_is_looked_at_added_and_found(live: Path, root: Path) -> None:
         )
         assert own_form.status_code == 200
         _refusals(serving)
+
+
+PAGE = b"<html><body><article><p>All the old pipes of the harbour are gone, it said.</p></article>"
+FILES = {
+    "note.md": b"---\ntitle: Pipes\ndate: 2020-03-03\n---\nThe *old* pipes are gone.\n",
+    "mail.eml": b"From: a@b.example\r\nSubject: Pipes\r\n\r\nThe old pipes are gone.\r\n",
+    "saved.mhtml": (
+        b"Snapshot-Content-Location: https://n.example/1\r\nMIME-Version: 1.0\r\n"
+        b"Content-Type: text/html\r\n\r\n" + PAGE
+    ),
+    "reviews.jsonld": (
+        b'[{"@type": "ClaimReview", "url": "https://f.example/1", "claimReviewed": "No pipes.", '
+        b'"reviewRating": {"alternateName": "False"}}]'
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_gives_the_same_documents_as_the_command(
+    name: str, live: Path, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_bytes(FILES[name])
+    kind = "claimreview" if name.endswith(".jsonld") else "webpages"
+    expected = [
+        json.loads(export_document(record.document))
+        for record in reader(kind).read([tmp_path / name], ReadOptions(language="ar"))
+    ]
+    assert len(expected) == 1
+    with writable(live) as serving:
+        shown = serving.client().post(
+            "/add", data={"file": (io.BytesIO(FILES[name]), name), "act": "preview"}, headers=HERE
+        )
+        assert shown.status_code == 200, shown.text
+        assert json.loads(dict(_fields(shown.text))["rows"]) == expected
+
+
+def test_a_third_file_is_not_read_at_once(live: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(add, "gettempdir", lambda: str(live))
+    with writable(live, write_seconds=0.5) as serving, ExitStack() as locks:
+        for number, status in ((0, 200), (1, 503)):
+            lock = locks.enter_context((live / f"factseek-{os.getuid()}-reads-{number}").open("w"))
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            shown = serving.client().post(
+                "/add",
+                data={
+                    "file": (io.BytesIO(FILES["note.md"]), "note.md"),
+                    "act": "preview",
+                    "lang": "en",
+                },
+                headers=HERE,
+            )
+            assert shown.status_code == status
+        assert "Two other files are being read now; try again later" in shown.text
 
 
 def _refusals(serving: Writable) -> None:
