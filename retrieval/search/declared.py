@@ -125,7 +125,7 @@ def _fields_of(kind: type[msgspec.Struct]) -> tuple[inspect.Field, ...]:
 
 def _option_of(field: inspect.Field, annotation: Any) -> Option:
     declared = field.type
-    if not isinstance(declared, inspect.Metadata):
+    if not isinstance(declared, inspect.Metadata) or "absent" not in (declared.extra or {}):
         raise TypeError(f"the field {field.name} has no declaration: annotate it with option(...)")
     described = declared.extra_json_schema or {}
     default = field.default
