@@ -28,8 +28,8 @@ def keyword_types() -> dict[str, tuple[Any, Any]]:
 def parse_choices(k: int | None, named: Mapping[str, Any]) -> WrittenOptions:
     """Return the options that are given as keyword arguments.
 
-    Without ``k``, the configured number of hits applies. Raises QueryError if ``k`` is below 1, a
-    name is unknown, ``filter`` is not a mapping, or ``stages`` is a text.
+    Without ``k``, the configured number of hits applies. Raises QueryError if a number
+    is out of range, a name is unknown, ``filter`` is not a mapping, or ``stages`` is a text.
     """
     names = [name for name in keyword_types() if name != "k"]
     unknown = sorted(named.keys() - set(names))
@@ -41,16 +41,20 @@ def parse_choices(k: int | None, named: Mapping[str, Any]) -> WrittenOptions:
     if not isinstance(allowed, Mapping) or isinstance(named.get("stages"), str):
         remedy = 'write filter={"kind": "cord19"}, stages=["rerank"]'
         raise QueryError("filter must be a mapping, and stages a list", remedy=remedy)
-    if k is not None and k < 1:
-        raise QueryError(f"k {k} is out of range", remedy="give a number, 1 or more")
-    values = dict(named)
+    values = {**named, "k": k}
     for option in offered_on("libraries"):
-        if option.is_list and values.get(option.name) is not None:
-            values[option.name] = tuple(values[option.name])
+        value = values.get(option.name)
+        if value is None:
+            continue
+        if option.is_number and not option.allows(value):
+            remedy = f"give a number, {option.range}"
+            raise QueryError(f"{option.name} {value} is out of range", remedy=remedy)
+        if option.is_list:
+            values[option.name] = tuple(value)
     # A dictionary, unlike other mappings, can be copied and pickled with the retriever.
     values["filter"] = FilterRequest(metadata=dict(allowed))
     values["undated"] = "keep" if named.get("undated") else "drop"
-    return WrittenOptions(k=k, **values)
+    return WrittenOptions(**values)
 
 
 def pairs_of(choices: WrittenOptions) -> Iterator[str]:

@@ -389,7 +389,7 @@ def _with_declared_options(call: Callable[..., T]) -> Callable[..., T]:
         if parameter.kind is not Parameter.VAR_KEYWORD
     ]
     for option in offered_on("agents"):
-        field = Field(ge=option.least, description=option.description)
+        field = Field(ge=option.least, le=option.most, description=option.description)
         described = Annotated[option.value_type, field]  # type: ignore[name-defined]
         kind, default = _FOR_AGENTS.get(option.name, (described, option.default))
         parameters.append(

@@ -153,22 +153,21 @@ def _add_option(parser: argparse.ArgumentParser, option: Option, help_: str) -> 
     flag = _flag_of(option)
     help_ = help_.replace("%", "%%")
     given: dict[str, Any] = {"dest": option.name, "default": option.default, "help": help_}
-    if isinstance(option.type, inspect.BoolType):
-        given["help"] = option.extra["flag"] or help_
-        # The flag turns on what is off without it, and turns off what is on or configured.
-        parser.add_argument(flag, action="store_const", const=option.default is False, **given)
+    if option.is_truth:
+        given["help"] = option.extra["off"] or help_
+        sets_false = option.default is True or bool(option.extra["off"])
+        parser.add_argument(flag, action="store_const", const=not sets_false, **given)
         return
-    is_number = isinstance(option.type, inspect.IntType | inspect.FloatType)
     if len(option.choices) == 1:
         (given["metavar"],) = option.choices
     elif not option.choices:
-        given["metavar"] = option.extra["metavar"] or ("N" if is_number else "NAME")
+        given["metavar"] = option.extra["metavar"] or ("N" if option.is_number else "NAME")
     if option.is_list:
         given |= {"action": "append", "help": f"{help_}; repeatable"}
         given["default"] = None if option.default is None else list(option.default)
     elif option.choices:
         given["choices"] = option.choices
-    elif is_number:
+    elif option.is_number:
         given["type"] = int if isinstance(option.type, inspect.IntType) else float
     elif option.default == "":
         # An empty text would mean no value; argparse would check a default text too.
@@ -178,6 +177,8 @@ def _add_option(parser: argparse.ArgumentParser, option: Option, help_: str) -> 
 
 def _flag_of(option: Option) -> str:
     name = option.name_on("command")
+    if option.default is True and name == option.name:
+        name = f"no-{name}"
     return name if name.startswith("-") else f"--{name.replace('_', '-')}"
 
 
@@ -346,9 +347,9 @@ def search_from(
         value = getattr(args, option.name)
         if value is None:
             continue
-        if option.least is not None and value < option.least:
+        if option.is_number and not option.allows(value):
             what = f"a number of {option.extra['unit']}" if option.extra["unit"] else "a number"
-            raise QueryError(f"{_flag_of(option)} {value}: give {what}, {option.least} or more")
+            raise QueryError(f"{_flag_of(option)} {value}: give {what}, {option.range}")
         given[option.name] = tuple(value) if option.is_list else value
     written = WrittenOptions(**given)
     where = parse_filter(

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, get_type_hints
 
 import msgspec
 from msgspec import inspect
@@ -17,13 +17,14 @@ from .options import Surface, WrittenOptions
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A declared option: ``type`` is that of a value as a text names it, so neither None nor an
-    object.
+    """A declared option: ``annotation`` is the type of its field, ``type`` that of a value that a
+    text can name, so neither None nor an object.
     """
 
     name: str
     description: str
     default: Any
+    annotation: Any
     type: inspect.Type
     extra: Mapping[str, Any]
 
@@ -52,7 +53,7 @@ class Option:
             kind = list[str]
         elif self.choices:
             kind = Literal[self.choices]
-        elif isinstance(self.type, inspect.BoolType):
+        elif self.is_truth:
             kind = bool
         elif isinstance(self.type, inspect.IntType):
             kind = int
@@ -61,15 +62,44 @@ class Option:
         return kind | None if self.default is None else kind
 
     @property
-    def least(self) -> int | float | None:
+    def is_number(self) -> bool:
+        """Whether the option has a number."""
+        return isinstance(self.type, inspect.IntType | inspect.FloatType)
+
+    @property
+    def is_truth(self) -> bool:
+        """Whether the option is true or false."""
+        return isinstance(self.type, inspect.BoolType)
+
+    @property
+    def least(self) -> float | None:
         """The smallest allowed number, if the option is a number with such a bound."""
         return self.type.ge if isinstance(self.type, inspect.IntType | inspect.FloatType) else None
+
+    @property
+    def most(self) -> float | None:
+        """The largest allowed number, if the option is a number with such a bound."""
+        return self.type.le if isinstance(self.type, inspect.IntType | inspect.FloatType) else None
+
+    @property
+    def range(self) -> str:
+        """The allowed numbers in words."""
+        if self.most is None:
+            return f"{self.least} or more"
+        return f"at most {self.most}" if self.least is None else f"{self.least} to {self.most}"
+
+    def allows(self, number: float) -> bool:
+        """Return whether a number is within the bounds."""
+        above = self.least is None or number >= self.least
+        below = self.most is None or number <= self.most
+        return above and below
 
 
 @cache
 def declared_options() -> tuple[Option, ...]:
     """Return all options, in the order of their declaration."""
-    return tuple(_option_of(field) for field in _fields_of(WrittenOptions))
+    annotations = get_type_hints(WrittenOptions, include_extras=True)
+    return tuple(_option_of(field, annotations[field.name]) for field in _fields_of(WrittenOptions))
 
 
 def offered_on(surface: Surface) -> tuple[Option, ...]:
@@ -93,9 +123,9 @@ def _fields_of(kind: type[msgspec.Struct]) -> tuple[inspect.Field, ...]:
     return described.fields if isinstance(described, inspect.StructType) else ()
 
 
-def _option_of(field: inspect.Field) -> Option:
+def _option_of(field: inspect.Field, annotation: Any) -> Option:
     declared = field.type
-    if not isinstance(declared, inspect.Metadata):
+    if not isinstance(declared, inspect.Metadata) or "absent" not in (declared.extra or {}):
         raise TypeError(f"the field {field.name} has no declaration: annotate it with option(...)")
     described = declared.extra_json_schema or {}
     default = field.default
@@ -105,6 +135,7 @@ def _option_of(field: inspect.Field) -> Option:
         name=field.name,
         description=described["description"],
         default=default,
+        annotation=annotation,
         type=_written_type(declared.type),
         extra=declared.extra or {},
     )

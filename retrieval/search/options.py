@@ -41,14 +41,14 @@ def option(
     absent: Collection[Surface] = (),
     metavar: str = "",
     unit: str = "",
-    flag: str = "",
+    off: str = "",
 ) -> msgspec.Meta:
     """Return the declaration of an option.
 
     ``changes`` says whether it changes the ranked list or only which part of it is shown. ``names``
     has the names on surfaces where they differ from that of the field, ``absent`` the surfaces that
     do not offer the option. ``metavar`` stands for a value on the command line, and a number counts
-    ``unit``. ``flag`` describes the flag of the command line that turns a truth value over.
+    ``unit``. ``off`` describes the flag of the command line if the flag sets the option to false.
     """
     extra = {
         "changes": changes,
@@ -56,7 +56,7 @@ def option(
         "absent": frozenset(absent),
         "metavar": metavar,
         "unit": unit,
-        "flag": flag,
+        "off": off,
     }
     return msgspec.Meta(description=description, extra=extra)
 
@@ -96,7 +96,7 @@ class CommonOptions(msgspec.Struct):
         option(
             "true: one hit per document, by its best passage; false: one hit per passage",
             names={"command": "--passages"},
-            flag="rank passages (default: documents, each by its best passage)",
+            off="rank passages (default: documents, each by its best passage)",
             absent=["page", "agents", "libraries"],
         ),
     ] = None

@@ -11,7 +11,6 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import msgspec
 from flask import Blueprint, current_app, g, redirect, render_template, request
-from msgspec import inspect
 from werkzeug.datastructures import FileStorage, MultiDict
 from werkzeug.wrappers import Response
 
@@ -25,7 +24,7 @@ from ..schemas import RequestFields
 from ..search import TimedOutError
 from .i18n import LANGUAGES, LINK_FIELD, direction_of, page_language, request_values, translate
 from .rankings import kinds_of
-from .state import LONGEST_ADDRESS, PageState, address_of, further_options
+from .state import LONGEST_ADDRESS, TRUE, PageState, address_of, further_options, values_of
 
 blueprint = Blueprint("page", __name__)
 # The methods that read an address; a request with another method sends a form.
@@ -121,17 +120,16 @@ def _control_of(option: Option, state: PageState) -> dict[str, Any]:
         "label": option.description,
         "kind": _kind_of_control(option),
         "values": values,
-        "choices": option.choices,
-        "chosen": value not in (None, "", []),
+        "choices": values_of(option),
+        "chosen": name in state.parameters(),
     }
 
 
 def _kind_of_control(option: Option) -> str:
-    if isinstance(option.type, inspect.BoolType):
-        return "checkbox"
-    if option.choices:
-        return "select"
-    return "number" if isinstance(option.type, inspect.IntType | inspect.FloatType) else "text"
+    values = values_of(option)
+    if values:
+        return "checkbox" if values == (TRUE,) else "select"
+    return "number" if option.is_number else "text"
 
 
 def _answers(served: ServedIndex, stage: str) -> bool:

@@ -434,15 +434,17 @@ def chips_of(state: PageState) -> list[dict[str, Any]]:
 
 def _further_chips(state: PageState) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Yield the label, the value and the removal of each chosen option that no template places."""
+    given = state.parameters()
     for option in further_options():
         name = option.name_on("page")
-        value = getattr(state, name)
         label = name.replace("_", " ")
+        value = given.get(name)
         if option.is_list:
-            for text in value:
-                yield label, text, {name: _without(text, value)}
-        elif value not in (None, ""):
-            yield label, str(value), {name: "" if isinstance(value, str) else None}
+            values = value or ()
+            for text in values:
+                yield label, text, {name: tuple(_without(text, values))}
+        elif value is not None:
+            yield label, str(value), {name: None if option.is_number else ""}
 
 
 def _without(value: str, values: Sequence[str]) -> list[str]:

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 import msgspec
 from flask import url_for
-from msgspec import Meta, inspect
+from msgspec import Meta
 from werkzeug.datastructures import MultiDict
 
 from ...core.records.validation import mismatch
@@ -30,7 +30,7 @@ FOLDED, UNFOLDED, NEAR, DATE = "", "none", "near", "date"
 LONGEST_ADDRESS = 7_000
 # The most characters of all choices without the query: each link repeats them.
 LONGEST_CHOICES = 8_190
-TRUE = "true"  # the value of a checked box
+TRUE, FALSE = "true", "false"
 IndexNames = list[Annotated[str, Meta(max_length=64)]]
 Language = Annotated[str, Meta(max_length=20)]
 _Fields = TypeVar("_Fields", bound=RequestFields)
@@ -89,7 +89,9 @@ class PlacedState(RequestFields):
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters of the state's address."""
-        return {name: value for name, value in msgspec.structs.asdict(self).items() if value}
+        absent = msgspec.structs.asdict(type(self)())
+        given = msgspec.structs.asdict(self)
+        return {name: value for name, value in given.items() if value != absent[name]}
 
     def options(self, index: Index) -> SearchOptions:
         """Return the options of a search of ``index``; group near-duplicates if the index and state
@@ -98,11 +100,12 @@ class PlacedState(RequestFields):
         folds = self.collapse == NEAR or (
             self.collapse == FOLDED and index.info.published.has_signatures
         )
+        given = self.parameters()
         options: dict[str, Any] = {}
         for option in offered_on("page"):
-            value = getattr(self, option.name_on("page"))
-            if value:
-                options[option.name] = True if value == TRUE else value
+            value = given.get(option.name_on("page"))
+            if value is not None:
+                options[option.name] = value == TRUE if option.is_truth else value
         return msgspec.convert({**options, "collapse": NEAR if folds else None}, SearchOptions)
 
 
@@ -114,14 +117,20 @@ def further_options() -> list[Option]:
 
 def _field_of(option: Option) -> tuple[str, Any, Any]:
     """Return the parameter of an option: its name, its type, and the value that means absent."""
-    name, kind = option.name_on("page"), option.type
+    name = option.name_on("page")
     if option.is_list:
-        return name, list[Annotated[str, Meta(max_length=80)]], msgspec.field(default_factory=list)
-    if isinstance(kind, inspect.IntType | inspect.FloatType):
-        number = int if isinstance(kind, inspect.IntType) else float
-        return name, Annotated[number, Meta(ge=option.least)] | None, None
-    values = (TRUE,) if isinstance(kind, inspect.BoolType) else option.choices
-    return name, Literal[("", *values)] if values else str, ""
+        return name, option.annotation, ()
+    if option.is_number:
+        return name, option.annotation | None, None
+    values = values_of(option)
+    return name, Literal[("", *values)] if values else option.annotation, ""
+
+
+def values_of(option: Option) -> tuple[str, ...]:
+    """Return the values that the page offers for an option; empty if there are any others."""
+    if option.is_truth:
+        return (TRUE,) if option.default is False else (TRUE, FALSE)
+    return option.choices
 
 
 if TYPE_CHECKING:

@@ -56,7 +56,7 @@ def test_it_searches_asynchronously_as_it_does_otherwise(index: str) -> None:
     ("choices", "message"),
     [
         ({"similarity_top_k": 0}, "k 0 is out of range; give a number, 1 or more"),
-        ({"colour": "red"}, "there is no argument 'colour'; use one of retriever, filter, as_of"),
+        ({"colour": "red"}, "there is no argument 'colour'; use one of retriever, profile, stages"),
         ({"filter": "kind=cord19"}, "filter must be a mapping, and stages a list; write filter="),
         ({"filter": {"topic": [3]}}, "filter topic: 3 is not text"),
         ({"filter": {"topic": []}}, "filter topic is empty; give a value, or leave the field out"),

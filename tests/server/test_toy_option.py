@@ -13,6 +13,11 @@ import pytest
 FIELD = """    turned: Annotated[
         bool, option("the hits in the opposite order", names={"command": "--turned-round"})
     ] = False
+    share: Annotated[
+        Annotated[float, msgspec.Meta(ge=0, le=1)] | None, option("a part of the hits")
+    ] = None
+    labels: Annotated[tuple[Name, ...] | None, option("names of the hits")] = None
+    eager: Annotated[bool, option("eagerness")] = True
     sort: Annotated["""
 USE = """
 
@@ -51,6 +56,9 @@ def command(*further):
     return docids(json.loads(out.getvalue())["hits"])
 
 
+with contextlib.redirect_stderr(io.StringIO()) as err:
+    assert commands.main([*words, "--share", "2"]) == 2
+seen["refused"] = err.getvalue()
 seen["help"] = commands.commands_of(commands.parser())["search"].format_help()
 seen["command"] = command(), command("--turned-round")
 with open_index(folder) as index:
@@ -72,6 +80,9 @@ with open_index(folder) as index:
     page = "/?index=english&query=measles+vaccine&retriever=bm25"
     seen["form"] = client.get(page).text
     seen["page"] = client.get(page + "&turned=true").text
+    further = "&share=0.5&labels=a&labels=b&eager=false"
+    seen["choices"] = client.get(page + further).text
+    seen["over"] = client.get(page + "&share=2").status_code
     with ThreadPoolExecutor(1) as pool:
         tools = asyncio.run(OneLineServer(AgentTools(None, None), pool).list_tools())
     seen["tool"] = next(tool for tool in tools if tool.name == "search").input_schema
@@ -132,6 +143,12 @@ def test_the_command_line_has_it(seen: dict[str, Any]) -> None:
     assert turned == plain[::-1]
 
 
+def test_the_command_line_checks_numbers_and_turns_off_what_is_on(seen: dict[str, Any]) -> None:
+    assert seen["refused"].startswith("factseek: --share 2.0: give a number, 0 to 1")
+    assert "--labels NAME " in seen["help"]
+    assert "--no-eager " in seen["help"]
+
+
 def test_bodies_and_query_strings_have_it(seen: dict[str, Any]) -> None:
     plain, turned = seen["body"]
     assert len(plain) > 1
@@ -157,10 +174,23 @@ def test_the_page_has_it_in_its_form_and_its_address(seen: dict[str, Any]) -> No
     assert "turned=true" not in seen["form"]
 
 
+def test_the_page_keeps_lists_numbers_and_what_is_turned_off(seen: dict[str, Any]) -> None:
+    page = seen["choices"]
+    assert '<input name="share" type="number" value="0.5"' in page
+    assert page.count('<input name="labels" type="text"') == 3  # two, and an empty one
+    assert '<option value="false" selected>' in page
+    assert "share=0.5&amp;labels=a&amp;labels=b&amp;eager=false" in page
+    for chip in ("labels a", "labels b", "share 0.5", "eager false"):
+        assert f"Remove “{chip}”" in page
+    assert seen["over"] == 400
+
+
 def test_the_tools_of_agents_have_it(seen: dict[str, Any]) -> None:
     described = seen["tool"]["properties"]["turned"]
     assert (described["type"], described["default"]) == ("boolean", False)
     assert described["description"] == "the hits in the opposite order"
+    share = seen["tool"]["properties"]["share"]["anyOf"][0]
+    assert (share["minimum"], share["maximum"]) == (0, 1)
 
 
 def test_integrations_have_it(seen: dict[str, Any]) -> None:
