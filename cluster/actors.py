@@ -41,7 +41,7 @@ from ..retrieval.search.index_state import IndexState
 from ..retrieval.search.options import CountQuery, ReadNote, ReplicaHealth, ShardHealth
 from ..retrieval.search.prepared_query import PreparedQuery
 from ..retrieval.search.snapshot import IndexEncoders, Snapshot
-from ..retrieval.store.documents import Place, Stored
+from ..retrieval.store.documents import Place, ShortField, Stored
 from ..retrieval.store.manifest import Manifest
 from ..retrieval.store.signatures import Signatures
 from . import layout
@@ -295,6 +295,10 @@ class RemoteState:
         for passage in stored.values():
             note(passage.document, passage.span)
         return stored
+
+    def document_values(self, places: Sequence[Place], field: ShortField) -> list[str]:
+        """Return a field of the document of each passage, in the order of the passages."""
+        return self._call(Snapshot.document_values, places, field)
 
     def count(self, question: CountQuery) -> Total:
         """Return how many documents, or passages if passages are ranked, can be found."""

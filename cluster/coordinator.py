@@ -34,7 +34,7 @@ from ..retrieval.search.index_state import ShardState
 from ..retrieval.search.options import CountQuery, ReadNote, ShardHealth
 from ..retrieval.search.prepared_query import PreparedQuery
 from ..retrieval.search.snapshot import IndexEncoders, fitting_encoder
-from ..retrieval.store.documents import Place, Stored
+from ..retrieval.store.documents import Place, ShortField, Stored
 from ..retrieval.store.manifest import Manifest
 from ..retrieval.store.signatures import WORDS, Signatures
 from .layout import Shards, owner
@@ -273,6 +273,10 @@ class ShardedState:
             list(places), lambda state, some: state.read_passages(some, note)
         )
         return dict(chain.from_iterable(of_shard.items() for of_shard in of_shards.values()))
+
+    def document_values(self, places: Sequence[Place], field: ShortField) -> list[str]:
+        """Return a field of the document of each passage, in the order of the passages."""
+        return self._in_order(places, lambda state, some: state.document_values(some, field))
 
     def term_weights(
         self, query: PreparedQuery, places: Sequence[Place], weights: BM25Settings

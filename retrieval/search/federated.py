@@ -167,7 +167,7 @@ def answer(
     rrf_k = rrf_k or settings.fusion.rrf_k
     ranked = fuse_indexes(rankings, chosen, rrf_k, deepest)
     if first.search.sort:
-        ranked = _newest_first(ranked, indexes, window)
+        ranked = _newest_first(ranked, plans, window)
     shown, more = ranked[start:end], len(ranked) > end and end < settings.max_k
     retrieved = perf_counter()
     # A new limit for the evidence of all indexes together.
@@ -331,10 +331,14 @@ def fuse_indexes(
 
 
 def _newest_first(
-    ranked: Sequence[IndexedHit], indexes: Mapping[str, Index], window: int
+    ranked: Sequence[IndexedHit], plans: Mapping[str, Plan], window: int
 ) -> list[IndexedHit]:
     first, rest = ranked[:window], ranked[window:]
-    days = [last_day(indexes[of.name].document(of.hit.docid).date) for of in first]
+    dates = {}
+    for name, plan in plans.items():
+        own = [(of.hit.docid, of.hit.passage) for of in first if of.name == name]
+        dates[name] = iter(plan.context.state.document_values(own, "date"))
+    days = [last_day(next(dates[of.name])) for of in first]
     places = sorted(range(len(first)), key=days.__getitem__, reverse=True)
     newest = [
         first[at]._replace(score=float(len(first) - place)) for place, at in enumerate(places)

@@ -11,7 +11,7 @@ from ..config import BM25Settings, Config
 from ..dense.vectors import Vectors
 from ..lucene.analysis import Analyzer
 from ..lucene.spelling import WordNearby
-from ..store.documents import Place, Stored
+from ..store.documents import Place, ShortField, Stored
 from ..store.manifest import Manifest
 from ..store.signatures import Signatures
 from .collection_statistics import FieldStatistics, Term, TermCount
@@ -58,6 +58,9 @@ class ShardState(Protocol):
 
     def read_passages(self, places: Iterable[Place], note: ReadNote) -> dict[Place, Stored]:
         """Return passages by docid and number; ``note`` receives each passage."""
+
+    def document_values(self, places: Sequence[Place], field: ShortField) -> list[str]:
+        """Return a field of the document of each passage, in the order of the passages."""
 
     def field_statistics(self) -> Sequence[FieldStatistics]:
         """Return the statistics of the searched text fields."""

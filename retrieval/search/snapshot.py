@@ -10,7 +10,7 @@ from contextlib import suppress
 from functools import cached_property
 from itertools import accumulate, groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from ..lucene.jvm import start
 from ..lucene.spelling import WordNearby
 from ..retrievers import ParallelRankings, Rankings, Retriever
 from ..store.columns import DocumentColumns
-from ..store.documents import Place, Stored
+from ..store.documents import Place, ShortField, Stored
 from ..store.index_folder import Lease, open_documents, open_leased, take_segments
 from ..store.integrity import REMEDY, check_files, check_own
 from ..store.manifest import COLUMNS, LUCENE, SEGMENTS, SIGNATURES, WORDS, EncoderInfo, Manifest
@@ -43,6 +43,7 @@ from .prepared_query import PreparedQuery
 if TYPE_CHECKING:
     from ..encoders.runtime import OnnxEncoder as Encoder
 
+T = TypeVar("T")
 IndexEncoders = Callable[[EncoderInfo, Path], "Encoder"]
 """A function that opens an encoder, from its description in a manifest and the folder of the
 index.
@@ -400,17 +401,39 @@ class Snapshot:
         searcher: PassageSearcher = self.view(LUCENE)
         return searcher
 
+    def document_values(self, places: Sequence[Place], field: ShortField) -> list[str]:
+        """Return a field of the document of each passage, in the order of the passages."""
+
+        def read(segment: OpenSegment, some: Sequence[Place]) -> Iterable[tuple[Place, str]]:
+            return segment.documents.values_at(some, field)
+
+        return self._look_up(places, read)
+
     def _rows_at(self, places: Sequence[Place]) -> list[int]:
-        rows: dict[Place, int] = {}
+        def read(segment: OpenSegment, some: Sequence[Place]) -> Iterable[tuple[Place, int]]:
+            for place, row in segment.documents.rows_at(some):
+                yield place, segment.base + row
+
+        return self._look_up(places, read)
+
+    def _look_up(
+        self,
+        places: Sequence[Place],
+        read: Callable[[OpenSegment, Sequence[Place]], Iterable[tuple[Place, T]]],
+    ) -> list[T]:
+        """Return what ``read`` finds for each passage, in the order of the passages, from the
+        newest segment that has it.
+        """
+        values: dict[Place, T] = {}
         missing = list(places)
         for segment in reversed(self.segments):
-            rows |= {place: segment.base + row for place, row in segment.documents.rows_at(missing)}
-            missing = [place for place in missing if place not in rows]
+            values.update(read(segment, missing))
+            missing = [place for place in missing if place not in values]
             if not missing:
                 break
         for docid, number in missing:
             raise self._missing(docid, number)
-        return [rows[place] for place in places]
+        return [values[place] for place in places]
 
     @property
     def _words(self) -> list[SegmentWords]:

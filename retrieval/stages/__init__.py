@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 Texts = Callable[[Sequence[Hit]], list[Stored]]
 """A function that reads the passages of hits with their documents, all together, in the order of
 the hits.
+
+A stage that needs only the date or the source of documents reads no texts: it asks
+``document_values`` of the state of its context.
 """
 
 

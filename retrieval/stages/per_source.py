@@ -18,12 +18,12 @@ MOST_DIGITS = 6
 
 def open(value: str, context: StageContext) -> PerSource:
     if not value:
-        return PerSource(DEFAULT)
+        return PerSource(DEFAULT, context)
     if not (value.isascii() and value.isdigit() and len(value) <= MOST_DIGITS and int(value)):
         raise QueryError(
             f"per_source={value[:20]}: give the maximum number of hits of one source, 1 or more"
         )
-    return PerSource(int(value))
+    return PerSource(int(value), context)
 
 
 class PerSource:
@@ -31,8 +31,9 @@ class PerSource:
 
     window = None
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, context: StageContext) -> None:
         self._most = most
+        self._state = context.state
 
     def depth(self, k: int) -> int:
         """Return ``2 * k``: usually ``k`` of these hits remain; otherwise the search then asks for
@@ -47,9 +48,8 @@ class PerSource:
         texts: Texts,
         limit: Deadline | None,
     ) -> list[list[Hit]]:
-        sources = iter(
-            stored.document.source for stored in texts([hit for ranked in hits for hit in ranked])
-        )
+        places = [(hit.docid, hit.passage) for ranked in hits for hit in ranked]
+        sources = iter(self._state.document_values(places, "source"))
         return [list(self._keep_first(ranked, [next(sources) for _ in ranked])) for ranked in hits]
 
     def _keep_first(self, hits: Sequence[Hit], sources: Sequence[str]) -> Iterator[Hit]:

@@ -20,7 +20,7 @@ _NAME = "sort"
 def open(value: str, context: StageContext) -> Sort:
     if value not in ("", "date"):
         raise QueryError(f"sort={value[:20]}: date is the only value", remedy="use sort=date")
-    return Sort(context.settings.search.fusion.depth)
+    return Sort(context.settings.search.fusion.depth, context)
 
 
 class Sort:
@@ -33,8 +33,9 @@ class Sort:
     without a date come last.
     """
 
-    def __init__(self, window: int) -> None:
+    def __init__(self, window: int, context: StageContext) -> None:
         self.window = window
+        self._state = context.state
 
     def depth(self, k: int) -> int:
         return k
@@ -49,10 +50,8 @@ class Sort:
         """Return each query's hits in their new order; the score of a hit is its place counted from
         the end.
         """
-        days = iter(
-            last_day(stored.document.date)
-            for stored in texts([hit for ranked in hits for hit in ranked])
-        )
+        places = [(hit.docid, hit.passage) for ranked in hits for hit in ranked]
+        days = map(last_day, self._state.document_values(places, "date"))
         return [_newest_first(ranked, [next(days) for _ in ranked]) for ranked in hits]
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -102,6 +102,8 @@ class DocumentWriter:
 
 
 Place = tuple[str, int]  # a docid and the number of a passage
+ShortField = Literal["date", "source"]
+"""A field of documents that is read without their texts."""
 
 
 class Stored(NamedTuple):
@@ -196,6 +198,12 @@ class SegmentDocuments:
         for document, number, docid, row in self._wanted(wanted, "docid, p.row", (str, int)):
             if document not in self._deleted:
                 yield (docid, number), row
+
+    def values_at(self, wanted: Sequence[Place], field: ShortField) -> Iterator[tuple[Place, str]]:
+        """Yield each of the ``wanted`` passages that exists, with a field of its document."""
+        for document, number, docid, value in self._wanted(wanted, f"docid, {field}", (str, str)):
+            if document not in self._deleted:
+                yield (docid, number), value
 
     def _wanted(self, wanted: Sequence[Place], columns: str, types: Types) -> Iterator[Any]:
         """Return the document's row, the number and these columns of each of the ``wanted``

@@ -19,6 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from factseek.core.deadline import Deadline, Memory
 from factseek.core.domain import Filter
 from factseek.core.errors import ClosedError, IndexStateError, MachineError
 from factseek.retrieval.filters import matches
@@ -122,6 +123,24 @@ def test_each_of_many_hits_has_the_passages_of_its_own_document(small: Index, gr
             assert (number in shown) == (
                 number == hit.passage.number or bool(highlights(query, text, small.terms))
             )
+
+
+class CountedMemory(Memory):
+    spent = 0
+
+    def spend(self, size: int) -> None:
+        self.spent += size
+
+
+@pytest.mark.parametrize(
+    "asked", [Search(k=5, sort="date"), Search(k=5, stages=("per_source=1",))], ids=["sort", "most"]
+)
+def test_a_stage_that_needs_a_field_reads_no_texts(small: Index, asked: Search) -> None:
+    memory = CountedMemory()
+    with ThreadPoolExecutor(2) as pool:
+        (hits,) = small.search(["measles vaccine"], asked, Deadline(60, pool, memory))
+    assert hits == small.search(["measles vaccine"], asked)[0]
+    assert not memory.spent
 
 
 def test_an_encoder_that_is_not_found_as_it_was_is_refused(small: Index, tmp_path: Path) -> None:

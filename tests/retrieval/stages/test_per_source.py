@@ -3,12 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factseek.core.domain import Document, Hit, Part, Span
+from factseek.core.domain import Hit, Part
 from factseek.retrieval.config import Config
 from factseek.retrieval.stages import StageContext, per_source
-from factseek.retrieval.store.documents import Stored
 
-CONTEXT = StageContext(Config(), None)
 SOURCES = st.lists(st.sampled_from(["", "a.example", "b.example", "c.example"]), max_size=40)
 
 
@@ -16,13 +14,13 @@ SOURCES = st.lists(st.sampled_from(["", "a.example", "b.example", "c.example"]),
 def test_at_most_so_many_hits_of_a_source(sources: list[str], most: int) -> None:
     hits = [Hit(str(at), float(len(sources) - at)) for at in range(len(sources))]
 
-    def texts(asked):
-        return [
-            Stored(Document(hit.docid, "", source=sources[int(hit.docid)]), Span(0, 0, 0), "")
-            for hit in asked
-        ]
+    class Documents:
+        def document_values(self, places, field):
+            assert field == "source"
+            return [sources[int(docid)] for docid, _ in places]
 
-    (kept,) = per_source.open(str(most), CONTEXT).apply(["q"], [hits], texts, None)
+    stage = per_source.open(str(most), StageContext(Config(), Documents()))
+    (kept,) = stage.apply(["q"], [hits], None, None)
     docids = [hit.docid for hit in kept]
     assert docids == sorted(docids, key=int)
     for source in ("a.example", "b.example", "c.example"):
