@@ -14,7 +14,9 @@ from ._office import NEEDS, PDF, SHEETS, select_readable
 
 PART_OF_PAGE = "part of a saved page"
 _READ_BY = {
-    **dict.fromkeys((".html", ".htm", ".xhtml", ".txt", PDF, *TEXTS, ".warc", ".arc"), "webpages"),
+    **dict.fromkeys(
+        (".html", ".htm", ".xhtml", ".txt", PDF, *TEXTS, ".warc", ".arc", ".wacz"), "webpages"
+    ),
     **dict.fromkeys((".csv", ".tsv", ".json", ".jsonl", ".ndjson", *SHEETS), "snippets"),
     **dict.fromkeys((".rss", ".atom"), "feed"),
     ".jsonld": "claimreview",
