@@ -1,4 +1,4 @@
-"""Read the web pages in WARC and ARC files, compressed or not, and report damage."""
+"""Read the web pages in WARC, ARC and WACZ files, compressed or not, and report damage."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import redirect_stderr, suppress
 from datetime import UTC, datetime
+from functools import partial
 from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,8 +20,10 @@ from . import ReadOptions
 from ._child import BadFileError
 from ._files import open_bytes
 from ._formats import ENDINGS
+from ._wacz import SUFFIX as WACZ
+from ._wacz import OpenStream, archives_in
 
-SUFFIXES = (".warc", ".arc")
+SUFFIXES = (".warc", ".arc", WACZ)
 _PAGE_SUFFIXES = (".html", ".htm", ".xhtml", ".txt", *ENDINGS)
 
 _PAGE_TYPES = ("text/html", "application/xhtml+xml", "text/plain")
@@ -54,8 +57,8 @@ class Capture(NamedTuple):
 
 
 def is_archive(path: Path) -> bool:
-    """Return whether ``path`` is a WARC or ARC file, by its name or, if the name is unclear, by its
-    first bytes.
+    """Return whether ``path`` is a WARC, ARC or WACZ file, by its name or, if the name is unclear,
+    by its first bytes.
     """
     name = path.name.lower().removesuffix(".gz")
     if name.endswith(SUFFIXES) or name.endswith(_PAGE_SUFFIXES):
@@ -75,6 +78,22 @@ def captures(path: Path, options: ReadOptions) -> Iterator[Capture]:
     A record that cannot be read is reported at ``file#number``. Reading ends there if no further
     record can be found.
     """
+    try:
+        for place, open_stream in _archives_of(path):
+            yield from _captures(place, open_stream, options)
+    except BadFileError as error:
+        options.bad_lines.report(error.place, error.what)
+
+
+def _archives_of(path: Path) -> Iterator[tuple[str, OpenStream]]:
+    """Yield the places of the WARC or ARC files in a file, and how each is opened."""
+    if path.name.lower().endswith(WACZ):
+        yield from archives_in(path)
+    else:
+        yield str(path), partial(open_bytes, path)
+
+
+def _captures(place: str, open_stream: OpenStream, options: ReadOptions) -> Iterator[Capture]:
     from warcio.archiveiterator import ArchiveIterator
     from warcio.exceptions import ArchiveLoadFailed
     from warcio.statusandheaders import StatusAndHeadersParserException
@@ -90,27 +109,27 @@ def captures(path: Path, options: ReadOptions) -> Iterator[Capture]:
     logging.getLogger("warcio").setLevel(logging.ERROR)
     number = 0
     try:
-        with open_bytes(path) as stream:
+        with open_stream() as stream:
             # An error comes after all earlier bytes.
             records = ArchiveIterator(SimpleNamespace(read=stream.read1))
             records.INC_RECORD = ""  # warcio would write this text to standard error
             record = None
             for following in records:
-                _check_end(records, record, f"{path}#{number}")
+                _check_end(records, record, f"{place}#{number}")
                 record, number = following, number + 1
-                if capture := _capture(record, f"{path}#{number}", options):
+                if capture := _capture(record, f"{place}#{number}", options):
                     yield capture
-            _check_end(records, record, f"{path}#{number}")
+            _check_end(records, record, f"{place}#{number}")
             if records.next_line:
-                raise BadFileError(path, "ends inside the header of a record; fetch it again")
+                raise BadFileError(place, "ends inside the header of a record; fetch it again")
             if not number:
-                raise BadFileError(path, "contains no record; it is not a WARC or ARC file")
+                raise BadFileError(place, "contains no record; it is not a WARC or ARC file")
     except BadFileError as error:
         options.bad_lines.report(error.place, error.what)
     except tuple(reasons) as error:
         reason = next(reason for kind, reason in reasons.items() if isinstance(error, kind))
         options.bad_lines.report(
-            f"{path}#{number + 1}", f"is not a record of a WARC or ARC file: {reason}"
+            f"{place}#{number + 1}", f"is not a record of a WARC or ARC file: {reason}"
         )
 
 
@@ -123,19 +142,25 @@ def redirects(path: Path) -> dict[str, str]:
     from warcio.exceptions import ArchiveLoadFailed
 
     targets: dict[str, str] = {}
-    with (
-        suppress(ArchiveLoadFailed, zlib.error, ValueError, AttributeError),
-        open_bytes(path) as file,
-    ):
-        for record in ArchiveIterator(SimpleNamespace(read=file.read1)):
-            answer = record.http_headers
-            if record.rec_type != "response" or answer is None:
-                continue
-            target = _header(answer, "Location")
-            if target and answer.get_statuscode() in _REDIRECTS:
-                url = _header(record.rec_headers, "WARC-Target-URI")
-                targets[url] = urljoin(url, target)
+    with suppress(ArchiveLoadFailed, BadFileError, zlib.error, ValueError, AttributeError):
+        for _, open_stream in _archives_of(path):
+            with open_stream() as file:
+                for record in ArchiveIterator(SimpleNamespace(read=file.read1)):
+                    if target := _redirect(record):
+                        targets.update([target])
     return {start: _end_of_chain(start, targets) for start in targets}
+
+
+def _redirect(record: Any) -> tuple[str, str] | None:
+    """Return the address that was asked for and the one it leads to, if a record is a redirect."""
+    answer = record.http_headers
+    if record.rec_type != "response" or answer is None:
+        return None
+    target = _header(answer, "Location")
+    if not target or answer.get_statuscode() not in _REDIRECTS:
+        return None
+    url = _header(record.rec_headers, "WARC-Target-URI")
+    return url, urljoin(url, target)
 
 
 def _end_of_chain(start: str, targets: Mapping[str, str]) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import io
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -16,22 +16,18 @@ from typing import cast
 from ...core.errors import SourceError
 from ...core.files import open_regular
 from ...core.records.gzip_files import MAGIC, Unpacked
-from ...core.records.table_shape import SAVE_TEXT, shape_of_start
+from ...core.records.table_shape import shape_of_start
 from ...core.terminal import join_words
 from . import ReadOptions
 from ._child import BadFileError
 from ._formats import ZIP
+from ._unread import PART_OF_PAGE, describe_others, folders_of_pages, reason_unread
 
 OWNER = "~$"
 """The beginning of the name of the file that Excel keeps beside an open workbook."""
 NOT_REGULAR = "not a regular file"
 OUTSIDE = "link to a file outside the folder"
 FOLDER_OUTSIDE = "link to a folder outside the folder"
-_NOT_READ = "of a kind that is not read"
-_DOCUMENTS = tuple(
-    f".{ending}" for ending in "doc docx epub odp ods odt pdf ppt pptx rtf xls xlsx zip".split()
-)
-"""Endings of files with text that most readers do not read, although a user may expect it."""
 _PACKED = {
     b"\x1f\x9d": "compressed with Unix compress (.Z)",
     b"\x1f\xa0": "compressed with Unix compress (.Z)",
@@ -44,21 +40,32 @@ _PACKED = {
 """Formats that are refused by their first bytes, because reading them as text would give noise."""
 
 
-def expand(sources: Iterable[Path], suffixes: tuple[str, ...], options: ReadOptions) -> list[Path]:
+def expand(
+    sources: Iterable[Path],
+    suffixes: tuple[str, ...],
+    options: ReadOptions,
+    *,
+    used: Iterable[Path] = (),
+    saved_pages: bool = False,
+) -> list[Path]:
     """Return the files of ``sources`` in order, each once; a folder stands for its files, in the
     order of their paths.
 
     In folders, only names that end with one of ``suffixes`` are used, in any case, also with
-    ``.gz``; ``""`` matches every name. Hidden entries and links to folders are ignored. Other
-    office files, PDFs and ZIP archives, files that are not regular, and links that lead out of the
-    folder, are left out. Raises SourceError if a source cannot be read, a file is empty, or a
-    folder has no such file.
+    ``.gz``; ``""`` matches every name. Hidden entries and links to folders are ignored. All other
+    files are left out with a reason, except those that the reader has ``used`` already: files that
+    are not regular, links that lead out of the folder, files with other endings and, if a folder
+    may contain ``saved_pages``, the parts of these. Raises SourceError if a source cannot be read,
+    a file is empty, or a folder has no such file.
     """
+    known = {path.resolve() for path in used}
     files: dict[Path, Path] = {}
     for source in sources:
-        for path in (
-            _folder_files(source, suffixes, options) if source.is_dir() else [one_file(source)]
-        ):
+        if source.is_dir():
+            paths = _folder_files(source, suffixes, options, known, saved_pages=saved_pages)
+        else:
+            paths = [one_file(source)]
+        for path in paths:
             files.setdefault(path.resolve(), path)
     return list(files.values())
 
@@ -101,22 +108,19 @@ def one_file(path: Path, inside: str = "") -> Path:
     return path
 
 
-def _folder_files(folder: Path, suffixes: tuple[str, ...], options: ReadOptions) -> list[Path]:
-    def fail(error: OSError) -> None:
-        raise error
-
+def _folder_files(
+    folder: Path,
+    suffixes: tuple[str, ...],
+    options: ReadOptions,
+    used: Collection[Path],
+    *,
+    saved_pages: bool,
+) -> list[Path]:
     endings = tuple(ending for suffix in suffixes for ending in (suffix, f"{suffix}.gz"))
-    there: list[Path] = []
-    linked_folders: list[Path] = []
     try:
-        for parent, folders, files in os.walk(folder, onerror=fail):
-            folders[:] = [name for name in folders if not name.startswith(".")]
-            linked_folders += [
-                path for name in folders if (path := Path(parent, name)).is_symlink()
-            ]
-            there += [Path(parent, name) for name in files if not name.startswith((".", OWNER))]
+        there, linked_folders, parts = _walk(folder, saved_pages=saved_pages)
         named = [path for path in there if path.name.lower().endswith(endings)]
-        outside = [path for path in named if path.is_symlink() and leads_outside(path, folder)]
+        outside = [path for path in there if path.is_symlink() and leads_outside(path, folder)]
         named = sorted(set(named).difference(outside))
         regular = [path for path in named if path.is_file()]
     except OSError as error:
@@ -124,34 +128,54 @@ def _folder_files(folder: Path, suffixes: tuple[str, ...], options: ReadOptions)
             f"cannot be read: {error.strerror}", place=error.filename or folder
         ) from None
     folders_outside = sorted(path for path in linked_folders if leads_outside(path, folder))
-    unread = set(there).difference(named, outside)
-    documents = sorted(path for path in unread if path.suffix.lower() in _DOCUMENTS)
+    others = sorted(set(there).difference(named, outside))
+    unread = [path for path in others if path.resolve() not in used]
     for reason, paths in (
         (NOT_REGULAR, sorted(set(named).difference(regular))),
         (OUTSIDE, sorted(outside)),
         (FOLDER_OUTSIDE, folders_outside),
-        (_NOT_READ, documents),
+        (PART_OF_PAGE, sorted(parts)),
     ):
         for path in paths:
             options.leave_out(path, reason)
+    for path in unread:
+        options.leave_out(path, reason_unread(path))
     if not regular:
         kind = f"{join_words(suffixes, 'or')} " if any(suffixes) else ""
-        others = sorted({path.suffix.lower() for path in documents})
-        what = (
-            f", but {join_words(others)} files, which this kind of source does not use"
-            if others
-            else ""
-        )
+        meant, remedy = describe_others(unread)
+        what = f", but {meant}" if meant else ""
         if links := [*sorted(outside), *folders_outside]:
             what += (
                 f", but links that lead out of the folder, such as {links[0].relative_to(folder)}"
             )
-        raise SourceError(
-            f"contains no {kind}file{what}",
-            place=folder,
-            remedy=f"for each of them, {SAVE_TEXT}" if others else "",
-        )
+        raise SourceError(f"contains no {kind}file{what}", place=folder, remedy=remedy)
     return sorted(regular, key=lambda path: path.parts)
+
+
+def _walk(folder: Path, *, saved_pages: bool) -> tuple[list[Path], list[Path], list[Path]]:
+    """Return the files below a folder, the folders that are links, and the files that are parts of
+    saved pages; hidden entries are ignored.
+    """
+
+    def fail(error: OSError) -> None:
+        raise error
+
+    there: list[Path] = []
+    linked_folders: list[Path] = []
+    parts: list[Path] = []
+    folders_of_parts: set[Path] = set()
+    for parent, folders, names in os.walk(folder, onerror=fail):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        paths = [Path(parent, name) for name in folders]
+        linked_folders += [path for path in paths if path.is_symlink()]
+        is_part = Path(parent) in folders_of_parts
+        if is_part:
+            folders_of_parts.update(paths)
+        elif saved_pages:
+            folders_of_parts.update(Path(parent, name) for name in folders_of_pages(folders, names))
+        files = [Path(parent, name) for name in names if not name.startswith((".", OWNER))]
+        (parts if is_part else there).extend(files)
+    return there, linked_folders, parts
 
 
 @contextmanager

@@ -12,6 +12,7 @@ import csv
 import io
 import re
 import sys
+import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
 from importlib.util import find_spec
@@ -36,6 +37,11 @@ _SHORT_LINE = 0.7
 """A line of a PDF ends a paragraph, or is a heading, if it is shorter than this share of a usual
 line.
 """
+
+
+_DIVIDED = re.compile(r"(\S)([-\u2010\u00ad])\n+(?=(\S))")
+_NO_TITLE = re.compile(r"untitled(?:[ -]?\d+)?|microsoft \w+ - .*", re.I)
+"""Titles that programs give to a PDF whose author gave none."""
 
 
 class _Answer(msgspec.Struct):
@@ -178,20 +184,44 @@ def _read_pdf(path: str) -> _Answer | str:
         return f"is not a valid PDF ({' '.join(str(error).split())[:200] or type(error).__name__})"
     if not any(texts):
         return "is a PDF without text: its pages are pictures; run OCR on it first"
-    return _Answer(" ".join(title.replace("\0", " ").split()), texts)
+    return _Answer(_without_placeholder(title), texts)
 
 
 def _paragraphs(text: str) -> str:
     """Return the text of a page with its lines joined, except after a short line.
 
-    Join hyphenated words.
+    Join hyphenated words of any script.
     """
     text = text.replace("\0", " ").encode("utf-8", "replace").decode()
     lines = [line for row in text.splitlines() if (line := " ".join(row.split()))]
     usual = quantiles(map(len, lines), n=4)[2] if len(lines) > 1 else 0
     joined = "\n".join(f"{line}\n" if len(line) < usual * _SHORT_LINE else line for line in lines)
-    joined = re.sub(r"(?<=[^\W\d_])[-\u00ad]\n+(?=[a-zß-öø-ÿ])", "", joined)
+    joined = _DIVIDED.sub(_join_word, joined)
     return re.sub(r"\n+", lambda ends: "\n" if len(ends[0]) > 1 else " ", joined).strip()
+
+
+def _join_word(divided: re.Match[str]) -> str:
+    """Return the end of a line joined to the next line, if a hyphen divides a word there.
+
+    A capital letter after a small one begins the second part of a compound, such as
+    ``Franco-German``, which keeps its hyphen.
+    """
+    before, hyphen, after = divided[1], divided[2], divided[3]
+    if not (_is_letter(before) and _is_letter(after)):
+        return divided[0]
+    is_compound = after.isupper() and before.islower() and hyphen != "\u00ad"
+    return f"{before}{hyphen if is_compound else ''}"
+
+
+def _is_letter(character: str) -> bool:
+    """Return whether a character is a letter, or a vowel sign or an accent of one."""
+    return unicodedata.category(character)[0] in "LM"
+
+
+def _without_placeholder(title: str) -> str:
+    """Return the title of a PDF, ``""`` if it is only what a program writes instead of one."""
+    title = " ".join(title.replace("\0", " ").split())
+    return "" if _NO_TITLE.fullmatch(title) else title
 
 
 def main() -> None:

@@ -78,7 +78,7 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
         ".tsv",
         *select_readable(*SHEETS),
     )
-    for path in expand(sources, endings, options):
+    for path in expand(sources, endings, options, saved_pages=True):
         for review in _reviews(path, options):
             if record := _record(review, docids, options):
                 several.look_at(review)

@@ -58,11 +58,15 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
     """
     claims = [source for source in sources if _is_json(source) and not source.is_dir()]
     pages = [source for source in sources if source not in claims]
-    files = expand(pages, (*_PAGES, *readable_endings(), *ARCHIVES, *select_readable(PDF)), options)
-    archives = {path for path in files if is_archive(path)}
     results: dict[str, _Result] = {}  # by the id of the page
-    beside = (path for source in pages if source.is_dir() for path in _beside(source, options))
-    for path in expand(claims, (), options) or beside:
+    claims_files = expand(claims, (), options)
+    if not claims_files:
+        folders = [source for source in pages if source.is_dir()]
+        claims_files = [path for folder in folders for path in _beside(folder, options)]
+    endings = (*_PAGES, *readable_endings(), *ARCHIVES, *select_readable(PDF))
+    files = expand(pages, endings, options, used=claims_files, saved_pages=True)
+    archives = {path for path in files if is_archive(path)}
+    for path in claims_files:
         for place, claim in read_objects(path, options):
             if not _is_claim(claim):
                 raise BadFileError(
@@ -97,7 +101,8 @@ def _beside(folder: Path, options: ReadOptions) -> Iterator[Path]:
             continue
         for path in sorted(path for path in place.iterdir() if path.is_file() and _is_json(path)):
             if leads_outside(path, root):
-                options.leave_out(path, OUTSIDE)
+                if root != folder:  # else it is named with the other files of the folder
+                    options.leave_out(path, OUTSIDE)
                 continue
             try:
                 _, claim = next(read_objects(path, ReadOptions().silent()), ("", {}))

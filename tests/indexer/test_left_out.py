@@ -32,6 +32,42 @@ def test_the_command_names_one_and_the_report_all(
     assert facts["left_out_names"] == {"no main content": menus}
 
 
+def test_every_file_of_a_folder_is_read_or_named(
+    tmp_path: Path, command: Callable[..., tuple[int, str, str]]
+) -> None:
+    folder = tmp_path / "pages"
+    claim = {"claimID": "c", "results": [{"pageID": "page", "url": "https://a.org", "title": "T"}]}
+    for name, content in {
+        "page.html": PAGE,
+        "page_files/frame.html": PAGE,
+        "note.md": "The pipes are gone.",
+        "mail.eml": "Subject: Pipes\n\nThe pipes are gone.",
+        "claims/c.json": json.dumps(claim),
+        "table.csv": "id,text\n1,a\n",
+        "old.php": PAGE,
+        "older.php": PAGE,
+        "bare": PAGE,
+    }.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(content, "utf-8")
+    indexed = ("index", "webpages", folder, "--index", tmp_path / "index", "--no-dense", "--json")
+    code, out, err = command(*indexed)
+    assert code == 0, err
+    facts = json.loads(out)
+    assert (facts["documents"], facts["left_out_names"]) == (
+        3,
+        {
+            ".csv file, which factseek index snippets reads": [str(folder / "table.csv")],
+            ".php file, which is read only if you name it": [
+                str(folder / "old.php"),
+                str(folder / "older.php"),
+            ],
+            "file without an ending, which is read only if you name it": [str(folder / "bare")],
+            "part of a saved page": [str(folder / "page_files" / "frame.html")],
+        },
+    )
+
+
 def test_links_that_lead_out_of_the_folder_are_named(
     tmp_path: Path, command: Callable[..., tuple[int, str, str]]
 ) -> None:

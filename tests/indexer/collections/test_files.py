@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from factseek.core.errors import SourceError
-from factseek.indexer.collections import ReadOptions
+from factseek.indexer.collections import ReadOptions, _office
 from factseek.indexer.collections._documents import check_docid
 from factseek.indexer.collections._files import expand
 
@@ -49,17 +49,67 @@ def test_documents_of_other_kinds_in_a_folder_are_named(tmp_path: Path) -> None:
         (tmp_path / name).write_text("x")
     options = ReadOptions()
     assert expand([tmp_path], HTML, options) == [tmp_path / "a.html"]
-    assert [Path(place).name for place, _ in options.left_out] == ["b.docx", "c.PDF", "e.zip"]
-    assert options.skipped == {"of a kind that is not read": 3}
+    assert [(Path(place).name, reason) for place, reason in options.left_out] == [
+        ("b.docx", ".docx file, which factseek index webpages reads"),
+        ("c.PDF", ".pdf file, which factseek index webpages reads"),
+        ("d.css", ".css file, which factseek does not read"),
+        ("e.zip", ".zip file, which factseek does not read"),
+    ]
     with pytest.raises(SourceError) as caught:
         expand([tmp_path], (".jsonl",), ReadOptions())
     assert str(caught.value) == (
-        f"{tmp_path}: contains no .jsonl file, but .docx, .pdf and .zip files, which this kind of "
-        "source does not use; "
-        "for each of them, save its text as plain text, in UTF-8"
+        f"{tmp_path}: contains no .jsonl file, but .docx, .html, .pdf and .zip files, which this "
+        "kind of source does not use; "
+        "read .docx, .html and .pdf files with factseek index webpages"
     )
     named = expand([tmp_path], (".jsonl", ".docx"), options)
     assert named == [tmp_path / "b.docx"]
+
+
+REASONS = {
+    "a.csv": ".csv file, which factseek index snippets reads",
+    "a.xlsx": ".xlsx file, which factseek index snippets reads",
+    "a.jsonld": ".jsonld file, which factseek index claimreview reads",
+    "a.csv.gz": ".csv file, which factseek index snippets reads",
+    "a.rss": ".rss file, which factseek index feed reads",
+    "a.doc": ".doc file, which factseek does not read",
+    "a.HTML.bz2": ".html.bz2 file, which factseek does not read; unpack it",
+    "a.warc.zst": ".warc.zst file, which factseek does not read; unpack it",
+    "a.php": ".php file, which is read only if you name it",
+    "a.html.bak": ".bak file, which is read only if you name it",
+    "page": "file without an ending, which is read only if you name it",
+    "v1. of May": "file without an ending, which is read only if you name it",
+}
+
+
+def test_every_file_of_a_folder_that_is_not_read_has_a_reason(tmp_path: Path) -> None:
+    tree(tmp_path, "a.html", *REASONS)
+    options = ReadOptions()
+    expand([tmp_path], HTML, options)
+    assert {Path(place).name: reason for place, reason in options.left_out} == REASONS
+
+
+def test_a_file_whose_library_is_missing_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_office, "find_spec", lambda _: None)
+    tree(tmp_path, "a.html", "a.pdf")
+    options = ReadOptions()
+    expand([tmp_path], HTML, options)
+    assert options.skipped == {
+        ".pdf file, which needs more packages; install them with: pip install 'factseek[office]'": 1
+    }
+
+
+@pytest.mark.parametrize("folder", ["A page_files", "A page-Dateien", "A page.files"])
+def test_the_folder_of_a_saved_page_is_a_part_of_it(tmp_path: Path, folder: str) -> None:
+    tree(tmp_path, "A page.HTM", f"{folder}/ad.html", f"{folder}/x/b.js", "other_files/c.html")
+    options = ReadOptions()
+    read = expand([tmp_path], HTML, options, saved_pages=True)
+    assert read == [tmp_path / "A page.HTM", tmp_path / "other_files" / "c.html"]
+    assert options.skipped == {"part of a saved page": 2}
+    everything = expand([tmp_path], HTML, ReadOptions())
+    assert tmp_path / folder / "ad.html" in everything
 
 
 @pytest.mark.parametrize(

@@ -98,10 +98,10 @@ def packed(parts: dict[str, str]) -> bytes:
     return content.getvalue()
 
 
-def pdf(path: Path, *pages: str, password: str = "") -> Path:
+def pdf(path: Path, *pages: str, password: str = "", title: str = "A report") -> Path:
     with (
         mpl.rc_context({"pdf.fonttype": 42}),
-        PdfPages(path, metadata={"Title": "A report"}) as written,
+        PdfPages(path, metadata={"Title": title}) as written,
     ):
         for text in pages:
             figure = Figure()
@@ -176,6 +176,41 @@ def test_a_passage_of_a_pdf_says_its_page(tmp_path: Path) -> None:
             hits = opened.search([query])[0]
             found[query] = opened.evidence(query, hits)[0].passage.page
     assert found == {"zinc": 2, "measles": 1}
+
+
+@pytest.mark.parametrize(
+    ("lines", "joined"),
+    [
+        ("след вакси-\nнацията на децата", "след ваксинацията на децата"),
+        ("the vacci\u2010\nnation of children", "the vaccination of children"),
+        ("the vacci\u00ad\nnation of children", "the vaccination of children"),
+        ("ALL THE VACCI-\nNATIONS THERE", "ALL THE VACCINATIONS THERE"),
+        ("a report of the Franco-\nGerman council", "a report of the Franco-German council"),
+        ("in the years of 2019-\n2020 it was", "in the years of 2019- 2020 it was"),
+        ("the pipes are gone -\nsays the council", "the pipes are gone - says the council"),
+    ],
+)
+def test_a_hyphen_at_the_end_of_a_line_divides_a_word(
+    tmp_path: Path, lines: str, joined: str
+) -> None:
+    ((document, *_),), _ = read("webpages", pdf(tmp_path / "a.pdf", lines))
+    assert document.text == joined
+
+
+@pytest.mark.parametrize(
+    ("title", "kept"),
+    [
+        ("untitled", ""),
+        ("Untitled-1", ""),
+        ("Microsoft Word - memo_final2.docx", ""),
+        ("Microsoft PowerPoint - Pipes", ""),
+        ("Untitled works of Klee", "Untitled works of Klee"),
+        ("Microsoft and the law", "Microsoft and the law"),
+    ],
+)
+def test_what_a_program_writes_is_no_title_of_a_pdf(tmp_path: Path, title: str, kept: str) -> None:
+    ((document, *_),), _ = read("webpages", pdf(tmp_path / "a.pdf", "The pipes.", title=title))
+    assert document.title == kept
 
 
 def test_a_pdf_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:

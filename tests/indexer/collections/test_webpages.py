@@ -1,10 +1,12 @@
 """The reader of web pages and of their archives."""
 
 import gzip
+import io
 import json
 import random
 import re
 import socket
+import zipfile
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -330,6 +332,66 @@ def response(page: Fetched) -> bytes:
 def archive(*pages: Fetched, packed: bool = True) -> bytes:
     records = [warc_record("warcinfo", "", b"software: test\r\n"), *map(response, pages)]
     return b"".join(gzip.compress(record) if packed else record for record in records)
+
+
+def wacz(**archives: bytes) -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("datapackage.json", "{}")
+        packed.writestr("pages/pages.jsonl", '{"format": "json-pages-1.0"}')
+        for name, archived in archives.items():
+            packed.writestr(f"archive/{name}", archived)
+    return content.getvalue()
+
+
+def test_pages_of_the_archives_in_a_wacz_file(tmp_path: Path) -> None:
+    first = archive(
+        Fetched("http://x.org/a", HTML), Fetched("http://x.org/b", HTML, status="404 No")
+    )
+    second = archive(Fetched("http://x.org/c", HTML), packed=False)
+    put(tmp_path, "x.wacz", wacz(**{"b.warc": second, "a.warc.gz": first}))
+    records, options = read(tmp_path)
+    assert [record.document.docid for record in records] == ["http://x.org/a", "http://x.org/c"]
+    assert records[0].place == f"{tmp_path}/x.wacz/archive/a.warc.gz#2"
+    assert records[0].document.metadata == {"captured": "2021-01-01T10:00:00Z"}
+    assert options.skipped == {"HTTP status other than 200": 1}
+
+
+BROKEN = {
+    "cut": (wacz(**{"a.warc": b"WARC/1.0"})[:-9], ": is not a WACZ file ("),
+    "empty": (wacz(), ": contains no WARC file; it is not a WACZ file"),
+    "text": (wacz(**{"a.warc": b"text"}), "/archive/a.warc#1: is not a record of a WARC or ARC"),
+    "flipped": (
+        wacz(**{"a.warc.gz": b"\x1f\x8b" + b"damaged" * 9}),
+        "/archive/a.warc.gz: is a damaged gzip file",
+    ),
+    "wrong": (
+        wacz(**{"a.warc": archive(Fetched("http://x.org/a", HTML))}).replace(
+            b"PK\x01\x02", b"PKKK"
+        ),
+        ": is not a WACZ file (",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_wacz_file_that_cannot_be_read_is_one_line(tmp_path: Path, name: str) -> None:
+    content, message = BROKEN[name]
+    path = put(tmp_path, "x.wacz", content)
+    with pytest.raises(SourceError) as caught:
+        read(path)
+    assert str(caught.value).startswith(f"{path}{message}")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_damaged_archive_does_not_hide_the_others_of_its_wacz_file(tmp_path: Path) -> None:
+    good = archive(Fetched("http://x.org/a", HTML))
+    content = wacz(**{"a.warc": b"A text of some length. " * 9, "b.warc.gz": good})
+    damaged = content.replace(b"PK\x03\x04", b"PKXX", 3).replace(b"PKXX", b"PK\x03\x04", 2)
+    path = put(tmp_path, "x.wacz", damaged)
+    records, options = read(path, tolerated=1)
+    assert [record.document.docid for record in records] == ["http://x.org/a"]
+    assert options.bad_lines.examples[0].startswith(f"{path}/archive/a.warc: is damaged (")
 
 
 @pytest.mark.parametrize("packing", ["each record", "whole", "none"])

@@ -1,0 +1,100 @@
+"""The files of a folder that a reader does not read: why, and which command reads them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from ...core.records.table_shape import SAVE_TEXT
+from ...core.terminal import join_words
+from ._formats import ENDINGS as TEXTS
+from ._formats import readable_endings
+from ._office import NEEDS, PDF, SHEETS, select_readable
+
+PART_OF_PAGE = "part of a saved page"
+_READ_BY = {
+    **dict.fromkeys(
+        (".html", ".htm", ".xhtml", ".txt", PDF, *TEXTS, ".warc", ".arc", ".wacz"), "webpages"
+    ),
+    **dict.fromkeys((".csv", ".tsv", ".json", ".jsonl", ".ndjson", *SHEETS), "snippets"),
+    **dict.fromkeys((".rss", ".atom"), "feed"),
+    ".jsonld": "claimreview",
+}
+"""The kind of source that reads most files with an ending."""
+_OFFICE = frozenset(f".{ending}" for ending in "doc epub odp ppt pptx rtf xls zip".split())
+"""Endings of files with text that no reader reads, although a user may expect it."""
+_PACKED = (".7z", ".bz2", ".rar", ".tar", ".tgz", ".xz", ".z", ".zst")
+_NO_TEXT = frozenset(
+    f".{ending}"
+    for ending in "avif bmp css eot gif ico jpeg jpg js mov mp3 mp4 ogg png svg tif tiff ttf wav "
+    "webm webp woff woff2".split()
+)
+_ENDING = re.compile(r"\.\w{1,10}")
+_PAGE = re.compile(r"\.x?html?$", re.I)
+_PARTS = re.compile(
+    r"[._-](?:archivos|arquivos|bestanden|bylos|dateien|datoteke|dosyalar|elemei|failid|fails|"
+    r"fajlovi|fichiers|ficheiros|file|filer|files|fitxategiak|fitxers|pliki|soubory|tiedostot)$",
+    re.I,
+)
+"""What browsers in several languages add to the name of a saved page, for the folder of its
+pictures and frames.
+"""
+
+
+def reason_unread(path: Path) -> str:
+    """Return why a reader does not read a file of a folder, as words that follow a number."""
+    ending = _ending(path)
+    if not ending:
+        return "file without an ending, which is read only if you name it"
+    what = f"{ending} file, which"
+    if ending in (*SHEETS, PDF, *TEXTS) and not _is_readable(ending):
+        return f"{what} {NEEDS}"
+    if ending in _READ_BY:
+        return f"{what} factseek index {_READ_BY[ending]} reads"
+    if ending in _OFFICE or ending in _NO_TEXT:
+        return f"{what} factseek does not read"
+    if ending.endswith(_PACKED):
+        return f"{what} factseek does not read; unpack it"
+    return f"{what} is read only if you name it"
+
+
+def describe_others(paths: Iterable[Path]) -> tuple[str, str]:
+    """Return which of the unread files of a folder a user may have meant, and what to do with them;
+    ``""`` for both if there are none.
+    """
+    endings = sorted({_ending(path) for path in paths} & (_OFFICE | set(_READ_BY)))
+    if not endings:
+        return "", ""
+    remedies = []
+    for kind in sorted({_READ_BY[ending] for ending in endings if ending in _READ_BY}):
+        names = [ending for ending in endings if _READ_BY.get(ending) == kind]
+        remedies.append(f"read {join_words(names)} files with factseek index {kind}")
+    if not remedies:
+        remedies.append(f"for each of them, {SAVE_TEXT}")
+    what = f"{join_words(endings)} files, which this kind of source does not use"
+    return what, "; ".join(remedies)
+
+
+def folders_of_pages(folders: Iterable[str], files: Iterable[str]) -> list[str]:
+    """Return the folders that contain the parts of saved pages beside them: ``NAME_files`` is such
+    a folder if there is ``NAME.html``.
+    """
+    pages = {_PAGE.sub("", name) for name in files if _PAGE.search(name)}
+    parts = ((folder, _PARTS.search(folder)) for folder in folders)
+    return [folder for folder, added in parts if added and folder[: added.start()] in pages]
+
+
+def _ending(path: Path) -> str:
+    """Return the ending of a file in lower case, with what is packed; gzip is read like no
+    packing.
+    """
+    name = path.name.lower().removesuffix(".gz")
+    endings = [ending for ending in Path(name).suffixes[-2:] if _ENDING.fullmatch(ending)]
+    if len(endings) == 2 and not endings[1].endswith(_PACKED):
+        del endings[0]
+    return "".join(endings) if endings and name.endswith(endings[-1]) else ""
+
+
+def _is_readable(ending: str) -> bool:
+    return ending in (*readable_endings(), *select_readable(*SHEETS, PDF))
