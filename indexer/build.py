@@ -34,6 +34,7 @@ from .collections._files import leads_outside
 from .compaction import merge_surplus
 from .deletion import live_documents, with_segments, without
 from .encoders import Encoders, further_views
+from .intake.seen import forget_seen
 from .lock import locked
 from .queue import record_command
 from .settings import Config
@@ -263,6 +264,8 @@ def _publish(request: BuildRequest, base: Manifest | None, tools: Tools, work: W
     if new or manifest is None:
         manifest = with_segments(tools.manifest, (*kept, *new), folder)
         manifests.publish(folder, manifest)
+    if request.verb == "overwrite":
+        forget_seen(folder)
     journals.clean(folder)
     return BuildReport(
         manifest=manifest,

@@ -11,18 +11,18 @@ from __future__ import annotations
 
 import io
 import json
+import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...core.domain import NO_METADATA
-from ...core.records.dates import clean_date
 from ...core.text import web_link
 from . import Files, ReadOptions, Record
 from ._archives import Capture, captures, is_archive, redirects
-from ._documents import MAX_DOCID_BYTES, Docids, digest, make_record, text_language
+from ._documents import Docids, check_docid, digest, host, make_record, text_language
 from ._files import expand, read_bytes
-from ._lines import read_json
 from ._pages import Page, PageTooLargeError, decode, extract
 
 SUMMARY = "feeds: RSS, Atom and JSON Feed, from files or addresses"
@@ -40,6 +40,9 @@ _BLOCKS = frozenset(
     "header hr li ol p pre section table td th tr ul".split()
 )
 """Elements that begin and end a line of text."""
+_NO_TEXT_AT_ALL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+"""Control characters and halves of characters, which XML does not admit and no index stores."""
+_IS_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*:", re.I)
 _NO_TEXT = ("script", "style", "template", "noscript")
 
 
@@ -58,7 +61,12 @@ class Item(NamedTuple):
 
     @property
     def docid(self) -> str:
-        """The id of the item, else its link, else a digest of its content."""
+        """The id of the item, else its link, else a digest of its content.
+
+        An id that is no address counts only within its site, whose name then precedes it.
+        """
+        if self.id and not _IS_ADDRESS.match(self.id) and self.link:
+            return f"{host(self.link)}#{self.id}"
         return self.id or self.link or f"item-{digest(f'{self.title} {self.text}').hex()}"
 
 
@@ -103,24 +111,32 @@ def _archived_pages(
     archives: Sequence[Path], items: Mapping[str, tuple[str, Item]], options: ReadOptions
 ) -> Iterator[tuple[str, Page, Capture]]:
     """Yield the docid of each item whose page is archived, with the page and its capture."""
-    links = {item.page or item.link: docid for docid, (_, item) in items.items() if item.link}
+    docids_of: dict[str, list[str]] = defaultdict(list)
+    for docid, (_, item) in items.items():
+        if item.link:
+            docids_of[item.page or item.link].append(docid)
     for archive in archives:
         for start, target in redirects(archive).items():
-            if start in links:
-                links.setdefault(target, links[start])
+            if start in docids_of and target != start:
+                docids_of[target] += docids_of[start]
         for capture in captures(archive, options):
-            docid = links.get(capture.url, "")
-            if docid not in items:
-                continue
-            try:
-                page = extract(decode(capture.content, capture.charset), capture.url)
-            except (PageTooLargeError, ValueError) as error:
-                options.leave_out(capture.place, str(error))
-                continue
-            if page is None:
-                options.leave_out(capture.place, "no main content")
-                continue
-            yield docid, page, capture
+            waiting = [docid for docid in docids_of.get(capture.url, ()) if docid in items]
+            page = _page_of(capture, options) if waiting else None
+            if page is not None:
+                for docid in waiting:
+                    yield docid, page, capture
+
+
+def _page_of(capture: Capture, options: ReadOptions) -> Page | None:
+    """Return the page of a capture, or report why there is none."""
+    try:
+        page = extract(decode(capture.content, capture.charset), capture.url)
+    except (PageTooLargeError, ValueError) as error:
+        options.leave_out(capture.place, str(error))
+        return None
+    if page is None:
+        options.leave_out(capture.place, "no main content")
+    return page
 
 
 def _record(
@@ -132,9 +148,10 @@ def _record(
     *,
     about: Mapping[str, str] = NO_METADATA,
 ) -> Record | None:
-    docid = docids.make_unique(" ".join(item.docid.split()))
-    if len(docid.encode("utf-8", "replace")) > MAX_DOCID_BYTES:
+    docid = item.docid
+    if check_docid(docid):  # it has white space, or is too long
         docid = f"item-{digest(docid).hex()}"
+    docid = docids.make_unique(docid)
     text = page.text if page else item.text
     language = text_language(text, (page.language if page else "") or item.language)
     fields = {
@@ -159,14 +176,8 @@ def is_feed(start: bytes) -> bool:
 
 def read_feed(path: Path, options: ReadOptions) -> list[Item]:
     """Return the items of a feed in a file; report a file that is no feed as a bad line."""
-    content = read_bytes(path, options)
-    if not is_feed(content):
-        options.bad_lines.report(str(path), "is not a feed: RSS, Atom or JSON Feed")
-        return []
-    if content.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
-        return list(_json_items(read_json(path, options)))
     try:
-        return parse_feed(content)
+        return parse_feed(read_bytes(path, options))
     except ValueError as error:
         options.bad_lines.report(str(path), str(error))
         return []
@@ -203,16 +214,14 @@ def parse_feed(content: bytes, headers: Mapping[str, str] | None = None) -> list
 def _xml_item(entry: Any, language: str) -> Item:
     contents = [part.get("value", "") for part in entry.get("content", ())]
     whole = max([*contents, entry.get("summary", "")], key=len)
-    when = entry.get("published_parsed") or entry.get("updated_parsed")
-    date = f"{when.tm_year:04}-{when.tm_mon:02}-{when.tm_mday:02}" if when else ""
     title = entry.get("title", "")
     author = entry.get("author_detail", {}).get("name", "") or entry.get("author", "")
     is_markup = "html" in entry.get("title_detail", {}).get("type", "")
-    return Item(
+    return _item(
         id=entry.get("id", "").strip(),
         title=" ".join((text_of_html(title) if is_markup else title).split()),
         link=web_link(entry.get("link", "")),
-        date=date,
+        date=entry.get("published") or entry.get("updated") or "",
         author=" ".join(author.split()),
         text=text_of_html(whole),
         language=language,
@@ -223,19 +232,22 @@ def _json_items(feed: Any) -> Iterator[Item]:
     """Yield the items of a JSON Feed (version 1 or 1.1)."""
     if not isinstance(feed, dict) or _JSON_FEED not in str(feed.get("version", "")):
         raise ValueError("is not a JSON Feed")
-    for entry in feed.get("items", ()):
+    entries = feed.get("items")
+    for entry in entries if isinstance(entries, list) else ():
         if not isinstance(entry, dict):
             continue
-        authors = entry.get("authors") or [entry.get("author") or {}]
+        authors = entry.get("authors")
+        if not isinstance(authors, list):
+            authors = [entry.get("author")]
         own = entry.get(OWN_KEY)
         names = [str(each.get("name", "")) for each in authors if isinstance(each, dict)]
         html, plain = entry.get("content_html"), entry.get("content_text")
         text = text_of_html(html) if isinstance(html, str) else str(plain or "")
-        yield Item(
+        yield _item(
             id=str(entry.get("id") or "").strip(),
             title=" ".join(str(entry.get("title") or "").split()),
             link=web_link(str(entry.get("url") or "")),
-            date=clean_date(entry.get("date_published") or entry.get("date_modified")),
+            date=str(entry.get("date_published") or entry.get("date_modified") or ""),
             author=", ".join(filter(None, names)),
             text=text or str(entry.get("summary") or ""),
             language=str(entry.get("language") or feed.get("language") or ""),
@@ -243,8 +255,14 @@ def _json_items(feed: Any) -> Iterator[Item]:
         )
 
 
+def _item(**fields: str) -> Item:
+    """Return an item whose texts have only characters of texts."""
+    return Item(**{name: _NO_TEXT_AT_ALL.sub("", text) for name, text in fields.items()})
+
+
 def text_of_html(source: str) -> str:
     """Return the text of a piece of HTML: a line for each block, blanks folded."""
+    source = _NO_TEXT_AT_ALL.sub("", source)
     if "<" in source or "&" in source:
         source = _text_content(source)
     lines = (" ".join(line.split()) for line in source.splitlines())

@@ -44,20 +44,36 @@ def parse_address(address: str) -> SplitResult:
         raise AddressError("is not an address of http or https")
     if parts.username is not None or parts.password is not None:
         raise AddressError("contains a user name; factseek sends no credentials")
-    host = parts.hostname or ""
-    try:
-        name = host if _is_ip(host) else host.encode("idna").decode("ascii")
-    except UnicodeError:
-        name = ""
+    name = _ascii_host(parts.hostname or "")
     if not name:
         raise AddressError("names no host")
     shown = f"[{name}]" if ":" in name else name
+    try:
+        # Bytes of an argument that are not UTF-8 stay as they are.
+        path = quote(parts.path or "/", safe=_UNSAFE, errors="surrogateescape")
+        query = quote(parts.query, safe=_UNSAFE, errors="surrogateescape")
+    except UnicodeEncodeError:
+        raise AddressError("is not a web address") from None
     return parts._replace(
         netloc=shown if port in (None, _PORTS[parts.scheme]) else f"{shown}:{port}",
-        path=quote(parts.path or "/", safe=_UNSAFE),
-        query=quote(parts.query, safe=_UNSAFE),
+        path=path,
+        query=query,
         fragment="",
     )
+
+
+def _ascii_host(host: str) -> str:
+    """Return a host as browsers write it in a request (IDNA 2008), ``""`` if it is invalid."""
+    import idna
+
+    if _is_ip(host):
+        return host
+    try:
+        if host.isascii():  # such names may have an underscore, which IDNA does not admit
+            return host if host.encode("idna") else ""
+        return idna.encode(host, uts46=True).decode("ascii")
+    except UnicodeError:
+        return ""
 
 
 def port_of(parts: SplitResult) -> int:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import os
+import zlib
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -31,6 +33,7 @@ class Archive:
             raise SourceError(
                 "does not end with .warc.gz", place=path, remedy="give the archive such a name"
             )
+        _check_existing(path)
         from warcio.warcwriter import WARCWriter
 
         self.path = path
@@ -46,7 +49,8 @@ class Archive:
         from warcio.statusandheaders import StatusAndHeaders
 
         kept = [(name, value) for name, value in answer.headers if name.lower() not in _NOT_KEPT]
-        head = StatusAndHeaders(f"{answer.status} {answer.reason}".strip(), kept, "HTTP/1.1")
+        reason = answer.reason.encode("ascii", "replace").decode("ascii")
+        head = StatusAndHeaders(f"{answer.status} {reason}".strip(), kept, "HTTP/1.1")
         record = self._writer.create_warc_record(
             answer.address,
             "response",
@@ -76,3 +80,21 @@ class Archive:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _check_existing(path: Path) -> None:
+    """Raise SourceError if an existing file is no archive that can be continued."""
+    if not path.exists() or (path.is_file() and not path.stat().st_size):
+        return
+    remedy = "give a new file"
+    if not path.is_file():
+        raise SourceError("is not a regular file", place=path, remedy=remedy)
+    try:
+        with (gzip.open if path.name.lower().endswith(".gz") else open)(path, "rb") as file:
+            if not file.read(5) == b"WARC/":
+                raise SourceError("is not a WARC file", place=path, remedy=remedy)
+            while file.read(1 << 20):  # to its end: a killed program leaves half a record
+                pass
+    except (OSError, EOFError, zlib.error):
+        what = "is damaged, or not the gzip data that its name says"
+        raise SourceError(what, place=path, remedy=remedy) from None

@@ -87,7 +87,7 @@ class Fetcher:
         self._allow_private = allow_private
         self._keep = keep
         self._clock, self._sleep = clock, sleep
-        self._robots: dict[str, Protego | None] = {}
+        self._robots: dict[str, Protego | str] = {}
         self._next_request: dict[str, float] = {}
         self._resting: dict[str, str] = {}
         self._tls = ssl.create_default_context()
@@ -108,10 +108,10 @@ class Fetcher:
             for _ in range(MOST_REDIRECTS + 1):
                 self._check_robots(parts)
                 answer = self._request_patiently(parts, conditions)
-                target = answer.header("location")
-                if answer.status not in _REDIRECTS or not target:
+                target = _target_of(answer)
+                if target is None:
                     break
-                parts = parse_address(urljoin(answer.address, target))
+                parts = target
             else:
                 raise FetchError(f"is redirected more than {MOST_REDIRECTS} times")
         except AddressError as error:
@@ -126,46 +126,58 @@ class Fetcher:
         if host not in self._robots:
             self._robots[host] = self._read_robots(parts)
         rules = self._robots[host]
-        if rules is None:
-            raise FetchError(f"is not fetched: {host}/robots.txt cannot be read")
+        if isinstance(rules, str):
+            raise FetchError(f"is not fetched: {host}/robots.txt {rules}")
         if not rules.can_fetch(urlunsplit(parts), AGENT):
             raise FetchError(f"is not fetched: {host}/robots.txt excludes it")
 
-    def _read_robots(self, parts: SplitResult) -> Protego | None:
-        """Return the rules of a host; None if they cannot be had, which excludes every address.
+    def _read_robots(self, parts: SplitResult) -> Protego | str:
+        """Return the rules of a host, or why they cannot be had, which excludes every address.
 
         As RFC 9309 says, a file that does not exist admits every address.
         """
         from protego import Protego
 
+        host = parts.netloc
         parts = parts._replace(path="/robots.txt", query="")
-        for _ in range(MOST_REDIRECTS + 1):
-            try:
-                answer = self._request(parts, {}, most_bytes=_ROBOTS_BYTES, cut=True)
-            except FetchError:
-                return None
-            target = answer.header("location")
-            if answer.status not in _REDIRECTS or not target:
-                break
-            parts = parse_address(urljoin(answer.address, target))
-        else:
-            return Protego.parse("")
-        if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            return None
+        try:
+            for _ in range(MOST_REDIRECTS + 1):
+                answer = self._request_patiently(parts, {}, most_bytes=_ROBOTS_BYTES)
+                target = _target_of(answer)
+                if target is None:
+                    break
+                parts = target
+            else:
+                return Protego.parse("")
+        except FetchError as error:
+            return str(error)
+        except AddressError as error:
+            if parts.netloc == host:  # then its pages cannot be fetched either
+                raise
+            return f"is redirected to {urlunsplit(parts)}, which {error}"
+        is_busy = answer.status in _BUSY
+        if is_busy or answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            return f"has the status {answer.status} {answer.reason}".rstrip()
         is_there = answer.status == HTTPStatus.OK
-        return Protego.parse(answer.body.decode("utf-8", "replace") if is_there else "")
+        text = answer.body.decode("utf-8-sig", "replace") if is_there else ""
+        return Protego.parse(text)
 
-    def _request_patiently(self, parts: SplitResult, conditions: dict[str, str]) -> Fetched:
-        """Return the answer to a request; wait and ask again once if the server asks for it."""
+    def _request_patiently(
+        self, parts: SplitResult, conditions: dict[str, str], *, most_bytes: int = 0
+    ) -> Fetched:
+        """Return the answer to a request; wait and ask again once if the server asks for it.
+
+        With ``most_bytes``, an answer that is longer is cut.
+        """
         if reason := self._resting.get(parts.netloc):
             raise FetchError(reason)
-        answer = self._request(parts, conditions)
+        answer = self._request(parts, conditions, most_bytes=most_bytes)
         if answer.status not in _BUSY:
             return answer
         seconds = _seconds_to_wait(answer)
         if seconds is not None and seconds <= _LONGEST_WAIT:
             self._sleep(seconds)
-            answer = self._request(parts, conditions)
+            answer = self._request(parts, conditions, most_bytes=most_bytes)
         if answer.status in _BUSY:
             # Whoever asks for a pause gets it: nothing more is asked of this host in this run.
             self._resting[parts.netloc] = (
@@ -179,11 +191,10 @@ class Fetcher:
         conditions: dict[str, str],
         *,
         most_bytes: int = 0,
-        cut: bool = False,
     ) -> Fetched:
         """Return the answer to one request, without following redirects.
 
-        With ``cut``, an answer that is too long is cut instead of refused.
+        With ``most_bytes``, an answer that is longer is cut; else one that is too long is refused.
         """
         import urllib3
 
@@ -191,6 +202,7 @@ class Fetcher:
         logging.getLogger("urllib3").setLevel(logging.ERROR)
         self._wait_for_turn(parts)
         limit = most_bytes or self._settings.max_bytes
+        cut = most_bytes > 0
         host = parts.hostname or ""
         chosen = resolve(parts, allow_private=self._allow_private)
         headers = {
@@ -246,6 +258,9 @@ class Fetcher:
         )
         if self._keep is not None and answer.status != HTTPStatus.NOT_MODIFIED:
             self._keep(answer)
+        # An answer without content may still have the header that names its packing.
+        if answer.status != HTTPStatus.OK:
+            return answer
         return answer._replace(body=_unpacked(answer, limit, cut=cut))
 
     def _wait_for_turn(self, parts: SplitResult) -> None:
@@ -253,7 +268,7 @@ class Fetcher:
         host = parts.netloc
         pause = self._settings.seconds_between
         rules = self._robots.get(f"{parts.scheme}://{host}")
-        if rules is not None:
+        if rules is not None and not isinstance(rules, str):
             with suppress(TypeError, ValueError):
                 pause = max(pause, min(float(rules.crawl_delay(AGENT) or 0), _LONGEST_WAIT))
         wait = self._next_request.get(host, 0.0) - self._clock()
@@ -315,16 +330,51 @@ def _unpacked(answer: Fetched, limit: int, *, cut: bool) -> bytes:
         return answer.raw
     if packing not in ("gzip", "x-gzip"):
         raise FetchError(f"is packed with {packing[:40]!r}, although gzip was asked for")
-    unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
     try:
-        body = unpacker.decompress(answer.raw, limit + 1)
-    except zlib.error:
-        raise FetchError("is damaged: it is not the gzip data that it claims to be") from None
-    if len(body) > limit and not cut:
-        raise FetchError(f"is longer than {limit:,} bytes when it is unpacked (fetch.max_bytes)")
-    if not (unpacker.eof or len(body) > limit or cut):
-        raise FetchError("is damaged: its gzip data end too early")
-    return body[:limit]
+        return unpack_gzip(answer.raw, limit, cut=cut)
+    except ValueError as error:
+        raise FetchError(str(error)) from None
+
+
+def unpack_gzip(packed: bytes, limit: int, *, cut: bool = False) -> bytes:
+    """Return gzip data unpacked, all of their members.
+
+    Raises ValueError, with the reason, if they are damaged or, unless ``cut``, unpack to more than
+    ``limit`` bytes.
+    """
+    unpacked = b""
+    while packed:
+        unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
+        try:
+            unpacked += unpacker.decompress(packed, limit + 1 - len(unpacked))
+        except zlib.error:
+            raise ValueError("is damaged: it is not the gzip data that it claims to be") from None
+        if len(unpacked) > limit:
+            if cut:
+                return unpacked[:limit]
+            raise ValueError(
+                f"is longer than {limit:,} bytes when it is unpacked (fetch.max_bytes)"
+            )
+        if not unpacker.eof:
+            if cut:
+                return unpacked
+            raise ValueError("is damaged: its gzip data end too early")
+        packed = unpacker.unused_data.lstrip(b"\0")  # some programs fill up the last block
+    return unpacked
+
+
+def _target_of(answer: Fetched) -> SplitResult | None:
+    """Return where an answer redirects to, or None. Raises AddressError if that is no address."""
+    target = answer.header("location")
+    if answer.status not in _REDIRECTS or not target:
+        return None
+    # Headers are read as Latin-1; browsers take an address in them as UTF-8 if it is.
+    with suppress(UnicodeError):
+        target = target.encode("latin-1").decode("utf-8")
+    try:
+        return parse_address(urljoin(answer.address, target))
+    except ValueError:
+        raise AddressError("is redirected to what is no web address") from None
 
 
 def _seconds_to_wait(answer: Fetched) -> float | None:

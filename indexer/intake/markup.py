@@ -12,6 +12,9 @@ _DECLARATION = re.compile(
     rb"<!(?:ENTITY|ELEMENT|ATTLIST|NOTATION)|<\0!\0E\0N\0T\0|\0<\0!\0E\0N\0T", re.I
 )
 
+_ODD_ENCODINGS = (b"\0\0\xfe\xff", b"\xff\xfe\0\0", b"\0\0\0<", b"<\0\0\0", b"\x4c\x6f\xa7\x94")
+"""The beginnings of XML in UTF-32 and EBCDIC, in which a declaration would not be seen."""
+
 
 class UnsafeMarkupError(Exception):
     """XML declares what it should not, or is too large, as the message says."""
@@ -22,6 +25,8 @@ def check_markup(content: bytes) -> None:
 
     XML that is not well-formed is checked up to its first error: feeds often have one.
     """
+    if content.startswith(_ODD_ENCODINGS):
+        raise UnsafeMarkupError("is in an encoding that feeds and sitemaps do not use")
     if _DECLARATION.search(content):
         raise UnsafeMarkupError("declares entities or elements of its own")
     parser = ParserCreate()

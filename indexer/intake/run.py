@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -33,7 +34,7 @@ from .addresses import is_address
 from .archive import Archive
 from .fetching import Fetched, Fetcher, FetchError
 from .seen import Seen, SeenAddress, read_seen, write_seen
-from .sitemaps import read_sitemap
+from .sitemaps import is_since, read_sitemap
 
 KINDS = {"feed": "feed", "sitemap": "webpages", "urls": "webpages"}
 """The kind of the documents that each kind of source on the command line becomes."""
@@ -67,6 +68,7 @@ class IntakeRequest:
 class Intake:
     """What a run has fetched: the files to read, what failed, and what to remember.
 
+    ``answered`` counts the sources and pages that gave something, or are as they were.
     ``unchanged`` counts addresses and items that are as they were.
     """
 
@@ -74,6 +76,7 @@ class Intake:
     sources: tuple[Path, ...] = ()
     failures: list[str] = field(default_factory=list)
     fetched: int = 0
+    answered: int = 0
     unchanged: int = 0
 
 
@@ -92,7 +95,7 @@ def fetch_sources(
         run = _Run(request, config, seen, folder, sleep)
         run.fetch_all()
         intake = run.intake
-        if intake.failures and not intake.unchanged and not intake.sources:
+        if intake.failures and not intake.answered:
             raise SourceError(f"nothing could be fetched: {intake.failures[0]}")
         yield intake
         write_seen(request.index, run.remembered)
@@ -138,9 +141,11 @@ class _Run:
         if self.intake.fetched:
             self.intake.sources = (*self.intake.sources, pages)
 
-    def _fetch(self, fetcher: Fetcher, address: str) -> Fetched | None:
-        """Return the new answer of an address; None if it failed, or is as it was."""
+    def _fetch(self, fetcher: Fetcher, address: str, *, anew: bool = False) -> Fetched | None:
+        """Return the answer of an address; None if it failed or, unless ``anew``, is as it was."""
         before = self._seen.get(address, SeenAddress())
+        if anew:
+            before = SeenAddress()
         try:
             answer = fetcher.fetch(address, etag=before.etag, modified=before.modified)
         except FetchError as error:
@@ -149,6 +154,7 @@ class _Run:
         digest = hashlib.sha256(answer.body).hexdigest()
         if answer.status == 304 or digest == before.digest:
             self.intake.unchanged += 1
+            self.intake.answered += 1
             return None
         self.remembered.addresses[address] = SeenAddress(
             etag=answer.header("etag"), modified=answer.header("last-modified"), digest=digest
@@ -159,23 +165,25 @@ class _Run:
         """Keep a page for the build."""
         self._pages.add(answer)
         self.intake.fetched += 1
+        self.intake.answered += 1
 
-    def _fetch_pages(self, fetcher: Fetcher, days: dict[str, str]) -> None:
-        """Fetch pages that are new; ``days`` has the day of each page's last change, if known."""
-        with closing(bar("fetching", "page", len(days))) as fetching:
-            for address, day in days.items():
+    def _fetch_pages(self, fetcher: Fetcher, pages: dict[str, str]) -> None:
+        """Fetch pages that are new; ``pages`` has the time of each one's last change, if known."""
+        with closing(bar("fetching", "page", len(pages))) as fetching:
+            for address, changed in pages.items():
                 fetching.update()
                 before = self._seen.get(address)
-                if before is not None and day and before.day == day:
+                if before is not None and changed and before.changed == changed:
                     self.intake.unchanged += 1
+                    self.intake.answered += 1
                     continue
                 answer = self._fetch(fetcher, address)
                 if answer is not None:
                     self._add_page(answer)
-                    self.remembered.addresses[address].day = day
+                    self.remembered.addresses[address].changed = changed
 
     def _pages_of_sitemaps(self, fetcher: Fetcher) -> dict[str, str]:
-        """Return the pages that the sitemaps list, with the days of their last changes."""
+        """Return the pages that the sitemaps list, with the times of their last changes."""
         waiting = list(self._request.sources)
         since = self._request.since
         pages: dict[str, str] = {}
@@ -190,11 +198,17 @@ class _Run:
             except (FetchError, ValueError) as error:
                 self.intake.failures.append(f"{address}: {error}")
                 continue
-            waiting += [place for place, day in sitemap.sitemaps if not day or day >= since]
-            for place, day in sitemap.pages:
-                if (not day or day >= since) and len(pages) < MOST_PAGES:
-                    pages.setdefault(place, day)
-        return pages
+            self.intake.answered += 1
+            waiting += [place for place, changed in sitemap.sitemaps if is_since(changed, since)]
+            for place, changed in sitemap.pages:
+                if is_since(changed, since):
+                    pages.setdefault(place, changed)
+        if waiting:
+            self.intake.failures.append(f"only the first {MOST_SITEMAPS:,} sitemaps are read")
+        if len(pages) > MOST_PAGES:
+            listed = f"{len(pages):,} pages are listed"
+            self.intake.failures.append(f"{listed}, of which the first {MOST_PAGES:,} are fetched")
+        return dict(islice(pages.items(), MOST_PAGES))
 
     def _content(self, fetcher: Fetcher, source: str) -> tuple[bytes, int]:
         """Return the content of an address or a file, and the most bytes that it may unpack to."""
@@ -248,9 +262,8 @@ class _Run:
         """Write the new items of all feeds to a file, and fetch the pages behind them."""
         new: list[Item] = []
         for source in self._request.sources:
-            new += self._new_items(fetcher, source)
-        if self._request.follow:
-            new = self._follow_links(fetcher, new)
+            items = self._new_items(fetcher, source)
+            new += self._follow_links(fetcher, source, items) if self._request.follow else items
         if new:
             path = self._folder / "items.json"
             path.write_bytes(_json_feed(new))
@@ -259,9 +272,13 @@ class _Run:
     def _new_items(self, fetcher: Fetcher, source: str) -> list[Item]:
         """Return the items of a feed that are new, or that have changed since the last run."""
         if not is_address(source):
-            return read_feed(Path(source), ReadOptions())
+            items = read_feed(Path(source), ReadOptions())
+            self.intake.answered += 1
+            return items
         before = self._seen.get(source, SeenAddress())
-        answer = self._fetch(fetcher, source)
+        # A feed that has not changed is read again if pages of its items are still to be read.
+        unfollowed = set(before.items) - set(before.followed) if self._request.follow else set()
+        answer = self._fetch(fetcher, source, anew=bool(unfollowed))
         if answer is None:
             return []
         headers = {"content-location": answer.address, **dict(answer.headers)}
@@ -273,16 +290,47 @@ class _Run:
             self.intake.failures.append(f"{source}: {error}")
             del self.remembered.addresses[source]
             return []
+        self.intake.answered += 1
         digests = {item.docid: _digest_of(item) for item in items}
-        self.remembered.addresses[source].items = digests
-        changed = [item for item in items if before.items.get(item.docid) != digests[item.docid]]
+        seen = self.remembered.addresses[source]
+        seen.items = digests
+        seen.followed = [docid for docid in before.followed if docid in digests]
+        changed = [
+            item
+            for item in items
+            if before.items.get(item.docid) != digests[item.docid] or item.docid in unfollowed
+        ]
         self.intake.unchanged += len(items) - len(changed)
         return changed
 
-    def _follow_links(self, fetcher: Fetcher, items: Sequence[Item]) -> list[Item]:
-        """Fetch the pages behind items; return the items with the addresses of their pages."""
+    def _follow_links(self, fetcher: Fetcher, source: str, items: Sequence[Item]) -> list[Item]:
+        """Fetch the pages behind items; return the items to read, with the addresses of pages.
+
+        An item whose page fails is read with its own text, unless the index has its page from an
+        earlier run. The next run tries the page again.
+        """
+        pages = self._fetch_links(fetcher, items)
+        seen = self.remembered.addresses.get(source, SeenAddress())
+        before = self._seen.get(source, SeenAddress())
+        followed = set(seen.followed)
+        read: list[Item] = []
+        for item in items:
+            if item.link and item.link not in pages:
+                has_page = item.docid in followed
+                followed.discard(item.docid)
+                if has_page:
+                    # Its page stays, and it counts as changed until the page is read again.
+                    seen.items[item.docid] = before.items.get(item.docid, "")
+                    continue
+            else:
+                followed.add(item.docid)
+            read.append(item._replace(page=pages.get(item.link, "")))
+        seen.followed = sorted(followed)
+        return read
+
+    def _fetch_links(self, fetcher: Fetcher, items: Sequence[Item]) -> dict[str, str]:
+        """Fetch each link of items once; return the final address of each page that was fetched."""
         pages: dict[str, str] = {}
-        failed: set[str] = set()
         links = dict.fromkeys(item.link for item in items if item.link)
         with closing(bar("fetching", "page", len(links))) as fetching:
             for link in links:
@@ -291,18 +339,11 @@ class _Run:
                     answer = fetcher.fetch(link)
                 except FetchError as error:
                     self.intake.failures.append(f"{link}: {error}")
-                    failed.add(link)
                     continue
-                self._add_page(answer)
+                if answer.address not in pages.values():
+                    self._add_page(answer)
                 pages[link] = answer.address
-        # The item is read with its own text. The next run reads the feed again, although it may not
-        # have changed, and tries the page again.
-        for item in items:
-            if item.link in failed:
-                for seen in self.remembered.addresses.values():
-                    if seen.items.pop(item.docid, None):
-                        seen.etag = seen.modified = seen.digest = ""
-        return [item._replace(page=pages.get(item.link, "")) for item in items]
+        return pages
 
 
 def _digest_of(item: Item) -> str:
@@ -313,7 +354,7 @@ def _json_feed(items: Iterable[Item]) -> bytes:
     """Return items as a JSON Feed, which the reader of feeds reads."""
     entries: list[dict[str, Any]] = [
         {
-            "id": item.docid,
+            "id": item.id,
             "title": item.title,
             "url": item.link,
             "date_published": item.date,

@@ -11,6 +11,7 @@ import msgspec
 
 from ...core.errors import SourceError
 from ...core.files import os_errors_reported, write_atomically
+from ...retrieval.store.manifest import NAME
 
 FOLDER, FILE = "intake", "seen.json"
 
@@ -18,15 +19,17 @@ FOLDER, FILE = "intake", "seen.json"
 class SeenAddress(msgspec.Struct, omit_defaults=True):
     """The last answer of an address: its headers ETag and Last-Modified, and digests.
 
-    ``digest`` is that of the body. ``day`` is the day of the last change that a sitemap gave.
-    ``items`` maps the docid of each item of a feed to the digest of the item.
+    ``digest`` is that of the body. ``changed`` is the time of the last change that a sitemap gave.
+    ``items`` maps the docid of each item of a feed to the digest of the item. ``followed`` are the
+    docids of the items whose pages were read, or that have no page.
     """
 
     etag: str = ""
     modified: str = ""
     digest: str = ""
-    day: str = ""
+    changed: str = ""
     items: dict[str, str] = {}
+    followed: list[str] = []
 
 
 class Seen(msgspec.Struct):
@@ -55,6 +58,15 @@ def read_seen(index: Path) -> Seen:
 def write_seen(index: Path, seen: Seen) -> None:
     """Store what has been fetched for the index in a folder."""
     path = index / FOLDER / FILE
+    if not (index / NAME).is_file():  # nothing was fetched, so there is no index yet
+        return
     with os_errors_reported(path):
         path.parent.mkdir(exist_ok=True)
         write_atomically(path, msgspec.json.encode(seen, order="sorted"))
+
+
+def forget_seen(index: Path) -> None:
+    """Forget what was fetched for the index in a folder, because it is overwritten."""
+    path = index / FOLDER / FILE
+    with os_errors_reported(path):
+        path.unlink(missing_ok=True)

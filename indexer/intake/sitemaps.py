@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from typing import NamedTuple
 from xml.parsers.expat import ExpatError, ParserCreate
 
 from ...core.records.dates import clean_date
 from .addresses import is_address
+from .fetching import unpack_gzip
 from .markup import UnsafeMarkupError, check_markup
 
 _GZIP = b"\x1f\x8b"
@@ -17,7 +16,7 @@ _GZIP = b"\x1f\x8b"
 class Sitemap(NamedTuple):
     """The pages and the further sitemaps that a sitemap lists.
 
-    Each has the day of its last change in ISO 8601, or ``""`` if the sitemap does not give one.
+    Each has the time of its last change as the sitemap writes it, ``""`` if it gives none.
     """
 
     pages: list[tuple[str, str]]
@@ -30,9 +29,9 @@ def read_sitemap(content: bytes, most_bytes: int) -> Sitemap:
     Raises ValueError, with the reason, if it is not a sitemap, or longer than ``most_bytes``.
     """
     if content.startswith(_GZIP):
-        content = _unpack(content, most_bytes)
+        content = unpack_gzip(content, most_bytes)
     if not content.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
-        lines = content.decode("utf-8", "replace").split()
+        lines = content.decode("utf-8-sig", "replace").split()
         pages = [(line, "") for line in lines if is_address(line)]
         if not pages or len(pages) < len(lines):
             raise ValueError("is not a sitemap")
@@ -84,19 +83,17 @@ class _SitemapReader:
 
     def _add_entry(self, kind: str) -> None:
         address = self._fields.get("loc", "").strip()
-        day = clean_date(self._fields.get("lastmod", "").strip()[:10])
+        changed = self._fields.get("lastmod", "").strip()
         if address and kind == "url":
-            self.sitemap.pages.append((address, day))
+            self.sitemap.pages.append((address, changed))
         elif address and kind == "sitemap":
-            self.sitemap.sitemaps.append((address, day))
+            self.sitemap.sitemaps.append((address, changed))
 
 
-def _unpack(content: bytes, most_bytes: int) -> bytes:
-    unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
-    try:
-        unpacked = unpacker.decompress(content, most_bytes + 1)
-    except (zlib.error, gzip.BadGzipFile):
-        raise ValueError("is damaged: it is not the gzip data that it seems to be") from None
-    if len(unpacked) > most_bytes:
-        raise ValueError(f"is longer than {most_bytes:,} bytes when it is unpacked")
-    return unpacked
+def is_since(changed: str, since: str) -> bool:
+    """Return whether a time of a sitemap is not before the day, month or year ``since``.
+
+    A time that is less exact, or cannot be read, is not before it.
+    """
+    day = clean_date(changed[:10])
+    return not day or day >= since[: len(day)]

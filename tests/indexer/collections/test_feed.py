@@ -69,7 +69,7 @@ def read(folder: Path, content: str, name: str = "feed.xml") -> tuple[list[Recor
             ("urn:1", "O ne", "Über die Brücke\nfahren viele Autos.\nSehr viele.", "Ann", "de"),
         ),
         ("a.rdf", RDF, ("http://a.example/1", "One", "one & two", "Ann", "en")),
-        ("a.json", JSON, ("1", "One", "one\ntwo", "Ann, Bob", "en")),
+        ("a.json", JSON, ("a.example#1", "One", "one\ntwo", "Ann, Bob", "en")),
     ],
 )
 def test_each_kind_of_feed(

@@ -76,7 +76,7 @@ def test_a_feed_becomes_a_document_an_item(site: Site, index: Command) -> None:
     code, out, err = index("feed", feed)
     assert (code, err) == (0, "")
     assert "added 2 documents" in out
-    first = index.documents()["id-1"]
+    first = index.documents()["127.0.0.1#id-1"]
     assert (first["title"], first["text"], first["date"]) == ("Item 1", "Text 1", "2026-11-28")
     assert first["url"] == f"{site.address}/page/1"
 
@@ -89,7 +89,7 @@ def test_the_next_run_reads_what_is_new_and_what_has_changed(site: Site, index: 
     code, out, _ = index("feed", feed, "--update")
     assert code == 0
     assert "added 2 documents in 2 passages (earlier versions replaced: 1)" in out
-    assert index.documents()["id-2"]["text"] == "Other"
+    assert index.documents()["127.0.0.1#id-2"]["text"] == "Other"
 
 
 def test_a_feed_is_asked_with_the_conditions_of_its_last_answer(site: Site, index: Command) -> None:
@@ -123,19 +123,19 @@ def test_follow_reads_the_pages_behind_the_items(site: Site, index: Command) -> 
     assert "added 3 documents" in out
     assert err == f"factseek: {site.address}/page/3: has the status 404 Not Found\n"
     found = index.documents()
-    assert found["id-1"]["text"].startswith(SENTENCE.format(1))
-    assert found["id-1"]["title"] == "Headline 1"
-    assert found["id-1"]["date"] == "2026-11-28"  # the page has none
-    assert found["id-2"]["text"].startswith(SENTENCE.format(2))
-    assert found["id-2"]["url"] == f"{site.address}/page/2"
-    assert found["id-3"]["text"] == "Text 3"
+    assert found["127.0.0.1#id-1"]["text"].startswith(SENTENCE.format(1))
+    assert found["127.0.0.1#id-1"]["title"] == "Headline 1"
+    assert found["127.0.0.1#id-1"]["date"] == "2026-11-28"  # the page has none
+    assert found["127.0.0.1#id-2"]["text"].startswith(SENTENCE.format(2))
+    assert found["127.0.0.1#id-2"]["url"] == f"{site.address}/page/2"
+    assert found["127.0.0.1#id-3"]["text"] == "Text 3"
 
     # What failed is tried again, although the feed has not changed.
     site.put("/page/3", page(3))
     code, out, err = index("feed", feed, "--follow", "--update")
     assert (code, err) == (0, "")
     assert "added 1 document in 1 passage (earlier versions replaced: 1)" in out
-    assert index.documents()["id-3"]["text"].startswith(SENTENCE.format(3))
+    assert index.documents()["127.0.0.1#id-3"]["text"].startswith(SENTENCE.format(3))
 
 
 def test_a_feed_of_ten_thousand_items(site: Site, index: Command) -> None:
@@ -277,3 +277,115 @@ def test_a_line_that_is_no_address_is_named(index: Command, tmp_path: Path) -> N
         f"factseek: {listed}:2: 'www.b.org' is not a web address; give one address a line, "
         "or a table with a column url\n"
     )
+
+
+def test_items_of_two_feeds_with_the_same_ids_are_told_apart(
+    site: Site, index: Command, tmp_path: Path
+) -> None:
+    first = site.put("/a", rss([item(site, 1, link="https://a.example/1", title="A")]))
+    second = site.put("/b", rss([item(site, 1, link="https://b.example/1", title="B")]))
+    assert "added 2 documents" in index("feed", first, second)[1]
+    titles = {docid: row["title"] for docid, row in index.documents().items()}
+    assert titles == {"a.example#id-1": "A", "b.example#id-1": "B"}
+
+
+def test_a_page_that_the_index_has_is_not_replaced_by_a_teaser(site: Site, index: Command) -> None:
+    site.put("/page/1", page(1))
+    feed = site.put("/feed", rss([item(site, 1)]))
+    index("feed", feed, "--follow")
+    site.put("/feed", rss([item(site, 1, title="Another title")]))
+    site.put("/page/1", "oops", 500)
+    assert index("feed", feed, "--follow", "--update")[1].endswith("nothing new was found\n")
+    assert index.documents()["127.0.0.1#id-1"]["text"].startswith(SENTENCE.format(1))
+    site.put("/page/1", page(2))
+    assert "(earlier versions replaced: 1)" in index("feed", feed, "--follow", "--update")[1]
+    assert index.documents()["127.0.0.1#id-1"]["text"].startswith(SENTENCE.format(2))
+
+
+def test_pages_are_followed_although_the_feed_was_read_without(site: Site, index: Command) -> None:
+    site.put("/page/1", page(1))
+    feed = site.put("/feed", rss([item(site, 1)]))
+    index("feed", feed)
+    assert "added 1 document" in index("feed", feed, "--follow", "--update")[1]
+    assert index.documents()["127.0.0.1#id-1"]["text"].startswith(SENTENCE.format(1))
+
+
+def test_items_that_share_a_page_all_get_it(site: Site, index: Command) -> None:
+    site.put("/page/1", page(1))
+    shared = f"{site.address}/page/1"
+    feed = site.put("/feed", rss([item(site, 1), item(site, 2, link=shared)]))
+    index("feed", feed, "--follow")
+    texts = {row["text"] for row in index.documents().values()}
+    assert len(texts) == 1
+    assert texts.pop().startswith(SENTENCE.format(1))
+
+
+def test_what_was_fetched_is_forgotten_with_the_index(
+    site: Site, index: Command, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    feed = site.put("/feed", rss([item(site, 1)]))
+    index("feed", feed)
+    other = tmp_path / "a.jsonl"
+    other.write_text('{"docid": "a", "text": "A quokka."}\n')
+    words = ["index", "jsonl", str(other), "--index", str(index.index), "--overwrite"]
+    assert commands.main([*words, "--no-dense"]) == 0
+    capsys.readouterr()
+    assert "added 1 document" in index("feed", feed, "--update")[1]
+
+
+def test_a_page_of_a_sitemap_may_change_twice_a_day(site: Site, index: Command) -> None:
+    def listed(time: str) -> str:
+        return f"<urlset><url><loc>{site.address}/a</loc><lastmod>{time}</lastmod></url></urlset>"
+
+    sitemap = site.put("/sitemap.xml", listed("2026-11-28T08:00:00Z"))
+    site.put("/a", page(1))
+    index("sitemap", sitemap)
+    site.put("/sitemap.xml", listed("2026-11-28T15:00:00Z"))
+    site.put("/a", page(2))
+    assert "(earlier versions replaced: 1)" in index("sitemap", sitemap, "--update")[1]
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        [{"id": "id with space", "title": "A"}, {"id": "b", "title": "B"}],
+        [{"id": "a", "title": "A\0\ud800", "authors": 5}, {"id": "b", "title": "B\x0b"}, 7],
+        [{"id": "a", "content_html": "<p>A\x0b</p>"}, {"id": "b", "title": "B", "author": True}],
+    ],
+)
+def test_an_odd_item_does_not_stop_the_others(
+    site: Site, index: Command, items: list[object]
+) -> None:
+    feed = {"version": "https://jsonfeed.org/version/1.1", "items": items}
+    code, out, err = index("feed", site.put("/feed", json.dumps(feed)))
+    assert (code, err) == (0, "")
+    assert "added 2 documents" in out
+
+
+def test_a_feed_without_items_makes_no_index(site: Site, index: Command) -> None:
+    for body in (rss([]), '{"version": "https://jsonfeed.org/version/1", "items": null}'):
+        code, out, err = index("feed", site.put("/feed", body))
+        assert (code, err) == (0, "")
+        assert out.endswith("nothing new was found\n")
+    assert not (index.index / "manifest.json").exists()
+
+
+@pytest.mark.parametrize("cut", [False, True])
+def test_an_archive_that_cannot_be_continued_is_refused_before_anything_is_fetched(
+    site: Site, index: Command, tmp_path: Path, cut: bool
+) -> None:
+    archive = tmp_path / "kept.warc.gz"
+    if cut:
+        index("urls", site.put("/a", page(1)), "--archive", archive)
+        archive.write_bytes(archive.read_bytes()[:-20])
+    else:
+        archive.write_text("notes\n")
+    asked = len(site.asked)
+    verb = ["--append"] if cut else []
+    code, _, err = index("urls", site.put("/b", page(2)), "--archive", archive, *verb)
+    assert code == 2
+    assert err == (
+        f"factseek: {archive}: is damaged, or not the gzip data that its name says; "
+        "give a new file\n"
+    )
+    assert len(site.asked) == asked

@@ -4,12 +4,14 @@ import gzip
 import time
 import zlib
 from http.server import BaseHTTPRequestHandler
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from factseek import __version__
 from factseek.indexer.intake import addresses
+from factseek.indexer.intake.archive import Archive
 from factseek.indexer.intake.fetching import Fetched, Fetcher, FetchError
 from factseek.indexer.settings import FetchSettings
 from tests.indexer.intake.conftest import Site, reply
@@ -94,7 +96,8 @@ def test_robots_txt_is_obeyed_also_behind_a_redirect(site: Site) -> None:
 def test_without_readable_robots_txt_nothing_is_fetched(site: Site) -> None:
     site.put("/robots.txt", "oops", 500)
     page = site.put("/a", "x")
-    assert refusal(page) == f"is not fetched: {site.address}/robots.txt cannot be read"
+    reason = "has the status 500 Internal Server Error"
+    assert refusal(page) == f"is not fetched: {site.address}/robots.txt {reason}"
 
 
 def test_requests_to_a_host_keep_their_distance(site: Site) -> None:
@@ -211,3 +214,49 @@ def test_every_answer_is_kept_as_it_came(site: Site) -> None:
     Fetcher(FetchSettings(seconds_between=0.0), allow_private=True, keep=kept.append).fetch(page)
     assert [answer.status for answer in kept] == [404, 301, 200]
     assert kept[-1].raw == packed
+
+
+def test_gzip_data_of_several_members_are_read_whole(site: Site) -> None:
+    members = gzip.compress(b"one ") + gzip.compress(b"two")
+    assert fetcher().fetch(site.put("/a", members, Content_Encoding="gzip")).body == b"one two"
+
+
+def test_an_answer_without_content_may_name_a_packing(site: Site) -> None:
+    packed = {"Content_Encoding": "gzip"}
+    site.put("/b", b"there")
+    page = site.put("/a", b"", 301, Location="/b", **packed)
+    assert fetcher().fetch(page).body == b"there"
+    site.put("/c", b"", 304, **packed)
+    assert fetcher().fetch(site.address + "/c", etag='"1"').status == 304
+    site.put("/robots.txt", b"no", 404, Content_Encoding="br")
+    assert fetcher().fetch(page).body == b"there"
+
+
+@pytest.mark.parametrize("target", ["http://[bad", "http://a.org:port/"])
+def test_a_redirect_to_nonsense_is_one_line(site: Site, target: str) -> None:
+    page = site.put("/a", "", 302, Location=target)
+    assert refusal(page) in ("is redirected to what is no web address", "is not a web address")
+
+
+def test_a_redirect_in_utf_8_leads_there(site: Site) -> None:
+    site.put("/caf%C3%A9", "there")
+    page = site.put("/a", "", 302, Location="/café".encode().decode("latin-1"))
+    assert fetcher().fetch(page).body == b"there"
+
+
+def test_robots_txt_with_a_byte_order_mark_is_obeyed(site: Site) -> None:
+    site.put("/robots.txt", b"\xef\xbb\xbfUser-agent: *\nDisallow: /\n")
+    assert refusal(site.put("/a", "x")).endswith("/robots.txt excludes it")
+
+
+def test_a_reason_beyond_ascii_is_kept(site: Site, tmp_path: Path) -> None:
+    def odd(handler: BaseHTTPRequestHandler) -> None:
+        handler.wfile.write(
+            "HTTP/1.1 200 Très bien\r\nContent-Length: 1\r\n\r\nx".encode("latin-1")
+        )
+
+    site.answers["/a"] = odd
+    with Archive(tmp_path / "a.warc.gz") as archive:
+        settings = FetchSettings(seconds_between=0.0)
+        fetching = Fetcher(settings, allow_private=True, keep=archive.add)
+        assert fetching.fetch(site.address + "/a").body == b"x"
