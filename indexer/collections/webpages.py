@@ -34,7 +34,7 @@ from ._pages import Page, PageTooLargeError, binary_kind, decode, extract
 from ._tables import is_table, kind_for
 from .feed import is_feed
 
-SUMMARY = "web pages: HTML, PDF and text files or folders of them, WARC and ARC archives"
+SUMMARY = "web pages: HTML, PDF, text, mail and office files, their folders, web archives"
 SPLIT = True
 WHOLE_FOLDER = True
 FILES: tuple[Files, ...] = (("HTML", frozenset()),)
