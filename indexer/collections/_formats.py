@@ -35,8 +35,10 @@ ZIP = b"PK\x03\x04"
 _DOCX = re.compile(rb"PK\x01\x02.{42}word/document\d*\.xml", re.S)
 _ODT = re.compile(rb".{30}mimetype.{0,64}?application/vnd\.oasis\.opendocument\.textPK", re.S)
 _LOOKED_AT = 1 << 16
-_HEADERS = re.compile(rb"(?:\xef\xbb\xbf)?(?:[\w-]++[ \t]*+:[^\n]*+\n(?:[ \t][^\n]*+\n)*+)++")
-"""The lines before the first empty line of an e-mail (RFC 5322, 2.2)."""
+_HEADERS = re.compile(
+    rb"(?:\xef\xbb\xbf)?(?:From [^\n]*\n)?(?:[\w-]++[ \t]*+:[^\n]*+\n(?:[ \t][^\n]*+\n)*+)++"
+)
+"""The lines before the first empty line of an e-mail (RFC 5322, 2.2); a mailbox adds one."""
 
 
 class FileText(msgspec.Struct, frozen=True):

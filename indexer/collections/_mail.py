@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
-from email.errors import HeaderParseError
+from email.errors import MessageError
 from email.header import decode_header, make_header
 from email.message import Message
 from email.utils import parsedate_to_datetime
@@ -109,7 +109,12 @@ def _is_attachment(part: Message) -> bool:
 
 
 def _name(part: Message) -> str:
-    return " ".join((part.get_filename() or part.get_content_type()).split())[:200]
+    """Return the name of an attachment, or its type if it has no name."""
+    decoded = Message()  # some programs write names as plain UTF-8, others encode them
+    for header in ("Content-Disposition", "Content-Type"):
+        decoded[header] = _header(part, header)
+    name = decoded.get_filename() or part.get_content_type()
+    return " ".join(name.encode("utf-8", "replace").decode().split())[:200]
 
 
 def _text(part: Message) -> str:
@@ -121,13 +126,17 @@ def _text(part: Message) -> str:
 
 
 def _header(message: Message, name: str) -> str:
-    """Return the value of a header, decoded (RFC 2047); some programs write plain UTF-8."""
+    """Return the value of a header, decoded; ``""`` if a message does not have it."""
     values = [value for key, value in message.raw_items() if key.lower() == name.lower()]
-    if not values:
-        return ""
-    text = decode(str(values[0]).encode("utf-8", "surrogateescape"))
-    with suppress(HeaderParseError, LookupError, ValueError):  # an unknown encoding
+    return _decoded(str(values[0])) if values else ""
+
+
+def _decoded(value: str) -> str:
+    """Return a value from a header, decoded (RFC 2047); some programs write plain UTF-8."""
+    text = decode(value.encode("utf-8", "surrogateescape"))
+    with suppress(MessageError, LookupError, ValueError):  # an unknown encoding
         text = str(make_header(decode_header(text)))
+    text = text.encode("utf-8", "replace").decode()
     return " ".join(text.replace("\0", " ").split())
 
 

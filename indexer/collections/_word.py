@@ -67,9 +67,11 @@ def read_docx(content: bytes) -> FileText | str:
 
     def read(archive: zipfile.ZipFile) -> FileText:
         names = archive.namelist()
-        body = next(name for name in names if _WORD_TEXT.fullmatch(name))
+        texts_of_word = [name for name in names if _WORD_TEXT.fullmatch(name)]
+        if not texts_of_word:
+            raise ValueError("it contains no text")
         others = [name for name in _OTHER_WORD_TEXTS if name in names]
-        texts = [_text(_tree(archive, name), _DOCX) for name in (body, *others)]
+        texts = [_text(_tree(archive, name), _DOCX) for name in (texts_of_word[0], *others)]
         properties = _properties(archive, "docProps/core.xml")
         return FileText(
             text="\n".join(filter(None, texts)),

@@ -106,6 +106,34 @@ def test_the_html_of_an_email_is_its_text_and_attachments_are_named(tmp_path: Pa
     ]
 
 
+def test_an_email_of_a_mailbox_is_read(tmp_path: Path) -> None:
+    content = b"From a@b Tue Mar  3 10:00:00 2020\nSubject: bats\n\nThe bats came.\n"
+    ((document, *_),), _ = read(tmp_path / "m.eml", content)
+    assert (document.title, document.text) == ("bats", "The bats came.")
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("=?utf-8?Q?r=C3=A9sum=C3=A9.txt?=", "résumé.txt"),
+        ("résumé.txt", "résumé.txt"),
+        ("=?no-such-code?Q?a?=", "=?no-such-code?Q?a?="),
+        ("=?utf-7?Q?+2AA-.txt?=", ".txt"),
+        ("=?ïso?Q?a?=", "=?ïso?Q?a?="),
+    ],
+)
+def test_an_attachment_is_named_in_whatever_code(tmp_path: Path, name: str, shown: str) -> None:
+    head = f'Content-Type: image/png\r\nContent-Disposition: attachment; filename="{name}"'
+    body = (
+        b"--A\r\nContent-Type: text/plain; charset=\xe9\r\n\r\nGone.\r\n"
+        + f"--A\r\n{head}\r\n\r\nno\r\n--A--\r\n".encode()
+    )
+    kind = "Content-Type: multipart/mixed; boundary=A"
+    ((document, *_),), options = read(tmp_path / "m.eml", mail(*HEAD, kind, body=body))
+    assert document.text == "Gone."
+    assert options.left_out[0].place.endswith(shown)
+
+
 def test_a_text_that_begins_like_an_email_is_a_text(tmp_path: Path) -> None:
     text = "From: the council\nMIME-Version: 1.0\n\nThe pipes are gone."
     ((document, *_),), _ = read(tmp_path / "m.txt", text.encode())
