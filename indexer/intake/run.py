@@ -226,7 +226,9 @@ class _Run:
             if is_address(source):
                 yield source
                 continue
+            listed = 0
             for place, address in self._lines_or_cells(Path(source)):
+                listed += 1
                 if not is_address(address):
                     raise SourceError(
                         f"{address[:60]!r} is not a web address",
@@ -234,6 +236,10 @@ class _Run:
                         remedy="give one address a line, or a table with a column url",
                     )
                 yield address
+            if not listed:
+                raise SourceError(
+                    "contains no address", place=source, remedy="give one address a line"
+                )
 
     def _lines_or_cells(self, path: Path) -> Iterator[tuple[str, str]]:
         """Yield what should be addresses, with their places: the lines of a file without blank

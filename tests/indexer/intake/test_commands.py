@@ -279,6 +279,15 @@ def test_a_line_that_is_no_address_is_named(index: Command, tmp_path: Path) -> N
     )
 
 
+@pytest.mark.parametrize("content", ["", "# nothing yet\n\n"])
+def test_a_list_without_addresses_is_refused(index: Command, tmp_path: Path, content: str) -> None:
+    listed = tmp_path / "urls.txt"
+    listed.write_text(content)
+    code, out, err = index("urls", listed)
+    assert (code, out) == (2, "")
+    assert err == f"factseek: {listed}: contains no address; give one address a line\n"
+
+
 def test_items_of_two_feeds_with_the_same_ids_are_told_apart(
     site: Site, index: Command, tmp_path: Path
 ) -> None:
