@@ -295,6 +295,8 @@ class _Run:
         except ValueError as error:
             self.intake.failures.append(f"{source}: {error}")
             del self.remembered.addresses[source]
+            if source in self._seen:  # a site that is down may answer with another page
+                self.remembered.addresses[source] = before
             return []
         self.intake.answered += 1
         digests = {item.docid: _digest_of(item) for item in items}
@@ -322,11 +324,11 @@ class _Run:
         read: list[Item] = []
         for item in items:
             if item.link and item.link not in pages:
-                has_page = item.docid in followed
-                followed.discard(item.docid)
-                if has_page:
-                    # Its page stays, and it counts as changed until the page is read again.
+                if item.docid in followed:
+                    # Its page stays. The item counts as changed until the page is read again, and
+                    # the feed is fetched again although it may not have changed.
                     seen.items[item.docid] = before.items.get(item.docid, "")
+                    seen.etag = seen.modified = seen.digest = ""
                     continue
             else:
                 followed.add(item.docid)
