@@ -28,7 +28,7 @@ from ..retrieval.dense.vectors import Vectors
 from ..retrieval.lucene.analysis import Analyzer
 from ..retrieval.lucene.jvm import start
 from ..retrieval.lucene.spelling import WordNearby
-from ..retrieval.retrievers import ParallelRankings, Rankings, Retriever
+from ..retrieval.retrievers import ComposedKind, ParallelRankings, Rankings, Retriever
 from ..retrieval.search.collection_statistics import FieldStatistics, Term, TermCount
 from ..retrieval.search.index_state import ShardState
 from ..retrieval.search.options import CountQuery, ReadNote, ShardHealth
@@ -177,17 +177,16 @@ class ShardedState:
 
     def ranking(self, name: str, config: Config) -> Retriever:
         """Return the retriever of this name and settings."""
-        composed = retrievers.expanding(name) or retrievers.fusing(name)
-        if composed is None:
-            return ShardedRanking(name, config, self)
-        return composed.open(name, self, config, group=config.search.group)
+        kind = retrievers.kind(name)
+        if isinstance(kind, ComposedKind):
+            return kind.open(name, self, config, group=config.search.group)
+        return ShardedRanking(name, config, self)
 
     def rankings(self, names: Sequence[str], config: Config) -> Rankings:
         """Return the rankings of these names and settings, to be computed together."""
         # In one process, each ranking runs separately, so a late ranking does not delay the others.
-        if self._gather.remote and not any(
-            retrievers.fusing(name) or retrievers.expanding(name) for name in names
-        ):
+        composed = any(isinstance(retrievers.kind(name), ComposedKind) for name in names)
+        if self._gather.remote and not composed:
             return ShardedRankings(names, config, self)
         return ParallelRankings({name: self.ranking(name, config) for name in names})
 

@@ -327,7 +327,7 @@ def _answer_queries(
 
     # Without an encoder, use small chunks: their hits are still cached when they are written.
     few = min(CHUNK, max(1, _HITS_TOGETHER // (request.search.k or 1)))
-    size = CHUNK if retrievers.kind(request.search.retriever or AUTO).BATCHES else few
+    size = CHUNK if retrievers.kind(request.search.retriever or AUTO).batches else few
     # Lucene searches outside of Python, so that a second thread can write results meanwhile.
     with ThreadPoolExecutor(1) as writer:
         waiting: deque[Future[_Lines]] = deque()

@@ -21,21 +21,12 @@ from ..dense.vectors import Mask
 from ..lucene.analysis import terms_of
 from ..lucene.index import flat_text
 from ..search.prepared_query import PreparedQuery
-from ..store.manifest import Manifest
-from . import Retriever, bm25
+from ..store.manifest import LUCENE, Manifest
+from . import ExpandingKind, ExpandingRetriever, Retriever
 
 if TYPE_CHECKING:
     from ..search.index_state import IndexState
 
-LABEL = "Sparse, expanded"
-HELP = "the same words and those of the first hits, by BM25 and RM3"
-FUSES = False
-EXPANDS = True
-WEIGHS_WORDS = True
-DEFAULT_WEIGHT = 0.0
-PRIORITY = -1
-BLOCKING = False
-BATCHES = False
 # Terms in a larger share of all passages do not expand a query; Anserini's value.
 MOST_OF_COLLECTION = 0.1
 _SHORTEST, _LONGEST = 2, 20  # the minimum and maximum length of a term that expands a query
@@ -55,14 +46,22 @@ class RM3Settings(Settings, frozen=True, kw_only=True):
 SETTINGS = RM3Settings
 
 
-def names(manifest: Manifest) -> tuple[str, ...]:
-    return ("bm25+rm3",)
+class RM3Kind(ExpandingKind):
+    """BM25 with an expanded query, wherever BM25 is."""
+
+    name = "bm25+rm3"
+    label = "Sparse, expanded"
+    help = "the same words and those of the first hits, by BM25 and RM3"
+    weighs_words = True
+
+    def views(self, name: str, manifest: Manifest, config: Config) -> tuple[str, ...]:
+        return (LUCENE,)
+
+    def open(self, name: str, snapshot: IndexState, config: Config, *, group: bool) -> RM3Retriever:
+        return RM3Retriever(snapshot, config, group=group)
 
 
-lacks, views, rankings = bm25.lacks, bm25.views, bm25.rankings
-
-
-class RM3Retriever(Retriever):
+class RM3Retriever(ExpandingRetriever):
     """Searches by BM25 twice: for the passages that expand the query, then for the expanded
     query.
     """
@@ -160,5 +159,4 @@ def _relevance_model(
     return heaviest(model)
 
 
-def open(name: str, snapshot: IndexState, config: Config, *, group: bool) -> RM3Retriever:
-    return RM3Retriever(snapshot, config, group=group)
+KIND = RM3Kind()
