@@ -32,7 +32,7 @@ from ..indexer.build import BuildReport, BuildRequest, build
 from ..indexer.lock import writing_parts
 from ..retrieval.config import BM25Settings, Config
 from ..retrieval.dense.vectors import Vectors
-from ..retrieval.encoders.runtime import SharedEncoders
+from ..retrieval.encoders.opening import SharedEncoders
 from ..retrieval.lucene.jvm import start
 from ..retrieval.lucene.spelling import WordNearby
 from ..retrieval.retrievers import Ranked, Rankings

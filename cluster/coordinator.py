@@ -41,7 +41,7 @@ from .layout import Shards, owner
 from .rankings import AskShards, CollectionTerms, ShardedRanking, ShardedRankings
 
 if TYPE_CHECKING:
-    from ..retrieval.encoders.runtime import OnnxEncoder as Encoder
+    from ..retrieval.encoders.encoder import Encoder
 
 T = TypeVar("T")
 EVERY_VALUE = sys.maxsize

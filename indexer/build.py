@@ -21,6 +21,7 @@ from ..core.errors import IndexStateError, SourceError, UserError
 from ..core.files import os_errors_reported, sha256, storable
 from ..core.progress import bar
 from ..core.terminal import join_words
+from ..retrieval.config import AUTO
 from ..retrieval.encoders.sources import check_choice
 from ..retrieval.filters import field_names
 from ..retrieval.lucene.analysis import analyzer_name, language_code
@@ -381,9 +382,9 @@ def _other_setting(request: BuildRequest, config: Config, base: Manifest) -> str
     """
     if len(request.encoders) != 1 or base.encoder is None:
         return ""
-    for name in ("query_prompt", "document_prompt", "max_tokens"):
+    for name in ("query_prompt", "document_prompt", "max_tokens", "truncate_dim", "similarity"):
         configured, recorded = getattr(config.encoder, name), getattr(base.encoder, name)
-        if configured and configured != recorded:
+        if configured not in ("", 0, AUTO, recorded):
             return f"{name} {recorded!r}, not encoder.{name} {configured!r}"
     return ""
 

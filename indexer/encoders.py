@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..core.errors import ConfigError, UsageError
-from ..retrieval.encoders.runtime import open_encoder
+from ..retrieval.encoders.opening import open_encoder
 from ..retrieval.encoders.sources import MissingModelError, choose_models, for_language, of_index
 from ..retrieval.store.manifest import VECTORS, EncoderInfo
 from .settings import Config
 
 if TYPE_CHECKING:
-    from ..retrieval.encoders.runtime import OnnxEncoder as Encoder
+    from ..retrieval.encoders.encoder import Encoder
 
 
 class Encoders:

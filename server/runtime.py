@@ -34,7 +34,7 @@ from ..core.settings import to_mapping
 from ..core.subprocesses import command as child_command
 from ..core.subprocesses import environment
 from ..indexer import queue
-from ..retrieval.encoders.runtime import SharedEncoders
+from ..retrieval.encoders.opening import SharedEncoders
 from ..retrieval.lucene.jvm import java_thread, start
 from ..retrieval.search.index import open_index
 from ..retrieval.search.opening import published_file

@@ -23,7 +23,7 @@ from gunicorn.app.base import BaseApplication
 from ..cluster.ray_cluster import check as check_cluster
 from ..core.errors import ConfigError
 from ..core.terminal import say
-from ..retrieval.encoders.runtime import SharedEncoders
+from ..retrieval.encoders.opening import SharedEncoders
 from ..retrieval.lucene.jvm import anserini_jar, java_home
 from ..retrieval.search.index import open_index
 from ..retrieval.search.opening import published_file, read_published

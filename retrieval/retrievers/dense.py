@@ -11,14 +11,14 @@ import numpy as np
 from ...core.deadline import Deadline
 from ...core.domain import Filter, Hit
 from ..config import Config
-from ..dense.vectors import VectorIndex, Vectors, unit_vector
+from ..dense.vectors import VectorIndex, Vectors, query_vector
 from ..search.cut import first_fetch, top_k
 from ..search.prepared_query import PreparedQuery
 from ..store.manifest import VECTORS, Manifest
 from . import MissingComponent, Retriever, RetrieverKind
 
 if TYPE_CHECKING:
-    from ..encoders.runtime import OnnxEncoder as Encoder
+    from ..encoders.encoder import Encoder
     from ..search.snapshot import Snapshot
 
 
@@ -123,7 +123,9 @@ def query_vectors(
     following, vectors = iter(encoded), []
     for query in queries:
         if query.vector is not None:
-            vectors.append(unit_vector(query.vector, encoder().dimension))
+            vectors.append(
+                query_vector(query.vector, encoder().dimension, encoder().info.similarity)
+            )
         elif query.docid:
             vectors.append(document_vector(query.docid))
         else:

@@ -35,7 +35,7 @@ from .. import retrievers, stages
 from ..config import Config
 from ..dense.vectors import Vectors
 from ..encoders.cross_encoder import OnnxCrossEncoder
-from ..encoders.runtime import SharedEncoders
+from ..encoders.opening import SharedEncoders
 from ..filters import FIELDS, days_of, refuse_texts
 from ..lucene.analysis import TermCache
 from ..lucene.index import flat_text
@@ -66,7 +66,7 @@ from .prepared_query import AnyQuery, PreparedQuery
 from .snapshot import IndexEncoders
 
 if TYPE_CHECKING:
-    from ..encoders.runtime import OnnxEncoder as Encoder
+    from ..encoders.encoder import Encoder
 
 log = logging.getLogger(__name__)
 _SHARED = ("k", "retriever", "fusion", "profile", "group", "stages")

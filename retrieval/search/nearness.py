@@ -82,7 +82,10 @@ class Nearness:
             by_chance = self._state.noise_similarities(view)
             floor = noise_threshold(by_chance)
             spread = pstdev(by_chance) if by_chance else 0.0
-            self._floors[view] = floor, floor + max(_CLEARLY * spread, _NEARER * (1 - floor))
+            least = 0.0
+            if self._state.manifest.encoders[view].similarity == "cosine":
+                least = _NEARER * (1 - floor)
+            self._floors[view] = floor, floor + max(_CLEARLY * spread, least)
         return self._floors[view]
 
 

@@ -14,6 +14,7 @@ import hashlib
 import os
 import platform
 import re
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
@@ -46,6 +47,11 @@ FILTER_FIELDS = "filter_fields"
 RESTORE = "restore the index from a snapshot, or rebuild it with --overwrite"
 OTHER_MODEL = "restore the earlier model, or rebuild the index with --overwrite"
 REBUILD = "rebuild it with: factseek index KIND SOURCE --index DIR --overwrite"
+HALF = ("fp16", "bf16")  # the precisions of half a float32
+_PROBE_TOLERANCE = 0.02
+"""How far a number of a probe may move: servers batch texts and compute in half precision, so a
+digest of all bits would change from call to call.
+"""
 MOST = 2**31 - 1  # the maximum number of passages in a Lucene index
 _SEGMENT = re.compile(r"[0-9]{1,18}")
 _VIEW = re.compile(r"[a-z][a-z0-9_]*(:[a-z0-9][a-z0-9_-]*)?")
@@ -53,6 +59,7 @@ _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\\]")
 Count = Annotated[int, msgspec.Meta(ge=0, le=MOST)]
 Bytes = Annotated[int, msgspec.Meta(ge=0)]
 Seconds = Annotated[float, msgspec.Meta(ge=0)]
+Similarity = Literal["cosine", "dot"]
 
 
 class ManifestPart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -118,7 +125,7 @@ class SegmentInfo(ManifestPart, frozen=True, kw_only=True):
         return self.kind == "fever" if self.sentences is None else self.sentences
 
 
-class EncoderInfo(ManifestPart, frozen=True, kw_only=True):
+class EncoderInfo(ManifestPart, frozen=True, kw_only=True, omit_defaults=True):
     """The encoder of the vectors; ``model`` and the later fields are the settings that locate the
     encoder again.
     """
@@ -131,6 +138,10 @@ class EncoderInfo(ManifestPart, frozen=True, kw_only=True):
     max_tokens: Annotated[int, msgspec.Meta(ge=0)] = 0
     query_prompt: str = ""
     document_prompt: str = ""
+    truncate_dim: Annotated[int, msgspec.Meta(ge=0)] = 0
+    similarity: Similarity = "cosine"
+    # For an endpoint: the cosines and first numbers of a few texts' vectors.
+    probe: tuple[float, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.name} ({self.precision}, revision {self.revision})"
@@ -139,14 +150,26 @@ class EncoderInfo(ManifestPart, frozen=True, kw_only=True):
         """Raise IndexStateError if ``opened`` is not this encoder, which made the vectors of the
         index ``place``.
         """
-        if opened.identity != self.identity:
+        if opened.identity != self.identity or not _is_same_probe(opened.probe, self.probe):
             what = f"its vectors were made by {self}, and the model of that name is now {opened}"
             raise IndexStateError(what, place=place, remedy=remedy)
 
     @property
-    def identity(self) -> tuple[str, str, int, str]:
-        """The properties that make vectors comparable: name, revision, dimension and precision."""
-        return self.name, self.revision, self.dimension, self.precision
+    def identity(self) -> tuple[str, str, int, str, str]:
+        """The properties that make vectors comparable: name, revision, dimension, precision and
+        similarity.
+
+        Vectors of half precision are comparable with those of fp32.
+        """
+        precision = "fp32" if self.precision in HALF else self.precision
+        return self.name, self.revision, self.dimension, precision, self.similarity
+
+
+def _is_same_probe(one: Sequence[float], other: Sequence[float]) -> bool:
+    """Return whether two probes come from one model, up to what rounding in a server changes."""
+    return len(one) == len(other) and all(
+        abs(first - second) <= _PROBE_TOLERANCE for first, second in zip(one, other, strict=True)
+    )
 
 
 class BM25Info(ManifestPart, frozen=True, kw_only=True):

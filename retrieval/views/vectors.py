@@ -19,13 +19,14 @@ from ...core.progress import bar
 from ..config import Config, DenseSettings
 from ..dense.noise import Chance, made_up_vectors, noise_similarities, read_chance, write_chance
 from ..dense.vectors import (
+    UNFIT,
     VectorFiles,
     VectorIndex,
     Vectors,
     build_ann,
-    not_unit,
     read_ann,
     read_vectors,
+    unfit_rows,
     whole_rows,
     write_vectors,
 )
@@ -94,13 +95,16 @@ class VectorsView(View):
                     yield chunk
                     left.update(len(chunk))
 
-            write_vectors(path, chunks(), dimension, after=done)
+            write_vectors(path, chunks(), dimension, after=done, similarity=self.encoder.similarity)
         self._measure_chance(segment, made_up_vectors(tools.encoders(self.name, self.encoder)))
         self._index(segment, tools)
 
     def copy(self, parts: Sequence[Merged], segment: SegmentPlace, tools: Tools) -> None:
         write_vectors(
-            segment.folder / self._files.vectors, self._rows_of(parts), self.encoder.dimension
+            segment.folder / self._files.vectors,
+            self._rows_of(parts),
+            self.encoder.dimension,
+            similarity=self.encoder.similarity,
         )
         chances = (self._chance_of(part.segment) for part in parts)
         self._measure_chance(
@@ -115,7 +119,9 @@ class VectorsView(View):
         self, segments: Sequence[OpenSegment], manifest: Manifest, config: Config
     ) -> VectorIndex:
         parts = [(segment.folder, segment.info.passages) for segment in segments]
-        return VectorIndex(parts, self.encoder.dimension, config.dense, self._files)
+        return VectorIndex(
+            parts, self.encoder.dimension, config.dense, self._files, self.encoder.similarity
+        )
 
     def _index(self, segment: SegmentPlace, tools: Tools) -> None:
         build_ann(self._read(segment), segment.folder, tools.config.dense, file=self._files.ann)
@@ -131,13 +137,21 @@ class VectorsView(View):
         if queries is not None and segment.passages:
             place = [(segment.folder, segment.passages)]
             vectors = VectorIndex(
-                place, self.encoder.dimension, DenseSettings(type="flat"), self._files
+                place,
+                self.encoder.dimension,
+                DenseSettings(type="flat"),
+                self._files,
+                self.encoder.similarity,
             )
             write_chance(path, queries, noise_similarities(queries, vectors))
 
     def _chance_of(self, segment: SegmentPlace) -> Chance | None:
         with suppress(IndexStateError):
-            return read_chance(segment.folder / self._files.chance, self.encoder.dimension)
+            return read_chance(
+                segment.folder / self._files.chance,
+                self.encoder.dimension,
+                self.encoder.similarity,
+            )
         return None
 
     def _read(self, segment: SegmentPlace) -> NDArray[np.float32]:
@@ -154,13 +168,13 @@ class VectorsView(View):
     def _faults(self, segment: SegmentPlace, file: str) -> Iterator[str]:
         path = segment.folder / file
         if file == self._files.vectors:
-            yield from (
-                f"vector {row} is not of unit length" for row in not_unit(self._read(segment))
-            )
+            similarity = self.encoder.similarity
+            for row in unfit_rows(self._read(segment), similarity):
+                yield f"vector {row} {UNFIT[similarity]}"
         elif file == self._files.ann and path.exists():
             read_ann(path, segment.passages, self.encoder.dimension)
         elif file == self._files.chance and segment.passages:
-            read_chance(path, self.encoder.dimension)
+            read_chance(path, self.encoder.dimension, self.encoder.similarity)
 
 
 view = VectorsView

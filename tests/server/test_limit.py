@@ -10,7 +10,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from factseek.core.deadline import Deadline
-from factseek.retrieval.encoders.runtime import OnnxEncoder, open_encoder
+from factseek.retrieval.encoders.runtime import OnnxEncoder, open_onnx_encoder
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
 from factseek.server.app import create_app
@@ -39,7 +39,7 @@ class Stuck:
 
 @pytest.fixture
 def stuck() -> Iterator[Stuck]:
-    made = Stuck(open_encoder(Config().encoder))
+    made = Stuck(open_onnx_encoder(Config().encoder))
     yield made
     made.free.set()
 
