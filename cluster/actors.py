@@ -100,7 +100,7 @@ class ShardActor:
         # For vector scans; more threads would compete.
         os.environ["OMP_NUM_THREADS"] = str(max(1, int(cpus)))
         self._folder = Path(folder)
-        self._encoders = SharedEncoders(config.encoder)
+        self._encoders = SharedEncoders(config.encoder, only_configured=True)
         self._beside = ThreadPoolExecutor(threads, thread_name_prefix="beside")
         self._states: dict[str, Snapshot] = {}
         self._last_asked: dict[str, float] = {}

@@ -244,7 +244,7 @@ class IndexReloader:
         self._registry = registry
         self._config = config
         self._identities: dict[str, tuple[int, int, int] | None] = {}
-        self._encoders = SharedEncoders(config.encoder)
+        self._encoders = SharedEncoders(config.encoder, only_configured=True)
         self._again: dict[str, float] = {}
         # The last logged reason why the changes of an index cannot be written.
         self._unwritable: dict[str, str] = {}

@@ -70,7 +70,7 @@ def check(config: Config) -> None:
     networks_of(config.server.trusted_proxies)
     java_home()
     anserini_jar()
-    encoders = SharedEncoders(config.encoder)
+    encoders = SharedEncoders(config.encoder, only_configured=True)
     if config.cluster.address:
         check_cluster(config.cluster.address)
     for name, path in config.server.indexes.items():

@@ -191,7 +191,9 @@ class Endpoint(Encoder):
                     size += len(part)
                     parts.append(part)
                     if size > most:
-                        return 1, f"the answer has more than {most:,} bytes".encode(), ""
+                        raise EndpointError(
+                            f"the answer has more than {most:,} bytes", place=self._url
+                        )
                     if time.monotonic() > deadline:
                         return 0, f"the answer took more than {seconds:g} s".encode(), ""
                 return response.status, b"".join(parts), response.headers.get("Retry-After", "")
@@ -224,7 +226,8 @@ class Endpoint(Encoder):
         if dimensions != [expected] or not 0 < expected <= MOST_DIMENSIONS:
             what = f"a vector has {dimensions[-1]:,} dimensions, expected {expected:,}"
             raise EndpointError(what, place=self._url)
-        vectors = np.array(rows, dtype=np.float32)
+        with np.errstate(over="ignore"):
+            vectors = np.array(rows, dtype=np.float32)
         if not np.isfinite(vectors).all():
             raise EndpointError("a vector has a number that is not finite", place=self._url)
         return vectors

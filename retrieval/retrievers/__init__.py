@@ -17,12 +17,13 @@ from msgspec.structs import replace
 
 from ...core.deadline import CutOffError, Deadline
 from ...core.domain import Filter, Hit, ScoredDocids
-from ...core.errors import IndexStateError, QueryError
+from ...core.errors import FactseekError, IndexStateError, QueryError
 from ...core.plugins import Plugins
 from ...core.records.runs import best_documents
 from ...core.terminal import join_words
 from ..config import AUTO, Config, FusionSettings
 from ..dense.vectors import Mask
+from ..encoders.endpoint import EndpointError
 from ..store.manifest import Manifest
 
 if TYPE_CHECKING:
@@ -264,7 +265,7 @@ class ParallelRankings(Rankings):
             for name in self._blocking
         }
         ranked: Ranked = {}
-        late: list[CutOffError] = []
+        late: list[FactseekError] = []
         try:
             # Retrievers that can be interrupted run in this thread while the others run in
             # parallel.
@@ -275,6 +276,10 @@ class ParallelRankings(Rankings):
                         limit.wait(name, work) if work else part.search(queries, k, where, limit)
                     )
                 except CutOffError as error:
+                    late.append(error)
+                except EndpointError as error:
+                    # The answer says what is missing, as if the endpoint had been too slow.
+                    limit.cut_off(name)
                     late.append(error)
         finally:
             for future in pending.values():

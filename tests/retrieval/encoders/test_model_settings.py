@@ -109,9 +109,7 @@ def test_the_first_ten_are_those_of_sentence_transformers(
     model = model_of(tmp_path / "model", changes, normalizes="dot" not in case)
     config = settings_of(model, backend=backend, precision="fp32", **settings)
     folder = index_of(TEXTS, tmp_path, config)
-    assert first_ten(folder, config) == first_ten_of_sentence_transformers(
-        model, truncate_dim=size
-    )
+    assert first_ten(folder, config) == first_ten_of_sentence_transformers(model, truncate_dim=size)
     recorded = manifests.read(folder).encoder
     assert recorded is not None
     assert recorded.dimension == (size or 384)
