@@ -17,11 +17,13 @@ from typing import Literal
 
 from msgspec import structs
 
-from ..core.errors import IndexStateError, SourceError, UserError
+from ..core.errors import IndexStateError, SourceError, UsageError, UserError
 from ..core.files import os_errors_reported, sha256, storable
 from ..core.progress import bar
+from ..core.records.vector_file import some_of
 from ..core.terminal import join_words
 from ..retrieval.config import AUTO
+from ..retrieval.encoders.given import GivenVectors
 from ..retrieval.encoders.sources import check_choice
 from ..retrieval.filters import field_names
 from ..retrieval.lucene.analysis import analyzer_name, language_code
@@ -57,7 +59,8 @@ class BuildRequest:
     vectors, a view each, instead of the configured one. The build takes only documents whose docid
     ``share`` accepts, perhaps none. A ``quiet`` build does not report what the reader left out,
     because another build of the same sources does. ``wait`` is the seconds to wait for another
-    writer. ``dates``, ``columns`` and ``archive`` are those of ``ReadOptions``.
+    writer. ``dates``, ``columns`` and ``archive`` are those of ``ReadOptions``. ``vectors`` are
+    those that the user brings instead of an encoder.
     """
 
     kind: str
@@ -74,6 +77,7 @@ class BuildRequest:
     dates: str = ""
     columns: tuple[tuple[str, str], ...] = ()
     archive: str = ""
+    vectors: GivenVectors | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,6 +162,10 @@ def build_locked(
             report = _publish(request, base, tools, work)
             if note is not None:
                 note(work.docids())
+        unused = request.vectors.unused if request.vectors and not request.share else []
+        if unused:
+            what = f"there are vectors of passages that were not indexed: {some_of(unused)}"
+            report = replace(report, notes=(*report.notes, what))
         return report
 
 
@@ -179,6 +187,7 @@ def _read(
         [repr(request.share)] if request.share else [],
     )
     more += [str(how) for how in (request.dates, request.columns, request.archive) if how]
+    more += [request.vectors.digest] if request.vectors else []
     fingerprint = journals.fingerprint(
         request.kind, names, tools.manifest, request.verb, limits, *more
     )
@@ -244,7 +253,12 @@ def encoders_of(request: BuildRequest, config: Config) -> Encoders:
     """
     language = language_code(request.language or config.index.language)
     check_choice(config.encoder, request.encoders, language)
-    return Encoders(config, language=language, models=request.encoders)
+    if request.vectors is None:
+        return Encoders(config, language=language, models=request.encoders)
+    if request.encoders or not request.dense:
+        other = "--encoder" if request.encoders else "--no-dense"
+        raise UsageError(f"--vectors brings the vectors: leave out {other}")
+    return Encoders(config, language=language, given={VECTORS: request.vectors})
 
 
 def _publish(request: BuildRequest, base: Manifest | None, tools: Tools, work: Work) -> BuildReport:

@@ -24,6 +24,7 @@ import msgspec
 from ..core.errors import CheckFailed, UsageError
 from ..core.records.dates import ORDERS
 from ..core.records.lines import Strict, decode_line, lines
+from ..core.records.vector_file import some_of
 from ..core.terminal import (
     DONE,
     GOES_ON,
@@ -47,6 +48,7 @@ from .intake.cli import add_feed_options, add_intake_options, feeds_of, intake_o
 from .settings import Config
 
 if TYPE_CHECKING:
+    from ..retrieval.encoders.given import GivenVectors
     from .build import BuildReport, BuildRequest
     from .compaction import Compacted
     from .deletion import Deleted
@@ -140,6 +142,13 @@ def _register_index(commands: Subparsers) -> None:
         help="the encoder of the vectors (default: encoder.model); repeatable: each encoder makes "
         "separate vectors",
     )
+    add_vectors(vectors)
+    parser.add_argument(
+        "--vector-ids",
+        type=Path,
+        metavar="FILE",
+        help="for --vectors FILE.npy: docid TAB passage a line, in the order of the vectors",
+    )
     parser.add_argument(
         "--skip-bad-lines",
         type=int,
@@ -184,7 +193,14 @@ def _register_upkeep(commands: Subparsers) -> None:
         default=[],
         metavar="VIEW",
         help="add what the index lacks: signatures (to find near-duplicates), words (to suggest "
-        "spellings) or vectors",
+        "spellings), vectors, or vectors:NAME with --vectors",
+    )
+    add_vectors(compact)
+    compact.add_argument(
+        "--vector-ids",
+        type=Path,
+        metavar="FILE",
+        help="for --vectors FILE.npy: docid TAB passage a line, in the order of the vectors",
     )
     complete(compact, compact_index, add_index, add_wait, add_json)
     verify = commands.add_parser(
@@ -355,6 +371,7 @@ def _build(
 ) -> BuildReport:
     from . import build as builds
 
+    settings = _settings_of(args)
     request = builds.BuildRequest(
         kind=kind,
         sources=sources,
@@ -367,8 +384,26 @@ def _build(
         dates=args.dates,
         columns=columns,
         archive=args.archive.name if args.archive else "",
+        vectors=_given_vectors(args, settings),
     )
-    return (build or builds.build)(request, _settings_of(args))
+    return (build or builds.build)(request, settings)
+
+
+def _given_vectors(args: argparse.Namespace, config: Config) -> GivenVectors | None:
+    from .given_vectors import read_given_vectors
+
+    return read_given_vectors(args.vectors, args.vector_ids, args.index, config.encoder)
+
+
+def add_vectors(parser: Any) -> None:
+    """Add the option that brings vectors."""
+    parser.add_argument(
+        "--vectors",
+        type=Path,
+        metavar="FILE",
+        help="the vectors of the passages, instead of an encoder: .npy with --vector-ids, Parquet "
+        "or JSON Lines (docid, passage, vector)",
+    )
 
 
 def _columns(written: list[str]) -> dict[str, str]:
@@ -542,9 +577,13 @@ def compact_index(args: argparse.Namespace, compact: Callable[..., Compacted] | 
 
     began = perf_counter()
     before = read_published(args.index).views
+    config = config_of(args, Config)
+    vectors = _given_vectors(args, config)
     compacted = (compact or compaction.compact)(
-        args.index, config_of(args, Config), add=args.add, wait=args.wait
+        args.index, config, add=args.add, vectors=vectors, wait=args.wait
     )
+    if vectors is not None and vectors.unused:
+        say(f"there are vectors of passages that the index lacks: {some_of(vectors.unused)}")
     after = len(compacted.manifest.segments)
     done = []
     if after < compacted.before:

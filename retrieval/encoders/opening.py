@@ -14,6 +14,7 @@ from ..config import EncoderSettings
 from ..store.manifest import EncoderInfo
 from .encoder import Encoder
 from .endpoint import Endpoint, is_address
+from .given import GivenVectors
 from .runtime import open_onnx_encoder
 from .sources import check_agreement, for_language, is_same, of_index
 from .torch_encoder import TorchEncoder
@@ -78,6 +79,8 @@ def open_encoder_of(
     configuration names, and with ``only_configured`` no other address is called. Raises
     IndexStateError if it names another.
     """
+    if made_by.is_given:
+        return GivenVectors(made_by)
     check_agreement(made_by, settings)
     chosen = of_index(made_by, settings)
     if not is_address(chosen.model) or is_same(settings.model, chosen.model):
@@ -124,6 +127,8 @@ class SharedEncoders:
                 what = f"its vectors were made by {made_by}: {what}"
                 raise MachineError(what, place=place, remedy=error.remedy) from None
 
+        if made_by.is_given:
+            return GivenVectors(made_by)
         # Two indexes share an encoder if the same settings open it.
         key = made_by.model, of_index(made_by, self._settings)
         encoder = self._opened.get(key, open_or_explain)

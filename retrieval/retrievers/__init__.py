@@ -302,6 +302,8 @@ class ParallelRankings(Rankings):
 def list_retrievers(manifest: Manifest, config: Config) -> tuple[str, ...]:
     """Return the names of the retrievers of an index: the choice of ``auto``, then the others in
     alphabetical order.
+
+    ``auto`` chooses none that needs the vector of a query: most queries have none.
     """
     priorities = {}
     for listed in map(kind, names()):
@@ -310,9 +312,21 @@ def list_retrievers(manifest: Manifest, config: Config) -> tuple[str, ...]:
         for name in listed.names(manifest):
             with suppress(QueryError):  # an invalid configuration makes it unavailable
                 if listed.lacks(name, manifest, config) is None:
-                    priorities[name] = listed.priority
+                    is_ready = not needs_query_vector(name, manifest, config)
+                    priorities[name] = is_ready, listed.priority
     first = max(priorities, key=priorities.__getitem__, default="")
     return tuple(sorted(priorities, key=lambda name: (name != first, name)))
+
+
+def needs_query_vector(name: str, manifest: Manifest, config: Config) -> bool:
+    """Return whether a retriever reads vectors that were given: it then needs the vector of each
+    query.
+    """
+    encoders = manifest.encoders
+    return any(
+        view in encoders and encoders[view].is_given
+        for view in kind(name).views(name, manifest, config)
+    )
 
 
 def with_default_weights(config: Config, manifest: Manifest) -> Config:

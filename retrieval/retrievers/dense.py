@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class DenseKind(RetrieverKind):
-    """Cosines of vectors: ``dense`` for the first encoder of an index, ``dense:NAME`` for each
+    """Similarities of vectors: ``dense`` for the first encoder of an index, ``dense:NAME`` for each
     further one.
     """
 
@@ -36,16 +36,18 @@ class DenseKind(RetrieverKind):
     batches = True
 
     def names(self, manifest: Manifest) -> tuple[str, ...]:
-        further = (view.partition(":")[2] for view in manifest.encoders)
-        return ("dense", *(f"dense:{variant}" for variant in sorted(filter(None, further))))
+        names = [f"dense{view.removeprefix(VECTORS)}" for view in sorted(manifest.encoders)]
+        return tuple(names) or ("dense",)
 
     def views(self, name: str, manifest: Manifest, config: Config) -> tuple[str, ...]:
         return (_view(name),)
 
     def lacks(self, name: str, manifest: Manifest, config: Config) -> MissingComponent | None:
         view = _view(name)
-        if VECTORS not in manifest.views:
-            return MissingComponent("was built without vectors", "rebuild it without --no-dense")
+        if not manifest.encoders:
+            return MissingComponent(
+                "was built without vectors", "add them with factseek compact --add vectors"
+            )
         if view not in manifest.views:
             return MissingComponent(f"has no {view}", "rebuild it with --encoder given twice")
         return None

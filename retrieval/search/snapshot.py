@@ -480,6 +480,8 @@ class Snapshot:
         """
         name = VectorFiles.for_variant(view.partition(":")[2]).chance
         vectors: VectorIndex = self.view(view)
+        if self.manifest.encoders[view].is_given:
+            return []
         paths = [
             self.folder / SEGMENTS / info.name / name
             for info in self.manifest.segments

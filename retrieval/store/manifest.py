@@ -47,6 +47,8 @@ FILTER_FIELDS = "filter_fields"
 RESTORE = "restore the index from a snapshot, or rebuild it with --overwrite"
 OTHER_MODEL = "restore the earlier model, or rebuild the index with --overwrite"
 REBUILD = "rebuild it with: factseek index KIND SOURCE --index DIR --overwrite"
+GIVEN = "given"
+"""The name and the precision of vectors that the user brought: no encoder is known."""
 HALF = ("fp16", "bf16")  # the precisions of half a float32
 _PROBE_TOLERANCE = 0.02
 """How far a number of a probe may move: servers batch texts and compute in half precision, so a
@@ -54,7 +56,7 @@ digest of all bits would change from call to call.
 """
 MOST = 2**31 - 1  # the maximum number of passages in a Lucene index
 _SEGMENT = re.compile(r"[0-9]{1,18}")
-_VIEW = re.compile(r"[a-z][a-z0-9_]*(:[a-z0-9][a-z0-9_-]*)?")
+VIEW_NAME = re.compile(r"[a-z][a-z0-9_]*(:[a-z0-9][a-z0-9_-]*)?")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\\]")
 Count = Annotated[int, msgspec.Meta(ge=0, le=MOST)]
 Bytes = Annotated[int, msgspec.Meta(ge=0)]
@@ -144,6 +146,8 @@ class EncoderInfo(ManifestPart, frozen=True, kw_only=True, omit_defaults=True):
     probe: tuple[float, ...] = ()
 
     def __str__(self) -> str:
+        if self.is_given:
+            return f"vectors that were given ({self.dimension} dimensions, {self.similarity})"
         return f"{self.name} ({self.precision}, revision {self.revision})"
 
     def check(self, opened: EncoderInfo, place: Path, remedy: str = OTHER_MODEL) -> None:
@@ -153,6 +157,11 @@ class EncoderInfo(ManifestPart, frozen=True, kw_only=True, omit_defaults=True):
         if opened.identity != self.identity or not _is_same_probe(opened.probe, self.probe):
             what = f"its vectors were made by {self}, and the model of that name is now {opened}"
             raise IndexStateError(what, place=place, remedy=remedy)
+
+    @property
+    def is_given(self) -> bool:
+        """Whether the user brought the vectors: nothing can make the vector of another text."""
+        return self.precision == GIVEN
 
     @property
     def identity(self) -> tuple[str, str, int, str, str]:
@@ -210,7 +219,7 @@ class Manifest(ManifestPart, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         for name in self.views:
-            if not _VIEW.fullmatch(name):
+            if not VIEW_NAME.fullmatch(name):
                 raise ValueError(f"a view has the invalid name {name[:60]!r}")
             self.encoder_of(name)
         self.filter_fields  # noqa: B018  it raises

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from functools import partial
 from typing import Any
@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.domain import Passage
 from ...core.errors import IndexStateError
 from ...core.progress import bar
 from ..config import Config, DenseSettings
@@ -30,6 +31,8 @@ from ..dense.vectors import (
     whole_rows,
     write_vectors,
 )
+from ..encoders.encoder import Encoder
+from ..encoders.given import GivenVectors
 from ..lucene.index import flat_text
 from ..store.manifest import Manifest
 from . import Check, Encoders, Merged, OpenSegment, SegmentPlace, Tools, View
@@ -72,10 +75,16 @@ class VectorsView(View):
         return file in self._files
 
     def prepare(self, tools: Tools) -> None:
-        self.encoder.check(tools.encoders(self.name, self.encoder).info, tools.folder)
+        encoder = tools.encoders(self.name, self.encoder)
+        if self.encoder.is_given and not isinstance(encoder, GivenVectors):
+            raise IndexStateError(
+                f"its vectors were given, and not made by {encoder.name}", place=tools.folder
+            )
+        self.encoder.check(encoder.info, tools.folder)
 
     def complete(self, segment: SegmentPlace, tools: Tools) -> None:
         self.prepare(tools)
+        encoder = tools.encoders(self.name, self.encoder)
         path, dimension = segment.folder / self._files.vectors, self.encoder.dimension
         done = whole_rows(path, dimension)
         with (
@@ -85,18 +94,14 @@ class VectorsView(View):
             left.update(done)
 
             def chunks() -> Iterator[NDArray[np.float32]]:
-                texts = (
-                    flat_text(title, passage.text)
-                    for title, passage in documents.each_passage(done)
-                )
-                for chunk in tools.encoders(self.name, self.encoder).encode_documents_stream(
-                    texts, ENCODED_AT_ONCE
-                ):
+                for chunk in _encode_passages(encoder, documents.each_passage(done)):
                     yield chunk
                     left.update(len(chunk))
 
             write_vectors(path, chunks(), dimension, after=done, similarity=self.encoder.similarity)
-        self._measure_chance(segment, made_up_vectors(tools.encoders(self.name, self.encoder)))
+        # Nothing can make the vectors of random queries for vectors that were given.
+        random = None if self.encoder.is_given else made_up_vectors(encoder)
+        self._measure_chance(segment, random)
         self._index(segment, tools)
 
     def copy(self, parts: Sequence[Merged], segment: SegmentPlace, tools: Tools) -> None:
@@ -175,6 +180,16 @@ class VectorsView(View):
             read_ann(path, segment.passages, self.encoder.dimension)
         elif file == self._files.chance and segment.passages:
             read_chance(path, self.encoder.dimension, self.encoder.similarity)
+
+
+def _encode_passages(
+    encoder: Encoder, passages: Iterable[tuple[str, Passage]]
+) -> Iterator[Vectors]:
+    """Yield the vectors of passages, each with the title of its document, in their order."""
+    if isinstance(encoder, GivenVectors):
+        return encoder.of_passages((passage for _, passage in passages), ENCODED_AT_ONCE)
+    texts = (flat_text(title, passage.text) for title, passage in passages)
+    return encoder.encode_documents_stream(texts, ENCODED_AT_ONCE)
 
 
 view = VectorsView
