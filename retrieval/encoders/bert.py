@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .cache import LAYERED, ONNX, SCORES, VECTOR
+from .cache import LAYERED, ONNX, SCORES, TERM_WEIGHTS, VECTOR
 from .runtime import feed, onnx_runtime
 from .sources import read_json
 
@@ -48,6 +48,15 @@ _TINY = 1e-6
 _INLINE = 1_024  # Tensors of at most this many bytes are stored in the graph itself
 _ROWS = 16_384
 _WORDS = "embeddings.word_embeddings.weight"
+SPLADE = "splade"
+"""The pooling of a masked language model: each term of the vocabulary has the largest weight that
+any token gives it (Formal et al., SPLADE v2, 2021).
+"""
+_TILES = 16
+"""The vocabulary is cut into this many parts, so that the weights of all tokens for all terms are
+never in memory together: they would leave the processor's cache.
+"""
+_MASK_HEAD = "cls.predictions"
 
 
 class Bert(NamedTuple):
@@ -55,7 +64,8 @@ class Bert(NamedTuple):
     a vector.
 
     The names of its tensors start with ``prefix``. ``pooling`` is ``""`` for a model that scores
-    pairs. ``dense`` are the folders of the layers after the pooling.
+    pairs, and :data:`SPLADE` for one that weighs the terms of its vocabulary. ``dense`` are the
+    folders of the layers after the pooling.
     """
 
     folder: Path
@@ -109,6 +119,74 @@ def read_bert(modules: Sequence[tuple[str, Path]], *, scores: bool) -> Bert | No
     if not {prefix + _WORDS, last} <= names or not kinds <= {"F32", "F16", "I64"}:
         return None
     return Bert(folder, config, prefix, pooling, dense)
+
+
+def read_masked_bert(folder: Path) -> Bert | None:
+    """Return the masked language model in a folder, which weighs the terms of its vocabulary; None
+    if it is not a BERT model of the supported form.
+    """
+    from safetensors import safe_open
+
+    config: dict[str, Any] = {"position_embedding_type": "absolute", "pad_token_id": 0}
+    config |= read_json(folder / "config.json")
+    is_bert = (
+        config.get("model_type") == "bert"
+        and config.get("hidden_act") in ACTIVATIONS
+        and config["position_embedding_type"] == "absolute"
+        and not config.get("is_decoder")
+        and config.get("tie_word_embeddings", True)
+        and all((folder / name).is_file() for name in ("model.safetensors", "tokenizer.json"))
+    )
+    if not is_bert:
+        return None
+    with safe_open(folder / "model.safetensors", framework="numpy") as file:
+        names = set(file.keys())
+    prefix = next((name.removesuffix(_WORDS) for name in names if name.endswith(_WORDS)), "")
+    head = {f"{_MASK_HEAD}.bias", f"{_MASK_HEAD}.transform.dense.weight"}
+    if not {prefix + _WORDS, *head} <= names:
+        return None
+    return Bert(folder, config, prefix, SPLADE, ())
+
+
+def write_masked_bert(model: Bert, folder: Path, *, int8: bool) -> None:
+    """Write the graph that weighs the terms of the vocabulary for a text, to ``folder``.
+
+    In int8, only the head is rounded: it takes most of the time, and rounding the layers as well
+    costs quality (docs/figures.md).
+    """
+    graph = _Graph(folder, None)
+    reads_types = model.config["type_vocab_size"] > 1
+    states = _states(graph, model, _words(model, int8=False), reads_types=reads_types)
+    weights = _term_weights(graph, model, states[-1], int8=int8)
+    graph.save(["input_ids", "token_type_ids"][: 1 + reads_types], {TERM_WEIGHTS: weights})
+
+
+def _term_weights(graph: _Graph, model: Bert, state: str, *, int8: bool) -> str:
+    """Add the head of a masked language model, and the largest weight of each term.
+
+    The maximum comes before the bias and the activation: both grow with their input, so that the
+    order does not matter, and they are then computed once a term instead of once a token.
+    """
+    tensors = _Tensors(model.folder)
+    kind, domain = ACTIVATIONS[model.config["hidden_act"]]
+    epsilon = float(model.config["layer_norm_eps"])
+    hidden = graph.product(state, *tensors.layer(f"{_MASK_HEAD}.transform.dense"))
+    hidden = graph.node(kind, hidden, domain=domain)
+    norm = map(graph.tensor, tensors.layer(f"{_MASK_HEAD}.transform.LayerNorm"))
+    hidden = graph.node("LayerNormalization", hidden, *norm, epsilon=epsilon)
+    words = _Tensors(model.folder, model.prefix)(_WORDS)
+    tokens_axis = graph.tensor(np.ones(1, dtype=np.int64))
+    largest = []
+    for tile in np.array_split(words, _TILES):
+        if int8:
+            logits = graph.product_int8(hidden, tile, np.zeros(len(tile), dtype=np.float32))
+        else:
+            logits = graph.product(hidden, tile)
+        largest.append(graph.node("ReduceMax", logits, tokens_axis, keepdims=0))
+    whole = graph.node("Concat", *largest, axis=1)
+    biased = graph.node("Add", whole, graph.tensor(tensors(f"{_MASK_HEAD}.bias")))
+    one = graph.tensor(np.ones(1, dtype=np.float32))
+    return str(graph.node("Log", graph.node("Add", graph.node("Relu", biased), one)))
 
 
 def _pooling(modules: Sequence[tuple[str, Path]]) -> str:
@@ -321,6 +399,7 @@ class _Tensors:
         from safetensors import safe_open
 
         self._file: Any = safe_open(folder / "model.safetensors", framework="numpy")
+        self._names = frozenset(self._file.keys())
         self._prefix = prefix
 
     def __call__(self, name: str) -> Floats:
@@ -328,6 +407,9 @@ class _Tensors:
         return tensor
 
     def layer(self, name: str) -> tuple[Floats, Floats]:
+        """Return weight and bias of a layer; older models call those of a norm gamma and beta."""
+        if f"{self._prefix}{name}.gamma" in self._names:
+            return self(f"{name}.gamma"), self(f"{name}.beta")
         return self(f"{name}.weight"), self(f"{name}.bias")
 
     def rows(self, name: str) -> Any:
@@ -390,6 +472,10 @@ class _Graph:
         """Multiply by weights and add the bias, in int8 if the graph is in int8."""
         if self.largest is None:
             return self.product(values, weights, bias)
+        return self.product_int8(values, weights, bias)
+
+    def product_int8(self, values: str, weights: Floats, bias: Floats) -> str:
+        """Multiply by weights of shape (outputs, inputs) in int8, and add the bias."""
         scales = np.maximum(np.abs(weights).max(axis=1) / 127, np.finfo(np.float32).tiny).astype(
             np.float32
         )

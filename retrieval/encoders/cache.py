@@ -44,6 +44,7 @@ EXPORTER = 3
 REVISION = 16  # the number of characters of a model's digest that form its revision
 ONNX, TOKENIZER, DESCRIPTION = "model.onnx", "tokenizer.json", "encoder.json"
 VECTOR, LAYERED, SCORES = "sentence_embedding", "layered_embedding", "scores"
+TERM_WEIGHTS = "term_weights"
 """The outputs of a graph.
 
 ``LAYERED`` is the vector of the token states averaged over the last third of the layers and their
