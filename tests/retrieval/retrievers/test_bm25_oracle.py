@@ -17,6 +17,7 @@ from factseek.core.folding import fold
 from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
+from factseek.retrieval.search.prepared_query import PreparedQuery
 from factseek.settings import convert
 
 pytestmark = [pytest.mark.data, pytest.mark.real]
@@ -133,21 +134,22 @@ def assert_same(query: str, ours: list[Hit], theirs: list[tuple[str, float]]) ->
 
 
 @pytest.mark.deep
-def test_expanded_queries_find_what_pyserini_finds(data_dir: Path, tmp_path: Path) -> None:
-    """All terms of the first hits count: Anserini prunes terms of equal weight in the order of a
-    hash.
-    """
-    source = unfolded(data_dir / "scifact", tmp_path / "ascii", str.isascii)
-    config = convert(
-        {"index": {"parts": "never"}, "bm25_rm3": {"terms": 1000, "original_weight": 0.4}}, "test"
-    )
+@pytest.mark.parametrize("name", ["scifact", "nfcorpus"])
+def test_expanded_queries_are_those_of_pyserini(name: str, data_dir: Path, tmp_path: Path) -> None:
+    folder, qrels, language = COLLECTIONS[name]
+    source = unfolded(data_dir / folder, tmp_path / "source")
+    config = convert({}, "test")
     build(
         BuildRequest(kind="beir", sources=(source,), folder=tmp_path / "ours", dense=False), config
     )
-    theirs = pyserini_searcher(source, tmp_path / "theirs", "en", "-storeDocvectors")
-    theirs.set_rm3(fb_terms=1000, fb_docs=10, original_query_weight=0.4)
-    queries = judged_queries(source, "qrels/train.tsv")[:40]
+    theirs = pyserini_searcher(source, tmp_path / "theirs", language, "-storeDocvectors")
+    theirs.set_rm3()
+    queries = judged_queries(source, qrels)
     with Index(tmp_path / "ours", config) as index:
         ours = index.search(queries, Search(k=100, retriever="bm25+rm3"))
-    for query, hits in zip(queries, ours, strict=True):
-        assert_same(query, hits, [(hit.docid, hit.score) for hit in theirs.search(query, 100)])
+        expanding = index._state.ranking("bm25+rm3", config)
+        for query, hits in zip(queries, ours, strict=True):
+            expanded = {term for term, _ in expanding.expand(PreparedQuery(query), None).terms}
+            if hits:  # without a hit, nothing expands the query
+                assert expanded == set(theirs.get_feedback_terms(query)), query
+            assert_same(query, hits, [(hit.docid, hit.score) for hit in theirs.search(query, 100)])
