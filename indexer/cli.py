@@ -541,7 +541,8 @@ def compact_index(args: argparse.Namespace, compact: Callable[..., Compacted] | 
     from . import compaction
 
     began = perf_counter()
-    before = read_published(args.index).views
+    published = read_published(args.index)
+    before = published.views
     compacted = (compact or compaction.compact)(
         args.index, config_of(args, Config), add=args.add, wait=args.wait
     )
@@ -554,6 +555,8 @@ def compact_index(args: argparse.Namespace, compact: Callable[..., Compacted] | 
     added = sorted(compacted.manifest.views.keys() - before.keys())
     if added:
         done.append(f"added {', '.join(added)}")
+    if compacted.manifest.analysis != published.analysis:
+        done.append("renewed the analysis of words")
     seconds = perf_counter() - began
     line = (
         f"{', '.join(done)} in {seconds:.1f} s"

@@ -16,8 +16,9 @@ import msgspec
 from ..core.errors import UsageError
 from ..core.files import os_errors_reported
 from ..retrieval.config import IndexSettings
+from ..retrieval.lucene.analysis import ANALYSIS
 from ..retrieval.store import manifest as manifests
-from ..retrieval.store.manifest import VECTORS, Manifest, SegmentInfo
+from ..retrieval.store.manifest import ANALYSIS_VERSION, LUCENE, VECTORS, Manifest, SegmentInfo
 from ..retrieval.views import Tools, descriptions, kinds
 from . import journal as journals
 from .deletion import with_segments
@@ -52,9 +53,10 @@ def compact(
 
     The result has as few segments as ``index.segment_passages`` allows. ``add`` names views to add
     to the index, such as ``signatures``; each of the encoders ``models`` adds its vectors. A new
-    view makes every segment be written again. Raises UsageError if ``add`` names an unknown or
-    disabled view, IndexStateError if there is no index, another process writes it, or a file to
-    copy is damaged. After an error, the index keeps what was published before.
+    view, or an analysis of an earlier version, makes every segment be written again. Raises
+    UsageError if ``add`` names an unknown or disabled view, IndexStateError if there is no index,
+    another process writes it, or a file to copy is damaged. After an error, the index keeps what
+    was published before.
     """
     manifests.read(folder)
     with locked(folder, wait), os_errors_reported(folder):
@@ -67,12 +69,21 @@ def compact(
             models = (base.encoder.model or base.encoder.name, *models)
         wanted = (*add, *([VECTORS, *further_views(models)] if models else ()))
         lacking = [name for name in wanted if name not in base.views]
+        is_outdated = base.analysis.version != ANALYSIS
         groups = (
             _by_kind(base.segments)
-            if lacking
+            if lacking or is_outdated
             else worth_merging(base.segments, config.index.segment_passages)
         )
-        return _merge_and_publish(folder, base, groups, config, lacking=lacking, models=models)
+        return _merge_and_publish(
+            folder,
+            base,
+            groups,
+            config,
+            lacking=lacking,
+            models=models,
+            renews_analysis=is_outdated,
+        )
 
 
 def merge_surplus(folder: Path, config: Config) -> Compacted:
@@ -149,9 +160,10 @@ def _merge_and_publish(
     *,
     lacking: Sequence[str] = (),
     models: Sequence[str] = (),
+    renews_analysis: bool = False,
 ) -> Compacted:
     before = len(base.segments)
-    if not groups and not lacking:
+    if not groups and not lacking and not renews_analysis:
         return Compacted(base, before, 0)
     journals.clean(folder)
     with closing(Encoders(config, language=base.language, models=models)) as encoders:
@@ -163,7 +175,10 @@ def _merge_and_publish(
                 f"set index.{disabled[0]} to true",
             )
             raise UsageError(f"--add {disabled[0]}: {what}", remedy=remedy)
-        shape = msgspec.structs.replace(base, views={**base.views, **described})
+        views = {**base.views, **described}
+        if renews_analysis and LUCENE in views:
+            views[LUCENE] = {**views[LUCENE], ANALYSIS_VERSION: ANALYSIS}
+        shape = msgspec.structs.replace(base, views=views)
         tools = Tools(folder, shape, config, encoders)
         merges = [
             Merge([(folder, each) for each in group], tools, rebuild=frozenset(lacking))

@@ -44,7 +44,7 @@ BATCHES = False
 # Terms in a larger share of all passages do not expand a query; Anserini's value.
 MOST_OF_COLLECTION = np.float32(0.1)
 _ENGLISH_TERM = re.compile(r"[a-z0-9]{2,20}")
-_TERM = re.compile(r"(?:[^\W_]|[%s]){2,20}" % marks())  # words of many scripts have marks
+_TERM = re.compile(rf"(?:[^\W_]|[{marks()}]){{2,20}}")  # words of many scripts have marks
 Few = Annotated[int, msgspec.Meta(ge=1, le=1_000)]
 
 
@@ -131,7 +131,7 @@ class RM3Retriever(Retriever):
         texts = [
             flat_text(stored[place].document.title, stored[place].passage.text) for place in places
         ]
-        own, *passages = map(Counter, terms_of(self._state.manifest.analyzer, [query.text, *texts]))
+        own, *passages = map(Counter, terms_of(self._state.manifest.analysis, [query.text, *texts]))
         admitted = self._admitted(sorted(set().union(*passages)))
         vectors = [
             {term: count for term, count in passage.items() if term in admitted}

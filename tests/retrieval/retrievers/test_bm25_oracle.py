@@ -6,15 +6,15 @@ import json
 import os
 import shutil
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
 from factseek.core.domain import Hit
-from factseek.core.folding import fold
 from factseek.indexer.build import BuildRequest, build
+from factseek.retrieval.lucene.analysis import Analysis, analyzer_name, fold_words
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
 from factseek.retrieval.search.prepared_query import PreparedQuery
@@ -51,7 +51,7 @@ def both(
 ) -> Iterator[Both]:
     folder, qrels, language = COLLECTIONS[request.param]
     work = tmp_path_factory.mktemp(request.param)
-    source = unfolded(data_dir / folder, work / folder)
+    source = unfolded(data_dir / folder, work / folder, language)
     request = BuildRequest(
         kind="beir", sources=(source,), folder=work / "ours", language=language, dense=False
     )
@@ -65,21 +65,23 @@ def both(
         )
 
 
-def is_unfolded(text: str) -> bool:
-    return fold(text) == text
-
-
-def unfolded(source: Path, folder: Path, keep: Callable[[str], bool] = is_unfolded) -> Path:
-    """Write the documents and the queries of a collection that have one form alone, and its
-    judgements.
+def unfolded(source: Path, folder: Path, language: str) -> Path:
+    """Write a collection that the fold leaves as it is, and its judgements: in English, the
+    documents and the queries that have one form alone, in other languages all of them, folded.
     """
+    analysis = Analysis(analyzer_name(language))
     shutil.copytree(source / "qrels", folder / "qrels")
     for name in ("corpus.jsonl", "queries.jsonl"):
-        rows = (source / name).read_text("utf-8").split("\n")[:-1]
-        texts = [f"{row.get('title', '')}\n{row['text']}" for row in map(json.loads, rows)]
-        kept = [row for row, text in zip(rows, texts, strict=True) if keep(text)]
+        rows = list(map(json.loads, (source / name).read_text("utf-8").split("\n")[:-1]))
+        folded = [dict(row) for row in rows]
+        for row in folded:
+            for key in ("title", "text"):
+                row[key] = fold_words(analysis, row.get(key, ""))
+        pairs = zip(folded, rows, strict=True)
+        kept = [own for own, row in pairs if language != "en" or own == {"title": "", **row}]
         assert len(kept) > len(rows) / 2
-        (folder / name).write_text("".join(f"{row}\n" for row in kept), "utf-8")
+        lines = (json.dumps(row, ensure_ascii=False) for row in kept)
+        (folder / name).write_text("".join(f"{line}\n" for line in lines), "utf-8")
     return folder
 
 
@@ -137,7 +139,7 @@ def assert_same(query: str, ours: list[Hit], theirs: list[tuple[str, float]]) ->
 @pytest.mark.parametrize("name", ["scifact", "nfcorpus"])
 def test_expanded_queries_are_those_of_pyserini(name: str, data_dir: Path, tmp_path: Path) -> None:
     folder, qrels, language = COLLECTIONS[name]
-    source = unfolded(data_dir / folder, tmp_path / "source")
+    source = unfolded(data_dir / folder, tmp_path / "source", language)
     config = convert({}, "test")
     build(
         BuildRequest(kind="beir", sources=(source,), folder=tmp_path / "ours", dense=False), config
