@@ -45,6 +45,7 @@ FLAT, TITLE, TEXT, PARTS, FILTERS = "contents", "title", "text", "parts", "filte
 _PASSAGES_AT_ONCE, _CHARACTERS_AT_ONCE = 256, 1 << 20
 _TOKENS_AT_ONCE = 100_000  # the number of filter tokens to read from Lucene at a time
 _MANY_TIES = "\1"
+_LIGHT = " \2 "  # the words of a query after it weigh less
 _RANKED_UP_TO = 50_000  # passages of an index in which Java itself orders equal scores
 _UNRANKED_SEARCHES = 8  # the searches before it does
 _UNREADABLE = "cannot be read ({})", REMEDY
@@ -269,8 +270,29 @@ class PassageSearcher:
         )
 
     def _java_texts(self, query: PreparedQuery) -> tuple[str, str]:
-        text = java_text(analysable(self._analysis, query.text))
+        text = java_text(analysable(self._analysis, self._with_light_words(query)))
         return text, java_text(parts_in(self._analysis, query.text, numbers=self._parts))
+
+    def _with_light_words(self, query: PreparedQuery) -> str:
+        """Return the text of a query in which the words of a hashtag weigh less than the hashtag,
+        if a passage contains the hashtag as one word.
+        """
+        text, light = query.text, list[str]()
+        for whole, words in query.hashtags:
+            if self._contains(query, whole):
+                text = f" {text} ".replace(f" {whole} {words} ", f" {whole} ")
+                light.append(words)
+        return f"{text}{_LIGHT}{' '.join(light)}" if light else query.text
+
+    def _contains(self, query: PreparedQuery, word: str) -> bool:
+        terms = [
+            (field, term)
+            for term in sorted(set(terms_of(self._analysis, [word])[0]))
+            for field in self._fields
+        ]
+        known = query.statistics.terms if query.statistics else None
+        counts = self.term_counts(terms) if known is None else [known.get(each) for each in terms]
+        return any(count is not None and count.passages for count in counts)
 
     def _mask(self, call: Callable[[], str]) -> NDArray[np.bool_]:
         bits = np.frombuffer(self._call_java(call).encode("latin-1"), np.uint8)
@@ -278,11 +300,7 @@ class PassageSearcher:
 
     def holds(self, word: str) -> bool:
         """Return whether a passage, deleted or not, contains a term of a word."""
-        terms = sorted(set(terms_of(self._analysis, [word])[0]))
-        return any(
-            count.passages
-            for count in self.term_counts([(field, t) for field in self._fields for t in terms])
-        )
+        return self._contains(PreparedQuery(word), word)
 
     def term_weights(
         self, query: PreparedQuery, rows: Sequence[int], weights: BM25Settings
