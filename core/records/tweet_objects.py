@@ -29,21 +29,24 @@ _IDS = ("tweet_id", "tweetid", "id_str", "id")
 
 
 def whole_file(text: str) -> list[Object] | None:
-    """Return the tweets in a text that is one JSON value: an answer of the API that may span
-    several lines, or a file of an account's archive.
+    """Return the tweets in a text that is one JSON value: a tweet, a list of tweets or an answer of
+    the API, which may span several lines, or a file of an account's archive.
 
     Return None for any other text, including JSON lines.
     """
     assignment = _ASSIGNMENT.match(text)
-    if assignment is None and not text.lstrip().startswith("{"):
+    if assignment is None and not text.lstrip().startswith(("{", "[")):
         return None
     try:
         value = json.loads(text[assignment.end() :].rstrip("; \r\n") if assignment else text)
     except (ValueError, RecursionError):
         return None
-    if assignment and isinstance(value, list) and len(value) == len(_objects(value)):
-        return [tweet for entry in value for tweet in tweets_in(entry)]
-    return list(tweets_in(value)) if _is_answer(value) else None
+    values = value if isinstance(value, list) else [value]
+    if not all(_is_answer(each) or _has_sign(each) for each in values) and not assignment:
+        return None
+    if not values and not assignment:
+        return None
+    return [tweet for each in _objects(values) for tweet in tweets_in(each)]
 
 
 def tweets_in(value: Object) -> Iterator[Object]:
@@ -142,8 +145,8 @@ def _may_be_tweet(value: object) -> bool:
     )
 
 
-def _has_sign(value: Object) -> bool:
-    return not _SIGNS.isdisjoint(value)
+def _has_sign(value: object) -> bool:
+    return not _SIGNS.isdisjoint(_object(value))
 
 
 def _object(value: object) -> Object:

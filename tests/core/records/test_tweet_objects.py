@@ -79,6 +79,16 @@ def test_a_file_of_one_value_may_span_lines(indent: int | None, put) -> None:
         assert texts_of_tweets(content) == texts
 
 
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize("value", [EXTENDED, [EXTENDED]])
+def test_a_tweet_and_a_list_of_tweets_may_span_lines(
+    value: object, indent: int | None, put
+) -> None:
+    path = put(json.dumps(value, indent=indent))
+    assert [query.text for query in read_topics(path)] == [WHOLE]
+    assert [tweet.text for tweet in read_tweets(path)] == [WHOLE]
+
+
 def test_a_quoted_text_follows_the_own_one() -> None:
     quoting = {"id_str": "5", "full_text": "Not true!", "quoted_status": {"full_text": QUOTED}}
     assert [tweet["full_text"] for tweet in tweets_in(quoting)] == [f"Not true! {QUOTED}"]
