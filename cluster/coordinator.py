@@ -25,7 +25,7 @@ from ..core.errors import PartMissingError
 from ..retrieval import retrievers
 from ..retrieval.config import BM25Settings, Config
 from ..retrieval.dense.vectors import Vectors
-from ..retrieval.lucene.analysis import Analyzer
+from ..retrieval.lucene.analysis import Analysis, Analyzer
 from ..retrieval.lucene.jvm import start
 from ..retrieval.lucene.spelling import WordNearby
 from ..retrieval.retrievers import ComposedKind, ParallelRankings, Rankings, Retriever
@@ -153,7 +153,7 @@ class ShardedState:
         # garbage collection.
         self.ask: AskShards = AskEvery(states, gather)
         self._analyzer: Callable[[], Analyzer] = partial(
-            self._opened.get, "terms", partial(_analyzer, config.java.heap, self.manifest.analyzer)
+            self._opened.get, "terms", partial(_analyzer, config.java.heap, self.manifest.analysis)
         )
         self.collection = CollectionTerms(self.manifest.id, len(states), self._analyzer, self.ask)
 
@@ -343,9 +343,9 @@ class ShardedState:
         return [next(answers[self._owner(docid)]) for docid, _ in places]
 
 
-def _analyzer(heap: str, name: str) -> Analyzer:
+def _analyzer(heap: str, analysis: Analysis) -> Analyzer:
     start(heap)
-    return Analyzer(name)
+    return Analyzer(analysis)
 
 
 def _merged_facets(

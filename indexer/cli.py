@@ -576,7 +576,8 @@ def compact_index(args: argparse.Namespace, compact: Callable[..., Compacted] | 
     from . import compaction
 
     began = perf_counter()
-    before = read_published(args.index).views
+    published = read_published(args.index)
+    before = published.views
     config = config_of(args, Config)
     vectors = _given_vectors(args, config)
     compacted = (compact or compaction.compact)(
@@ -593,6 +594,8 @@ def compact_index(args: argparse.Namespace, compact: Callable[..., Compacted] | 
     added = sorted(compacted.manifest.views.keys() - before.keys())
     if added:
         done.append(f"added {', '.join(added)}")
+    if compacted.manifest.analysis != published.analysis:
+        done.append("renewed the analysis of words")
     seconds = perf_counter() - began
     line = (
         f"{', '.join(done)} in {seconds:.1f} s"

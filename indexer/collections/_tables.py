@@ -86,8 +86,19 @@ def refuse_binary(path: Path, shape: TableShape) -> None:
         raise SourceError(what, place=path, remedy=pages or shape.remedy)
 
 
+MEDIAWIKI = (
+    "extract its pages first, for example with WikiExtractor --json, and read these with factseek "
+    "index jsonl"
+)
+_FEED_ELEMENTS = ("rss", "feed", "rdf")
+
+
 def remedy_for(shape: TableShape) -> str:
-    kind = kind_for(shape)
+    """Return how to read a file of this shape, which another kind of source may be able to."""
+    root = "".join(shape.cells[:1]).lower() if shape.form == "XML" else ""
+    if root == "mediawiki":
+        return f"it is a dump of MediaWiki: {MEDIAWIKI}"
+    kind = "feed" if root in _FEED_ELEMENTS else kind_for(shape)
     return f"read it with factseek index {kind}" if kind else (shape.remedy or "give another file")
 
 

@@ -31,7 +31,7 @@ from ._formats import ENDINGS, ZIP, Format, format_of, read_file, readable_endin
 from ._lines import read_objects
 from ._office import PDF, SHEETS, pdf_text, select_readable
 from ._pages import Page, PageTooLargeError, binary_kind, decode, extract
-from ._tables import is_table, kind_for
+from ._tables import MEDIAWIKI, is_table, kind_for
 from .feed import is_feed
 
 SUMMARY = "web pages: HTML, PDF, text, mail and office files, their folders, web archives"
@@ -201,7 +201,7 @@ def _why_no_page(path: Path, content: bytes) -> str:
     if is_feed(start) and b"<html" not in start.lower():
         return "is a feed, not a web page; read it with factseek index feed"
     if b"<mediawiki" in start:
-        return "is a dump of MediaWiki, not a web page; extract its pages first"
+        return f"is a dump of MediaWiki, not a web page; {MEDIAWIKI}"
 
     shape = shape_of_start(start)
     is_named_table = path.suffix.lower() in _TABLE_ENDINGS

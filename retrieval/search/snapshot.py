@@ -136,7 +136,7 @@ class Snapshot:
     def terms(self) -> Analyzer:
         """The analyzer."""
         start(self.config.java.heap)
-        return Analyzer(self.manifest.analyzer)
+        return Analyzer(self.manifest.analysis)
 
     @property
     @opened_once

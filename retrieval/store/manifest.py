@@ -28,7 +28,7 @@ from ... import __version__
 from ...core.errors import IndexStateError, QueryError
 from ...core.files import open_regular, read_regular, sample, sha256, write_atomically
 from ..filters import field_names
-from ..lucene.analysis import ANALYZERS
+from ..lucene.analysis import ANALYSES, ANALYZERS, Analysis
 
 LAYOUT = 4
 NAME = "manifest.json"
@@ -44,6 +44,8 @@ COLUMNS, SIGNATURES, WORDS = "columns", "signatures", "words"
 """The views that count documents, detect near-duplicates and correct misspelt words."""
 FILTER_FIELDS = "filter_fields"
 """The property of the view `lucene` that lists the metadata fields for filters and counts."""
+ANALYSIS_VERSION = "analysis"
+"""The property of the view `lucene` that has the version of the analysis; without it, 1."""
 RESTORE = "restore the index from a snapshot, or rebuild it with --overwrite"
 OTHER_MODEL = "restore the earlier model, or rebuild the index with --overwrite"
 REBUILD = "rebuild it with: factseek index KIND SOURCE --index DIR --overwrite"
@@ -267,6 +269,15 @@ class Manifest(ManifestPart, frozen=True, kw_only=True):
         return parts if isinstance(parts, bool) else self.language != "en"
 
     @property
+    def analysis(self) -> Analysis:
+        """How the index makes terms of texts.
+
+        An index keeps the version that it was built with until a compaction.
+        """
+        version = self.views.get(LUCENE, {}).get(ANALYSIS_VERSION, 1)
+        return Analysis(self.analyzer, version)
+
+    @property
     def has_signatures(self) -> bool:
         """Whether passages have signatures, which detect near-duplicates."""
         return SIGNATURES in self.views
@@ -352,6 +363,9 @@ def convert_manifest(path: Path | str, raw: Any) -> Manifest:
         manifest = msgspec.convert(raw, Manifest)
     except (msgspec.ValidationError, RecursionError) as error:
         raise IndexStateError(f"is damaged ({error})", place=path, remedy=RESTORE) from None
+    if manifest.analysis.version not in ANALYSES:
+        what = f"this factseek has no version {manifest.analysis.version!r} of the analysis"
+        raise IndexStateError(what, place=path, remedy=REBUILD)
     if manifest.analyzer not in ANALYZERS:
         raise IndexStateError(
             f"this factseek has no analyzer {manifest.analyzer!r}", place=path, remedy=REBUILD

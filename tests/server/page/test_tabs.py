@@ -16,6 +16,7 @@ from factseek.indexer.collections import ReadOptions, reader
 from factseek.indexer.collections._pages import decode
 from factseek.indexer.collections.jsonl import export_document
 from factseek.server.app import create_app
+from factseek.server.errors import BadInput
 from factseek.server.page import add
 from factseek.server.page.check import kind_of, statements_of
 from factseek.settings import Config
@@ -124,6 +125,14 @@ def test_statements_are_read_as_people_write_them(
     text: str, kind: str, statements: list[tuple[str, str]]
 ) -> None:
     assert [(claim.speaker, claim.text) for claim in statements_of(text, kind, 100)] == statements
+
+
+def test_a_table_whose_tweets_have_no_name_is_refused() -> None:
+    for text in ("1\tA b c.\tno\n2\tD e f.\tyes\n", "id\tsatz\twert\n1\tA b c.\tno\n"):
+        with pytest.raises(BadInput) as caught:
+            statements_of(text, "tweets", 9)
+        assert caught.value.unnamed.startswith("the lines are rows of a table")
+    assert len(statements_of("A\tb c.\nD e f.\n", "tweets", 9)) == 2
 
 
 @pytest.mark.parametrize(
