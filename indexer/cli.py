@@ -41,6 +41,7 @@ from ..core.terminal import (
 from ..retrieval.arguments import add_filter, add_index, config_of
 from ..retrieval.filters import field_names, parse_filter
 from .collections import kinds, reader
+from .collections._documents import further_text
 from .intake.addresses import is_address
 from .intake.cli import KINDS as INTAKE_KINDS
 from .intake.cli import add_feed_options, add_intake_options, feeds_of, intake_of
@@ -152,7 +153,7 @@ def _register_index(commands: Subparsers) -> None:
         metavar="FIELD=NAME",
         help="read FIELD from the table column NAME; fields: id, text, title, url, date, language, "
         "source and topic;"
-        " repeatable",
+        " repeatable; each further text becomes a passage of its own",
     )
     parser.add_argument(
         "--dates",
@@ -377,6 +378,10 @@ def _columns(written: list[str]) -> dict[str, str]:
         field, mark, name = map(str.strip, each.partition("="))
         if not (field and mark and name):
             raise UsageError(f"--column {each!r}: write FIELD=NAME, as in text=Finding")
+        if field == "text" and name not in columns.values():
+            # Each further text becomes a passage of its own.
+            texts = sum(each == "text" or each.startswith("text ") for each in columns)
+            field = further_text(texts + 1) if texts else field
         if field in columns:
             raise UsageError(f"--column names {field} twice; give it once")
         columns[field] = name

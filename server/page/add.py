@@ -24,12 +24,13 @@ from werkzeug.datastructures import FileStorage
 
 from ...core.domain import Document
 from ...core.errors import QueryError, SourceError
+from ...core.records.encodings import guess_encoding
 from ...core.records.table_shape import LOOKED_AT, shape_of_start
-from ...indexer.collections import ReadOptions, reader, webpages
+from ...indexer.collections import ReadOptions, claimreview, reader, webpages
 from ...indexer.collections._documents import check_docid, other_language
 from ...indexer.collections._formats import ENDINGS
 from ...indexer.collections._office import PDF, SHEETS
-from ...indexer.collections._tables import is_table, kind_for, start_of
+from ...indexer.collections._tables import first_cells, is_table, kind_for, start_of
 from ...indexer.collections.jsonl import EXPORTED, export_document, unread_date
 from ...indexer.passages import split
 from ...indexer.queue import Job, Queue
@@ -46,6 +47,7 @@ from .state import IndexNames, Language, PageState, read_parameters
 _TABLES = ("snippets", "claims", "claimreview", "webpages")
 # Several documents, or pages.
 _TEXTS = (PDF, *ENDINGS)
+_PAGES = (".html", ".htm", ".xhtml")
 _SEVERAL = (".csv", ".tsv", ".json", ".jsonld", ".jsonl", ".ndjson", *SHEETS, *_TEXTS)
 _LOOK_EVERY = 0.1
 _READ_AT_ONCE = 2
@@ -129,9 +131,10 @@ def _handle_post(form: AddState, served: ServedIndex) -> dict[str, Any]:
     if file := file_of("file"):
         name, start = (file.filename or "").lower(), file.stream.read(LOOKED_AT)
         file.stream.seek(0)
-        if name.endswith(_SEVERAL) or (
-            name.endswith(".txt") and is_table(start, shape_of_start(start))
-        ):
+        is_text_table = name.endswith(".txt") and is_table(start, shape_of_start(start))
+        is_review = name.endswith(_PAGES) and claimreview.has_review(file.stream.read())
+        file.stream.seek(0)
+        if name.endswith(_SEVERAL) or is_text_table or is_review:
             documents, notes = _read_several(file, form, served)
             return {"documents": documents, "notes": notes}
     if form.rows:
@@ -238,11 +241,16 @@ def _kind_of(path: Path) -> str:
     ending = path.suffix.lower()
     if ending in _TEXTS:
         return "webpages"
+    if ending in _PAGES:  # one with a review
+        return "claimreview"
     start = start_of(path)
     if ending in (".json", ".jsonld") and b"ClaimReview" in start:
         return "claimreview"
     shape = shape_of_start(start)
     kind = kind_for(shape)
+    encoding = "" if shape.encoding else guess_encoding(start)
+    if not kind and claimreview.is_desk_table(first_cells(shape, encoding)):
+        return "claimreview"
     return kind if kind in _TABLES or set(shape.names) == set(EXPORTED) else "snippets"
 
 

@@ -43,7 +43,7 @@ DOCUMENT = Document(
     url="https://x.org/a",
     date="2020-07-07",
     source="x.org",
-    metadata={"subtitle": "Not quite", "author": "Ada"},
+    metadata={"n": 3, "subtitle": "Not quite", "author": "Ada"},
 )
 
 
