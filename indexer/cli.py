@@ -41,7 +41,7 @@ from ..core.terminal import (
 from ..retrieval.arguments import add_filter, add_index, config_of
 from ..retrieval.filters import field_names, parse_filter
 from .collections import kinds, reader
-from .collections._documents import further_text
+from .collections._documents import next_field
 from .intake.addresses import is_address
 from .intake.cli import KINDS as INTAKE_KINDS
 from .intake.cli import add_feed_options, add_intake_options, feeds_of, intake_of
@@ -154,6 +154,19 @@ def _register_index(commands: Subparsers) -> None:
         help="read FIELD from the table column NAME; fields: id, text, title, url, date, language, "
         "source and topic;"
         " repeatable; each further text becomes a passage of its own",
+    )
+    parser.add_argument(
+        "--sheet",
+        default="",
+        metavar="NAME",
+        help="the sheet of a workbook to read, or all (default: the first with content)",
+    )
+    parser.add_argument(
+        "--header-row",
+        type=_row,
+        default=0,
+        metavar="N",
+        help="the row of a table that names its columns, from 1 (default: it is found)",
     )
     parser.add_argument(
         "--dates",
@@ -308,6 +321,12 @@ def _seconds(value: str) -> float:
     return seconds
 
 
+def _row(value: str) -> int:
+    if not value.isdecimal() or not int(value):
+        raise argparse.ArgumentTypeError(f"{value} is not the number of a row, from 1")
+    return int(value)
+
+
 def _source(word: str) -> Path | str:
     """Return a source: an address as it is, anything else as a path."""
     if not word:
@@ -367,6 +386,8 @@ def _build(
         wait=args.wait,
         dates=args.dates,
         columns=columns,
+        sheet=args.sheet,
+        header_row=args.header_row,
         archive=args.archive.name if args.archive else "",
     )
     return (build or builds.build)(request, _settings_of(args))
@@ -378,10 +399,8 @@ def _columns(written: list[str]) -> dict[str, str]:
         field, mark, name = map(str.strip, each.partition("="))
         if not (field and mark and name):
             raise UsageError(f"--column {each!r}: write FIELD=NAME, as in text=Finding")
-        if field == "text" and name not in columns.values():
-            # Each further text becomes a passage of its own.
-            texts = sum(each == "text" or each.startswith("text ") for each in columns)
-            field = further_text(texts + 1) if texts else field
+        if name not in columns.values():
+            field = next_field(field, columns)
         if field in columns:
             raise UsageError(f"--column names {field} twice; give it once")
         columns[field] = name

@@ -90,9 +90,10 @@ def names_of_any_table(
     return all_names
 
 
-def further_text(number: int) -> str:
-    """Return the field of a further text that a user named: number 2, 3, …"""
-    return f"text {number}"
+def next_field(field: str, columns: Mapping[str, str]) -> str:
+    """Return the field for the next column that a user names: each further text has its own."""
+    texts = sum(each == "text" or _FURTHER_TEXT.fullmatch(each) is not None for each in columns)
+    return f"text {texts + 1}" if field == "text" and texts else field
 
 
 def texts_behind(row: Mapping[str, str], explanation: str = "") -> list[str]:

@@ -179,11 +179,12 @@ def _walk(folder: Path, *, saved_pages: bool) -> tuple[list[Path], list[Path], l
 
 
 @contextmanager
-def open_bytes(path: Path, *, zipped: bool = False) -> Iterator[io.BufferedReader]:
+def open_bytes(path: Path, *, zipped: bool = False, sheet: str = "") -> Iterator[io.BufferedReader]:
     """Open a file for reading.
 
-    Decompress it if it begins like gzip. For a workbook, yield its first table as text. Other ZIP
-    archives are refused, unless all archives are wanted as they are (``zipped``).
+    Decompress it if it begins like gzip. For a workbook, yield a sheet as text: the one named, or
+    the first with content. Other ZIP archives are refused, unless all archives are wanted as they
+    are (``zipped``).
     """
     try:
         with open_regular(path) as raw:
@@ -194,17 +195,18 @@ def open_bytes(path: Path, *, zipped: bool = False) -> Iterator[io.BufferedReade
             if head.startswith(b"PK") and shape_of_start(head).content.endswith(
                 ("(.xlsx)", "(.ods)")
             ):
-                from ._office import first_table
+                from ._office import read_sheet
 
-                yield io.BufferedReader(cast(io.RawIOBase, io.BytesIO(first_table(path))))
+                content = io.BytesIO(read_sheet(path, sheet))
+                yield io.BufferedReader(cast(io.RawIOBase, content))
                 return
             if head.startswith(MAGIC):
                 unpacked = Unpacked(
                     raw, "collection", partial(BadFileError, path), "; fetch it again"
                 )
-                content: io.BufferedReader = io.BufferedReader(unpacked)
-                with content:
-                    yield content
+                plain: io.BufferedReader = io.BufferedReader(unpacked)
+                with plain:
+                    yield plain
                 return
             _refuse_packed(path, head)
             yield raw
@@ -233,7 +235,7 @@ def read_bytes(path: Path, options: ReadOptions, *, zipped: bool = False) -> byt
 
     Raises BadFileError if it has more than ``options.max_file_bytes``.
     """
-    with open_bytes(path, zipped=zipped) as stream:
+    with open_bytes(path, zipped=zipped, sheet=options.sheet) as stream:
         content = stream.read(options.max_file_bytes + 1)
     if len(content) > options.max_file_bytes:
         raise BadFileError(

@@ -10,6 +10,7 @@ import csv
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from itertools import chain, islice
 from operator import itemgetter
@@ -20,6 +21,7 @@ from ...core.errors import SourceError
 from ...core.records import table
 from ...core.records.columns import Columns
 from ...core.records.encodings import guess_encoding
+from ...core.records.header import find_header
 from ...core.records.table import MISSING, Dialect, Table, is_quoted
 from ...core.records.table_shape import (
     LOOKED_AT,
@@ -29,11 +31,11 @@ from ...core.records.table_shape import (
     TableShape,
     shape_of_start,
 )
-from . import ReadOptions, kinds, reader
+from . import ALL_SHEETS, ReadOptions, kinds, reader
 from ._documents import digest
 from ._files import open_bytes, read_bytes
 from ._lines import Reported, numbered_lines, read_objects
-from ._office import SHEETS, sheet_note
+from ._office import SHEETS, sheet_names, sheet_notes
 
 SUFFIXES = (".csv", ".tsv", *SHEETS, ".jsonl", ".ndjson", ".parquet", ".pkl", ".pickle")
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
@@ -41,6 +43,9 @@ Row = dict[str, str]
 SAMPLE = 100
 """The number of rows below a header that show what its columns contain."""
 _KEYS_SHOWN = 10
+_LONGEST_NAME = 60
+_MOST_TITLES = 10
+"""The number of lines among which the header below a title is, if the title is no row."""
 
 
 class TableRow(NamedTuple):
@@ -53,9 +58,9 @@ class TableRow(NamedTuple):
     others: dict[str, Any]
 
 
-def start_of(path: Path) -> bytes:
-    """Return the beginning of a file, decompressed."""
-    with open_bytes(path) as stream:
+def start_of(path: Path, sheet: str = "") -> bytes:
+    """Return the beginning of a file, decompressed; of a workbook, that of a sheet as text."""
+    with open_bytes(path, sheet=sheet) as stream:
         return stream.read(LOOKED_AT)
 
 
@@ -120,15 +125,91 @@ def guessed_encoding(path: Path, start: bytes, options: ReadOptions) -> str:
     """Guess and note the encoding of a table that is not UTF-8, ``""`` without a guess; note which
     sheet is read.
     """
-    if path.suffix.lower() in SHEETS and (note := sheet_note(path)):
-        options.note(f"{path}: {note}")
+    if path.suffix.lower() in SHEETS:
+        for note in sheet_notes(path, options.sheet):
+            options.note(f"{options.named(path)}: {note}")
     if shape_of_start(start).encoding:
         return ""
     encoding = guess_encoding(start)
     if encoding:
         guess = f"is not UTF-8, and is read as {encoding}, which is a guess"
-        options.note(f"{path}: {guess}; {SAVE_AS_UTF8}")
+        options.note(f"{options.named(path)}: {guess}; {SAVE_AS_UTF8}")
     return encoding
+
+
+def each_sheet(path: Path, options: ReadOptions) -> Iterator[ReadOptions]:
+    """Yield the options with which to read a file: for every sheet of a workbook, if all are
+    wanted.
+    """
+    if options.sheet != ALL_SHEETS:
+        yield options
+        return
+    if path.suffix.lower() not in SHEETS:
+        yield replace(options, sheet="")
+        return
+    for name in sheet_names(path):
+        yield replace(options, sheet=name)
+
+
+def find_table(
+    path: Path, start: bytes, columns: Columns, options: ReadOptions
+) -> tuple[TableShape, int]:
+    """Return the shape of a file with the cells of its header, and the line of the header, which
+    may be below a title.
+
+    The user may have chosen its row.
+    """
+    shape = shape_of_start(start)
+    if shape.form not in (*TABLES, "text", "blanks"):
+        return shape, 1
+    if options.header_row:
+        shape, line = _table_at(start, shape, options.header_row)
+        if not shape.cells:
+            raise SourceError(f"has no row {options.header_row} with names of columns", place=path)
+        return shape, line
+
+    def is_known(cells: list[str]) -> bool:
+        there = columns.of([" ".join(cell.split()) for cell in cells])
+        is_short = all(len(cell) <= _LONGEST_NAME for cell in cells)
+        return is_short and len(there) > 1 and columns.text in there
+
+    if shape.delimiter:
+        rows = first_rows(start, shape.encoding, Dialect(shape.delimiter))
+        found = find_header(rows, is_known)
+        if found is None or found is rows[0]:
+            return shape, 1
+        return shape._replace(cells=tuple(found[1])), found[0]
+
+    # A title without delimiters hides that the lines below it are a table.
+    for number, rest in islice(_ends(start, shape), 1, _MOST_TITLES):
+        below = shape_of_start(rest)
+        if below.delimiter and is_known(list(below.cells)):
+            return below._replace(encoding=shape.encoding), number
+    return shape, 1
+
+
+def _table_at(start: bytes, shape: TableShape, row: int) -> tuple[TableShape, int]:
+    """Return the shape of the table whose header is in a row, counted from 1 with blank rows."""
+    dialect = Dialect(shape.delimiter, skips_blank=False) if shape.delimiter else None
+    line = row
+    if dialect is not None:
+        rows = first_rows(start, shape.encoding, dialect)
+        line = rows[row - 1][0] if row <= len(rows) else row
+    for number, rest in _ends(start, shape):
+        if number == line:
+            below = shape_of_start(rest)
+            return below._replace(encoding=shape.encoding), line
+    return shape._replace(cells=()), line
+
+
+def _ends(start: bytes, shape: TableShape) -> Iterator[tuple[int, bytes]]:
+    """Yield the number of each line at the beginning of a file, and what begins there."""
+    encoding = (shape.encoding or "latin-1").replace("utf-8-sig", "utf-8")
+    text = start.decode(encoding, "replace").removeprefix("\ufeff")
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    plain = "latin-1" if not shape.encoding else "utf-8"
+    for number in range(1, min(len(lines), SAMPLE) + 1):
+        yield number, "\n".join(lines[number - 1 :]).encode(plain, "replace")
 
 
 def first_cells(shape: TableShape, encoding: str) -> tuple[str, ...]:
@@ -140,7 +221,13 @@ def first_cells(shape: TableShape, encoding: str) -> tuple[str, ...]:
 
 
 def read_cells(
-    path: Path, options: ReadOptions, delimiter: str, *, quoting: bool, fallback: str = ""
+    path: Path,
+    options: ReadOptions,
+    delimiter: str,
+    *,
+    quoting: bool,
+    fallback: str = "",
+    top: int = 1,
 ) -> Iterator[tuple[int, list[str]]]:
     """Yield the number of the first line, and the cells, of each row of a TSV or CSV file, without
     blank lines.
@@ -148,11 +235,13 @@ def read_cells(
     With ``quoting``, a cell may be in double quotes and then contain delimiters, line ends and
     doubled quotes. Without ``quoting``, a quote is an ordinary character.
     ``options.max_line_bytes`` limits the length of a row. An unquoted cell that marks a missing
-    value, such as ``NA``, is empty. ``fallback`` names the encoding of lines not in UTF-8.
+    value, such as ``NA``, is empty. ``fallback`` names the encoding of lines not in UTF-8. The
+    table begins at the line ``top``.
     """
     dialect = Dialect(delimiter, quoting, MISSING, options.max_line_bytes)
     lines = numbered_lines(path, options, fallback)
-    return table.read_rows(lines, dialect, Reported(path, options))
+    below = ((number, line) for number, line in lines if number >= top)
+    return table.read_rows(below, dialect, Reported(path, options))
 
 
 class _Ignored:
@@ -386,8 +475,8 @@ def _read_delimited(
     """Return whether ids must be made, and the rows of a CSV or TSV file with a header, whose cells
     may be quoted.
     """
-    start = start_of(path)
-    shape = shape_of_start(start)
+    start = start_of(path, options.sheet)
+    shape, top = find_table(path, start, columns, options)
     refuse_binary(path, shape)
     encoding = guessed_encoding(path, start, options)
     first = first_cells(shape, encoding)
@@ -399,14 +488,17 @@ def _read_delimited(
 
     dialect = Dialect(delimiter, missing=MISSING, longest_row=options.max_line_bytes)
     notices = Reported(path, options)
-    found = table.read_table(numbered_lines(path, options, encoding), dialect, notices)
+    lines = numbered_lines(path, options, encoding)
+    below = ((number, line) for number, line in lines if number >= top)
+    found = table.read_table(below, dialect, notices)
     if found is None:
         _refuse_encoding(path, shape)
         found = Table(1, [], iter(()))
     sample = sample_below(start, encoding or shape.encoding, dialect, found.line)
     shown = first if shape.delimiter else found.header
     makes_ids = columns.check(found.line, found.header, notices, shown, sample)
-    return makes_ids, _rows_by_field(path, found, columns, columns.of(found.header, sample))
+    there = columns.of(found.header, sample)
+    return makes_ids, _rows_by_field(options.named(path), found, columns, there)
 
 
 def _delimiter_by_name(path: Path, shape: TableShape) -> str:
@@ -426,10 +518,10 @@ def _refuse_encoding(path: Path, shape: TableShape) -> None:
 
 
 def _rows_by_field(
-    path: Path, found: Table, columns: Columns, there: Mapping[str, Sequence[str]]
+    name: str, found: Table, columns: Columns, there: Mapping[str, Sequence[str]]
 ) -> Iterator[TableRow]:
-    """Yield the rows of a table; of several columns of a field, the first that is not empty
-    counts.
+    """Yield the rows of the table ``name``; of several columns of a field, the first that is not
+    empty counts.
     """
     positions: dict[str, list[int]] = {}
     for field, names in there.items():
@@ -445,7 +537,7 @@ def _rows_by_field(
                 taken.add(filled)
         others: dict[str, Any] = {}
         if columns.keeps:
-            for at, name in enumerate(found.header):
-                if name and at not in taken and (text := cells[at].strip()):
-                    others[name] = text
-        yield TableRow(f"{path}:{number}", row, others)
+            for at, column in enumerate(found.header):
+                if column and at not in taken and (text := cells[at].strip()):
+                    others[column] = text
+        yield TableRow(f"{name}:{number}", row, others)

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from ...core.domain import NO_METADATA
-from ...core.records.columns import Columns, columns_of
+from ...core.records.columns import Columns
+from ...core.records.encodings import guess_encoding
 from ...core.records.names import CLAIM_REVIEWS
 from ...core.terminal import join_words
 from ...core.text import unescape
@@ -39,7 +40,7 @@ from ._linked_data import BrokenScriptError, Node, microdata, nodes_of_type, par
 from ._office import SHEETS, select_readable
 from ._pages import PageTooLargeError, binary_kind, check_attributes, decode
 from ._reviews import DOCID, Rating, body_of, docid_in, fields_of, metadata_of, ratings_of
-from ._tables import read_json_lines, read_whole_rows
+from ._tables import TableRow, each_sheet, find_table, first_cells, read_json_lines, read_whole_rows
 
 SUMMARY = "fact-checks as schema.org ClaimReview: web pages, JSON-LD, Data Commons' feed, CSV"
 COLUMNS = True
@@ -152,32 +153,39 @@ def _reviews(path: Path, options: ReadOptions) -> Iterator[_Review]:
         for place, content in read_json_lines(path, options):
             yield from (_Review(place, node) for node in nodes_of_type(content, _TYPE))
     else:
-        chosen = chosen_columns(CLAIM_REVIEWS, options, _MEANINGS)
-        names = names_of_any_table(CLAIM_REVIEWS, chosen, _MEANINGS)
-        columns = Columns(
-            names,
-            required=(("claimReviewed",),),
-            own=CLAIM_REVIEWS,
-            keeps=True,
-            chosen=chosen,
-            text="claimReviewed",
-            address="url",
-        )
-        for place, row, others in read_whole_rows(path, options, columns):
+        for place, row, others in _rows_of_sheets(path, options, _columns(options)):
             further = {field: text for field, text in row.items() if field.startswith("text ")}
             node = _nest({field: text for field, text in row.items() if field not in further})
             yield _Review(place, node, others=others, further=texts_behind(further))
 
 
-def is_desk_table(header: Sequence[str]) -> bool:
-    """Return whether a header names a claim, its rating and what was found: a table of a desk."""
-    names = names_of_any_table(CLAIM_REVIEWS, {}, _MEANINGS)
-    wanted = {
-        "claimReviewed",
-        "reviewRating.alternateName",
-        "reviewRating.ratingExplanation",
-    }
-    return wanted <= columns_of(header, names).keys()
+def _rows_of_sheets(path: Path, options: ReadOptions, columns: Columns) -> Iterator[TableRow]:
+    for of_sheet in each_sheet(path, options):
+        yield from read_whole_rows(path, of_sheet, columns)
+
+
+def is_desk_table(path: Path, start: bytes, options: ReadOptions) -> bool:
+    """Return whether a table that begins with ``start`` has columns of a claim, its rating and what
+    was found, as the tables of a desk have.
+    """
+    columns = _columns(options)
+    shape, _ = find_table(path, start, columns, options)
+    encoding = "" if shape.encoding else guess_encoding(start)
+    wanted = {"claimReviewed", "reviewRating.alternateName", "reviewRating.ratingExplanation"}
+    return wanted <= columns.of(first_cells(shape, encoding)).keys()
+
+
+def _columns(options: ReadOptions) -> Columns:
+    chosen = chosen_columns(CLAIM_REVIEWS, options, _MEANINGS)
+    return Columns(
+        names_of_any_table(CLAIM_REVIEWS, chosen, _MEANINGS),
+        required=(("claimReviewed",),),
+        own=CLAIM_REVIEWS,
+        keeps=True,
+        chosen=chosen,
+        text="claimReviewed",
+        address="url",
+    )
 
 
 def has_review(content: bytes) -> bool:

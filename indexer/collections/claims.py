@@ -26,7 +26,7 @@ from ._files import expand
 from ._lines import read_json
 from ._office import SHEETS, select_readable
 from ._reviews import with_rating
-from ._tables import TableRow, noted_keys, others_of, read_whole_rows, texts_of
+from ._tables import TableRow, each_sheet, noted_keys, others_of, read_whole_rows, texts_of
 
 SUMMARY = "verified claims: TSV, CSV, JSON or JSON lines with an id, vclaim and title"
 COLUMNS = True
@@ -44,40 +44,46 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
     """Yield the verified claims of each file in order; the files of a folder are read in the order
     of their names.
     """
-    for path in expand(
-        sources, (".tsv", ".csv", ".jsonl", ".json", *select_readable(*SHEETS)), options
-    ):
-        chosen = chosen_columns(VERIFIED_CLAIMS, options)
-        names = names_of_any_table(VERIFIED_CLAIMS, chosen)
-        if path.name.lower().removesuffix(".gz").endswith(".json"):
-            own = names if chosen else VERIFIED_CLAIMS
-            rows = noted_keys(path, _json_rows(path, options, own), options)
-        else:
-            columns = Columns(
-                names,
-                required=(("text",),),
-                own=VERIFIED_CLAIMS,
-                docid="docid",
-                keeps=True,
-                chosen=chosen,
-                text="text",
-                address="url",
-            )
-            rows = read_whole_rows(path, options, columns)
-        for place, row, others in rows:
-            known = with_rating({name: row[name] for name in _METADATA if name in row})
-            behind = texts_behind(row, row.get("explanation", ""))
-            if "docid" not in row:
-                options.bad_lines.report(place, "has no id")
-            elif record := make_record(
-                row,
-                place,
-                options,
-                kept_columns(others, known),
-                behind=behind,
-                empty="claims without a text",
-            ):
-                yield record
+    endings = (".tsv", ".csv", ".jsonl", ".json", *select_readable(*SHEETS))
+    for path in expand(sources, endings, options):
+        for of_sheet in each_sheet(path, options):
+            yield from _read_file(path, of_sheet)
+
+
+def _read_file(path: Path, options: ReadOptions) -> Iterator[Record]:
+    for place, row, others in _rows(path, options):
+        known = with_rating({name: row[name] for name in _METADATA if name in row})
+        behind = texts_behind(row, row.get("explanation", ""))
+        if "docid" not in row:
+            options.bad_lines.report(place, "has no id")
+        elif record := make_record(
+            row,
+            place,
+            options,
+            kept_columns(others, known),
+            behind=behind,
+            empty="claims without a text",
+        ):
+            yield record
+
+
+def _rows(path: Path, options: ReadOptions) -> Iterator[TableRow]:
+    chosen = chosen_columns(VERIFIED_CLAIMS, options)
+    names = names_of_any_table(VERIFIED_CLAIMS, chosen)
+    if path.name.lower().removesuffix(".gz").endswith(".json"):
+        own = names if chosen else VERIFIED_CLAIMS
+        return noted_keys(path, _json_rows(path, options, own), options)
+    columns = Columns(
+        names,
+        required=(("text",),),
+        own=VERIFIED_CLAIMS,
+        docid="docid",
+        keeps=True,
+        chosen=chosen,
+        text="text",
+        address="url",
+    )
+    return read_whole_rows(path, options, columns)
 
 
 def _json_rows(path: Path, options: ReadOptions, names: Names) -> Iterator[TableRow]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain, product
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from ...core.records.columns import Columns, Sample, columns_of, plain_name
 from ...core.records.json_lines import json_name
 from ...core.records.names import SNIPPETS
 from ...core.records.table import MISSING, Dialect, Row, is_quoted, split_row
-from ...core.records.table_shape import SAVE_AS_UTF8, TABLES, shape_of_start
+from ...core.records.table_shape import SAVE_AS_UTF8, TABLES
 from . import Files, ReadOptions, Record, dated
 from ._documents import (
     checkthat_ids,
@@ -33,11 +34,13 @@ from ._documents import (
     texts_behind,
 )
 from ._files import expand
-from ._lines import Reported, parse_json_object, read_lines
+from ._lines import Reported, numbered_lines, parse_json_object
 from ._office import SHEETS, select_readable
 from ._reviews import with_rating
 from ._tables import (
     ContentIds,
+    each_sheet,
+    find_table,
     first_cells,
     first_rows,
     guessed_encoding,
@@ -90,12 +93,13 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
     for path in expand(
         sources, (".tsv", ".csv", ".jsonl", ".ndjson", ".json", *select_readable(*SHEETS)), options
     ):
-        yield from _read_file(path, options)
+        for of_sheet in each_sheet(path, options):
+            yield from _read_file(path, of_sheet)
 
 
 def _read_file(path: Path, options: ReadOptions) -> Iterator[Record]:
-    start = start_of(path)
-    shape = shape_of_start(start)
+    start = start_of(path, options.sheet)
+    shape, top = find_table(path, start, _make_columns(options), options)
     refuse_binary(path, shape)
     if shape.form in ("HTML", "XML"):
         raise SourceError(f"{shape.sentence}, not snippets", place=path, remedy=remedy_for(shape))
@@ -103,8 +107,11 @@ def _read_file(path: Path, options: ReadOptions) -> Iterator[Record]:
     encoding = fallback or shape.encoding
     if shape.form in TABLES[1:]:
         cells = first_cells(shape, fallback)
-        if _header(cells, f"{path}:1", options) is not None:
-            rows = read_cells(path, options, shape.delimiter, quoting=True, fallback=fallback)
+        place = f"{options.named(path)}:{top}"
+        if _header(cells, place, options) is not None:
+            rows = read_cells(
+                path, options, shape.delimiter, quoting=True, fallback=fallback, top=top
+            )
             sampled = first_rows(start, encoding, Dialect(shape.delimiter, missing=MISSING))
             yield from _read_rows(path, rows, sampled, options, shape.delimiter)
             return
@@ -116,8 +123,13 @@ def _read_file(path: Path, options: ReadOptions) -> Iterator[Record]:
                 kind_for(shape),
             )
             remedy = f"read it with factseek index {kind}" if kind else _rename(cells)
-            raise SourceError(what, place=f"{path}:1", remedy=remedy)
-    lines = ((place, line) for place, line in read_lines(path, options, fallback) if line.strip())
+            raise SourceError(what, place=place, remedy=remedy)
+    numbered = numbered_lines(path, options, fallback)
+    lines = (
+        (f"{options.named(path)}:{number}", line)
+        for number, line in numbered
+        if number >= top and line.strip()
+    )
     first = next(lines, None)
     if first is None:
         return
@@ -137,7 +149,7 @@ def _read_file(path: Path, options: ReadOptions) -> Iterator[Record]:
             "\t",
         )
         quoting = mark != "\t" or is_quoted(start, mark)
-        rows = read_cells(path, options, mark, quoting=quoting, fallback=fallback)
+        rows = read_cells(path, options, mark, quoting=quoting, fallback=fallback, top=top)
         sampled = first_rows(start, encoding, Dialect(mark, quoting, MISSING))
         yield from _read_rows(path, rows, sampled, options, mark)
 
@@ -201,7 +213,8 @@ def _read_rows(
     if first is None:
         return
     first_line, cells = first
-    place = f"{path}:{first_line}"
+    name = options.named(path)
+    place = f"{name}:{first_line}"
     sample = [each for number, each in sampled if number > first_line]
     header = _header(cells, place, options, sample)
     columns = header or _headerless(cells, place)
@@ -215,7 +228,7 @@ def _read_rows(
     are_ids_addresses = bool(there) and there.get("url") == there.get("docid")
     ids = ContentIds()
     for line, cells in rows if header else chain([first], rows):
-        place = f"{path}:{line}"
+        place = f"{name}:{line}"
         row = dict(zip(columns, cells, strict=False))
         if len(cells) != len(columns):
             remedy = "write a tab inside a text as a space"
@@ -302,7 +315,9 @@ def _header(
         columns.append(fields.get(name) or metadata)
     if "text" not in known and not options.columns:
         path, _, line = place.rpartition(":")
-        wanted.refuse_content(int(line), named, sample, Reported(Path(path), options))
+        wanted.refuse_content(
+            int(line), named, sample, Reported(Path(path), replace(options, sheet=""))
+        )
         raise SourceError(
             'the header has no column "text" (or "snippet")', place=place, remedy=_rename(cells)
         )
