@@ -406,6 +406,23 @@ def test_a_file_gives_the_same_documents_as_the_command(
         assert json.loads(dict(_fields(shown.text))["rows"]) == expected
 
 
+def test_the_user_names_the_header_and_the_texts_of_a_table(live: Path) -> None:
+    table = b"Old,Older\nOur desk\nNo,Saying,Outcome\n1,Pipes leak.,They do not.\n"
+    with writable(live) as serving:
+        shown = serving.client().post(
+            "/add",
+            data={
+                "file": (io.BytesIO(table), "t.csv"),
+                "column": "header-row=3, text=Saying, text=Outcome, id=No",
+                "act": "preview",
+            },
+            headers=HERE,
+        )
+        (row,) = json.loads(dict(_fields(shown.text))["rows"])
+    assert (row["docid"], row["text"]) == ("1", "Pipes leak.\nThey do not.")
+    assert row["metadata"] == {"part_starts": [0, 12]}
+
+
 def test_what_a_desk_found_is_shown_under_its_claim(live: Path) -> None:
     with writable(live) as serving:
         client = serving.client()
