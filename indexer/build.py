@@ -8,9 +8,9 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -57,7 +57,7 @@ class BuildRequest:
     ``share`` accepts, perhaps none. A ``quiet`` build does not report what the reader left out,
     because another build of the same sources does. ``wait`` is the seconds to wait for another
     writer. ``dates``, ``columns``, ``sheet``, ``header_row`` and ``archive`` are those of
-    ``ReadOptions``.
+    ``ReadOptions``, and ``places`` are those of ``BadLines``.
     """
 
     kind: str
@@ -75,6 +75,7 @@ class BuildRequest:
     columns: tuple[tuple[str, str], ...] = ()
     sheet: str = ""
     header_row: int = 0
+    places: Mapping[str, str] = field(default_factory=dict)
     archive: str = ""
 
 
@@ -198,7 +199,7 @@ def _read(
         sheet=request.sheet,
         header_row=request.header_row,
         archive=request.archive,
-        bad_lines=BadLines(config.build.skip_bad_lines),
+        bad_lines=BadLines(config.build.skip_bad_lines, places=request.places),
     )
     work: Work | None = None
     try:

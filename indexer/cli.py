@@ -44,7 +44,7 @@ from .collections import kinds, reader
 from .collections._documents import next_field
 from .intake.addresses import is_address
 from .intake.cli import KINDS as INTAKE_KINDS
-from .intake.cli import add_feed_options, add_intake_options, feeds_of, intake_of
+from .intake.cli import IntakeFiles, add_feed_options, add_intake_options, feeds_of, intake_of
 from .settings import Config
 
 if TYPE_CHECKING:
@@ -357,11 +357,11 @@ def make_index(
     """
     began = perf_counter()
     columns = tuple(_columns(args.column or []).items())
-    with intake_of(args, _settings_of(args), columns) as (kind, sources):
-        if not sources:
+    with intake_of(args, _settings_of(args), columns) as intake:
+        if not intake.sources:
             return DONE
-        is_fetched = kind != args.kind
-        built = _build(args, build, kind, sources, () if is_fetched else columns)
+        is_fetched = intake.kind != args.kind
+        built = _build(args, build, intake, () if is_fetched else columns)
     _tell_build(args, built, perf_counter() - began)
     return DONE
 
@@ -369,15 +369,15 @@ def make_index(
 def _build(
     args: argparse.Namespace,
     build: Callable[[BuildRequest, Config], BuildReport] | None,
-    kind: str,
-    sources: tuple[Path, ...],
+    intake: IntakeFiles,
     columns: tuple[tuple[str, str], ...],
 ) -> BuildReport:
     from . import build as builds
 
     request = builds.BuildRequest(
-        kind=kind,
-        sources=sources,
+        kind=intake.kind,
+        sources=intake.sources,
+        places=intake.places,
         folder=args.index,
         verb=args.verb,
         language=args.language,

@@ -158,6 +158,9 @@ class Work:
 
     def _write(self, writer: TextWriter, record: Record) -> None:
         document, progress = record.document, self.journal.progress
+        record = record._replace(
+            place=self.options.bad_lines.places.get(record.place, record.place)
+        )
         digest = checksum(document)
         written = writer.stored.look_up(document.docid) or _seen_in(self._finished, document.docid)
         seen = written or self._seen_live(record, digest)

@@ -81,10 +81,14 @@ class LeftOut(NamedTuple):
 
 @dataclass(slots=True)
 class BadLines:
-    """The lines that could not be read. More than ``limit`` bad lines raise an error."""
+    """The lines that could not be read. More than ``limit`` bad lines raise an error.
+
+    ``places`` has other names of places, such as the addresses of pages in a temporary file.
+    """
 
     limit: int = 0
     count: int = 0
+    places: Mapping[str, str] = field(default_factory=dict)
     examples: list[str] = field(default_factory=list)
 
     def report(self, place: str, reason: str, remedy: str = "fix it") -> None:
@@ -93,6 +97,7 @@ class BadLines:
         Raises SourceError, with place and reason, if more than ``limit`` lines were reported.
         """
         self.count += 1
+        place = self.places.get(place, place)
         message = f"{place}: {reason}"
         if len(self.examples) < 20:
             self.examples.append(message)
@@ -191,7 +196,8 @@ class ReadOptions:
         """Count a thing that is left out on purpose, and keep its name."""
         self.skipped[reason] += 1
         if len(self.left_out) < MOST_NAMED:
-            self.left_out.append(LeftOut(str(place), reason))
+            name = self.bad_lines.places.get(str(place), str(place))
+            self.left_out.append(LeftOut(name, reason))
 
     def silent(self) -> ReadOptions:
         """Return a copy for a first pass: it has the same limits, but reports nothing and accepts
