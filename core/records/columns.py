@@ -252,8 +252,13 @@ class Columns(NamedTuple):
             is_chosen = fields[0] in self.chosen
             known = self.names if is_chosen else self.own or self.names
             names = [repr(name) for field in fields for name in known[field] if name]
+            advice = ""
+            if self.text in fields and self.text not in self.chosen:
+                advice = "; name that of the texts with --column text=NAME"
             notices.refuse(
-                line, f"there is no column {' or '.join(names)}; the columns are {_listed(shown)}"
+                line,
+                f"there is no column {' or '.join(names)}; the columns are {_listed(shown)}"
+                f"{advice}",
             )
 
     def _refuse_twice(
