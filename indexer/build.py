@@ -8,9 +8,9 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -59,8 +59,9 @@ class BuildRequest:
     vectors, a view each, instead of the configured one. The build takes only documents whose docid
     ``share`` accepts, perhaps none. A ``quiet`` build does not report what the reader left out,
     because another build of the same sources does. ``wait`` is the seconds to wait for another
-    writer. ``dates``, ``columns`` and ``archive`` are those of ``ReadOptions``. ``vectors`` are
-    those that the user brings instead of an encoder.
+    writer. ``dates``, ``columns``, ``sheet``, ``header_row`` and ``archive`` are those of
+    ``ReadOptions``, and ``places`` are those of ``BadLines``. ``vectors`` are those that the user
+    brings instead of an encoder.
     """
 
     kind: str
@@ -76,6 +77,9 @@ class BuildRequest:
     wait: float = 0.0
     dates: str = ""
     columns: tuple[tuple[str, str], ...] = ()
+    sheet: str = ""
+    header_row: int = 0
+    places: Mapping[str, str] = field(default_factory=dict)
     archive: str = ""
     vectors: GivenVectors | None = None
 
@@ -147,6 +151,10 @@ def build_locked(
         raise SourceError(
             f"--column: {request.kind} has fixed names", remedy=f"leave it out; {users} use it"
         )
+    reads_tables = getattr(reader(request.kind), "COLUMNS", False)
+    for option, value in (("--sheet", request.sheet), ("--header-row", request.header_row)):
+        if value and not reads_tables:
+            raise SourceError(f"{option} is for tables", remedy="leave it out")
     manifests.check_whole(request.folder)
     if (request.folder / manifests.NAME).is_file() and request.verb != "overwrite":
         if not request.verb:
@@ -186,7 +194,8 @@ def _read(
         [source.name for source in sources],
         [repr(request.share)] if request.share else [],
     )
-    more += [str(how) for how in (request.dates, request.columns, request.archive) if how]
+    hows = (request.dates, request.columns, request.archive, request.sheet, request.header_row)
+    more += [str(how) for how in hows if how]
     more += [request.vectors.digest] if request.vectors else []
     fingerprint = journals.fingerprint(
         request.kind, names, tools.manifest, request.verb, limits, *more
@@ -197,8 +206,10 @@ def _read(
         max_file_bytes=config.build.max_file_bytes,
         dates=request.dates,
         columns=dict(request.columns),
+        sheet=request.sheet,
+        header_row=request.header_row,
         archive=request.archive,
-        bad_lines=BadLines(config.build.skip_bad_lines),
+        bad_lines=BadLines(config.build.skip_bad_lines, places=request.places),
     )
     work: Work | None = None
     try:

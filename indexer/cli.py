@@ -42,9 +42,10 @@ from ..core.terminal import (
 from ..retrieval.arguments import add_filter, add_index, config_of
 from ..retrieval.filters import field_names, parse_filter
 from .collections import kinds, reader
+from .collections._documents import next_field
 from .intake.addresses import is_address
 from .intake.cli import KINDS as INTAKE_KINDS
-from .intake.cli import add_feed_options, add_intake_options, feeds_of, intake_of
+from .intake.cli import IntakeFiles, add_feed_options, add_intake_options, feeds_of, intake_of
 from .settings import Config
 
 if TYPE_CHECKING:
@@ -161,7 +162,20 @@ def _register_index(commands: Subparsers) -> None:
         metavar="FIELD=NAME",
         help="read FIELD from the table column NAME; fields: id, text, title, url, date, language, "
         "source and topic;"
-        " repeatable",
+        " repeatable; each further text becomes a passage of its own",
+    )
+    parser.add_argument(
+        "--sheet",
+        default="",
+        metavar="NAME",
+        help="the sheet of a workbook to read, or all (default: the first with content)",
+    )
+    parser.add_argument(
+        "--header-row",
+        type=_row,
+        default=0,
+        metavar="N",
+        help="the row of a table that names its columns, from 1 (default: it is found)",
     )
     parser.add_argument(
         "--dates",
@@ -323,6 +337,12 @@ def _seconds(value: str) -> float:
     return seconds
 
 
+def _row(value: str) -> int:
+    if not value.isdecimal() or not int(value):
+        raise argparse.ArgumentTypeError(f"{value} is not the number of a row, from 1")
+    return int(value)
+
+
 def _source(word: str) -> Path | str:
     """Return a source: an address as it is, anything else as a path."""
     if not word:
@@ -353,11 +373,11 @@ def make_index(
     """
     began = perf_counter()
     columns = tuple(_columns(args.column or []).items())
-    with intake_of(args, _settings_of(args), columns) as (kind, sources):
-        if not sources:
+    with intake_of(args, _settings_of(args), columns) as intake:
+        if not intake.sources:
             return DONE
-        is_fetched = kind != args.kind
-        built = _build(args, build, kind, sources, () if is_fetched else columns)
+        is_fetched = intake.kind != args.kind
+        built = _build(args, build, intake, () if is_fetched else columns)
     _tell_build(args, built, perf_counter() - began)
     return DONE
 
@@ -365,16 +385,16 @@ def make_index(
 def _build(
     args: argparse.Namespace,
     build: Callable[[BuildRequest, Config], BuildReport] | None,
-    kind: str,
-    sources: tuple[Path, ...],
+    intake: IntakeFiles,
     columns: tuple[tuple[str, str], ...],
 ) -> BuildReport:
     from . import build as builds
 
     settings = _settings_of(args)
     request = builds.BuildRequest(
-        kind=kind,
-        sources=sources,
+        kind=intake.kind,
+        sources=intake.sources,
+        places=intake.places,
         folder=args.index,
         verb=args.verb,
         language=args.language,
@@ -383,6 +403,8 @@ def _build(
         wait=args.wait,
         dates=args.dates,
         columns=columns,
+        sheet=args.sheet,
+        header_row=args.header_row,
         archive=args.archive.name if args.archive else "",
         vectors=_given_vectors(args, settings),
     )
@@ -412,6 +434,8 @@ def _columns(written: list[str]) -> dict[str, str]:
         field, mark, name = map(str.strip, each.partition("="))
         if not (field and mark and name):
             raise UsageError(f"--column {each!r}: write FIELD=NAME, as in text=Finding")
+        if name not in columns.values():
+            field = next_field(field, columns)
         if field in columns:
             raise UsageError(f"--column names {field} twice; give it once")
         columns[field] = name

@@ -41,6 +41,8 @@ _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]|^\xd0\xcf")
 _INSIDE = {
     b"mimetypeapplication/vnd.oasis.opendocument.spreadsheet": "an OpenDocument spreadsheet (.ods)",
     b"mimetypeapplication/vnd.oasis.opendocument.text": "an OpenDocument text (.odt)",
+    b"mimetypeapplication/vnd.oasis.opendocument.presentation": "a presentation (.odp)",
+    b"mimetypeapplication/epub+zip": "an e-book (.epub)",
     b"word/": "a Word document (.docx)",
     b"ppt/": "a presentation (.pptx)",
     b"xl/": "an Excel workbook (.xlsx)",
@@ -215,7 +217,15 @@ _MARKS = {
 _REMEDIES = {
     ("Excel",): 'in Excel, save the sheet as "CSV UTF-8 (Comma delimited)"',
     ("spreadsheet",): "save the sheet as CSV, in UTF-8",
-    ("Word", "OpenDocument text", "RTF", "rich-text", "office document", "presentation"): SAVE_TEXT,
+    (
+        "Word",
+        "OpenDocument text",
+        "RTF",
+        "rich-text",
+        "office document",
+        "presentation",
+        "e-book",
+    ): SAVE_TEXT,
     ("PDF",): f"{SAVE_TEXT}, as pdftotext does",
     ("compressed",): "unpack it first",
     (UTF32,): "save it as UTF-8 (iconv -f UTF-32 -t UTF-8)",

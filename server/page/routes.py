@@ -27,7 +27,16 @@ from ..call import current_call
 from ..errors import BadInput
 from ..memory import charged_document
 from ..runtime import ServedIndex, index_named, registry
-from .cards import LONGEST_EXCERPT, REVIEW, Mark, blocks, excerpt, review_of, title_of
+from .cards import (
+    LONGEST_EXCERPT,
+    REVIEW,
+    Mark,
+    blocks,
+    excerpt,
+    explanation_of,
+    review_of,
+    title_of,
+)
 from .i18n import direction_of
 from .layout import blueprint, chosen_indexes, page_of, reason_of, short_of, state_parameters
 from .rankings import (
@@ -222,6 +231,7 @@ def _card(served: ServedIndex, hit: Evidence, state: PageState) -> dict[str, Any
         "title": title_of(hit.title, hit.passage.text, hit.docid),
         "direction": "rtl" if direction_of(hit.language) == "rtl" else "auto",
         "review": review_of(hit.metadata),
+        "found": "" if hit.claim else explanation_of(hit.metadata),
         "link": link,
         "address": address if len(address) <= LONGEST_ADDRESS else own,
         "plain": listings.plain_citation(cited, source),
