@@ -56,7 +56,9 @@ class BuildRequest:
     vectors, a view each, instead of the configured one. The build takes only documents whose docid
     ``share`` accepts, perhaps none. A ``quiet`` build does not report what the reader left out,
     because another build of the same sources does. ``wait`` is the seconds to wait for another
-    writer. ``dates``, ``columns`` and ``archive`` are those of ``ReadOptions``.
+    writer. ``dates``, ``columns`` and ``archive`` are those of ``ReadOptions``. ``by`` names the
+    key of the client who sent the documents. ``stored_as`` is the kind under which they are stored,
+    if not ``kind``.
     """
 
     kind: str
@@ -73,6 +75,8 @@ class BuildRequest:
     dates: str = ""
     columns: tuple[tuple[str, str], ...] = ()
     archive: str = ""
+    by: str = ""
+    stored_as: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,6 +206,8 @@ def _read(
             journal=journals.recover_unfinished(request.folder, fingerprint)
             or journals.begin(request.folder, fingerprint, sources),
             options=options,
+            by=request.by,
+            stored_as=request.stored_as,
         )
         work.read(_records(request, options))
     except BaseException as error:

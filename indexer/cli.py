@@ -233,6 +233,11 @@ def _register_upkeep(commands: Subparsers) -> None:
         "JSON-LD (default: jsonl)",
     )
     export.add_argument(
+        "--added",
+        action="store_true",
+        help="write in each line when the document was added, and the name of the key by which",
+    )
+    export.add_argument(
         "--output",
         type=Path,
         metavar="FILE",
@@ -679,6 +684,8 @@ def _export_documents(args: argparse.Namespace) -> int:
     where = parse_filter(
         args.filter, declared=read_published(args.index).filter_fields if args.filter else ()
     )
+    if args.added and args.form != "jsonl":
+        raise UsageError("--added: a ClaimReview has no place for it", remedy="leave it out")
     to_file = args.output not in (None, Path("-"))
     if args.json and not to_file:
         raise UsageError(
@@ -687,7 +694,7 @@ def _export_documents(args: argparse.Namespace) -> int:
         )
     left_out: Counter[str] = Counter()
     pieces = (
-        export(args.index, where)
+        export(args.index, where, with_added=args.added)
         if args.form == "jsonl"
         else export_reviews(args.index, where, left_out)
     )

@@ -87,6 +87,14 @@ def _name_of(key: str, keys: Mapping[str, str]) -> str:
     return known[-1] if known else ""
 
 
+def key_name() -> str:
+    """Return the name of the key that the current request has sent, ``""`` if it has no known
+    key.
+    """
+    name: str = g.get("key_name", "")
+    return name
+
+
 def check_key() -> None:
     """Raise RefusedError if the current request, which changes something, has no known key."""
     g.changes = True

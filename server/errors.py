@@ -40,6 +40,7 @@ _HTTP = {
 }
 TITLES = {
     "bad-input": "The request is invalid",
+    "dropped": "The earlier version is gone",
     "internal": "The server failed",
     "method-not-allowed": "Method not allowed",
     "not-found": "Not found",

@@ -39,6 +39,8 @@ _LAST_WORDS = LAST_CALL + 1.0  # seconds after the time of a stop for a last lin
 RESET = "factseek.reset"  # the key in the scope for the function that resets the connection
 # Requests that wait for a writer have their own threads, so that no search waits.
 _CHANGES = ("PUT", "DELETE")
+# The addresses of the page whose forms change an index.
+_FORMS = ("/add", "/edit/", "/delete/", "/undo/")
 _CHANGE_THREADS, _ALWAYS_THREADS, _STREAM_THREADS = 16, 2, 2
 # Bytes of a body that are not charged: large bodies never block ordinary searches.
 _FREE_BODY = 16_384
@@ -90,7 +92,7 @@ class Answer(NamedTuple):
 class Gateway:
     """The application as an ASGI 3 callable.
 
-    PUT, DELETE and requests to ``changing`` addresses wait for a writer.
+    PUT, DELETE, the page's forms and requests to ``changing`` addresses wait for a writer.
     """
 
     def __init__(
@@ -149,7 +151,12 @@ class Gateway:
     async def _exchange(
         self, scope: Any, environ: dict[str, Any], charge: Charge, receive: Any, sender: _Sender
     ) -> None:
-        changes = scope["method"] in _CHANGES or scope["path"] in self._changing
+        method, path = scope["method"], scope["path"]
+        changes = (
+            method in _CHANGES
+            or path in self._changing
+            or (method == "POST" and path.startswith(_FORMS))
+        )
         lane = (
             self._always
             if scope["path"] in ALWAYS

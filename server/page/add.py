@@ -30,7 +30,7 @@ from ...indexer.collections._documents import check_docid, other_language
 from ...indexer.collections._formats import ENDINGS
 from ...indexer.collections._office import PDF, SHEETS
 from ...indexer.collections._tables import is_table, kind_for, start_of
-from ...indexer.collections.jsonl import EXPORTED, export_document, unread_date
+from ...indexer.collections.jsonl import export_document, is_exported, unread_date
 from ...indexer.passages import split
 from ...indexer.queue import Job, Queue
 from ...retrieval.filters import last_day
@@ -40,6 +40,7 @@ from ..permissions import folder_of, writable
 from ..runtime import ServedIndex, registry
 from ..schemas import DocumentRequest, RequestFields
 from ..writing import ConditionError, document_at, hand_over, perform, put_change
+from .forms import FIELDS, check_sent_from_page
 from .layout import blueprint, chosen_indexes, file_of, page_of, reason_of
 from .state import IndexNames, Language, PageState, read_parameters
 
@@ -53,7 +54,6 @@ _UNSAFE, _LONGEST_NAME = re.compile(r"[^\w. -]"), 60
 _UNFIT = re.compile(r"[\W_]+")
 # Several documents take only the last two.
 _OF_ONE = ("docid", "title", "url", "date", "source", "topic")
-_FIELDS = ("title", "text", "url", "date", "source", "language", "topic")
 
 
 class AddState(RequestFields):
@@ -94,19 +94,7 @@ def add_page() -> tuple[str, int]:
         form = read_parameters(request.values, AddState)
         served = chosen_indexes(PageState(index=form.index[:1]))[0]
         if request.method == "POST":
-            # A browser sends the stored key even with a form of another site.
-            site, origin = (
-                request.headers.get("Sec-Fetch-Site", ""),
-                request.headers.get("Origin", ""),
-            )
-            if not (
-                site in ("same-origin", "none")
-                or (not site and origin and urlsplit(origin).netloc == request.host)
-            ):
-                reason = "this form was not sent from this server's own page"
-                raise RefusedError(
-                    f"{reason}; open the page, and send the form from there", 403, "foreign-form"
-                )
+            check_sent_from_page()
             shown = _handle_post(form, writable(served.name))
     except (QueryError, RefusedError) as error:
         served = served or chosen_indexes(PageState())[0]
@@ -139,7 +127,7 @@ def _handle_post(form: AddState, served: ServedIndex) -> dict[str, Any]:
     _extract(form, served)
     if form.act != "add":
         return {"preview": _preview(form)}
-    fields = {name: getattr(form, name) for name in _FIELDS}
+    fields = {name: getattr(form, name) for name in FIELDS}
     document = document_at(form.docid, DocumentRequest(**fields), served.index.info.published)
     if unread_date(document):
         raise BadInput(
@@ -243,7 +231,7 @@ def _kind_of(path: Path) -> str:
         return "claimreview"
     shape = shape_of_start(start)
     kind = kind_for(shape)
-    return kind if kind in _TABLES or set(shape.names) == set(EXPORTED) else "snippets"
+    return kind if kind in _TABLES or is_exported(shape.names) else "snippets"
 
 
 @contextmanager
@@ -310,7 +298,7 @@ def _extract(form: AddState, served: ServedIndex) -> None:
         if record is None:
             reason = next((left.reason for left in options.left_out), "no main content")
             raise BadInput("file", f"{name[:80]} has {reason}; paste its text instead")
-        for field in _FIELDS:
+        for field in FIELDS:
             setattr(form, field, getattr(form, field) or getattr(record.document, field))
         form.html = ""
     if not form.text:

@@ -23,9 +23,11 @@ from ...retrieval.search.evidence import Evidence
 from ...retrieval.search.options import Search
 from ...retrieval.search.query_syntax import QUERY, parse_query
 from ..api.routes import write_listing
+from ..auth import key_name
 from ..call import current_call
 from ..errors import BadInput
 from ..memory import charged_document
+from ..permissions import is_writable
 from ..runtime import ServedIndex, index_named, registry
 from .cards import LONGEST_EXCERPT, REVIEW, Mark, blocks, excerpt, review_of, title_of
 from .i18n import direction_of
@@ -346,4 +348,7 @@ def document_page(name: str, docid: str) -> tuple[str, int]:
         back=state.query or state.like,
         like=PageState(index=[name], lang=state.lang, like=docid).address(),
         address=state.address(index=back, offset=state.offset),
+        addition=served.index.addition(docid),
+        has_key=bool(key_name()),
+        may_change=is_writable(served),
     )
