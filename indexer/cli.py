@@ -96,13 +96,14 @@ def _register_index(commands: Subparsers) -> None:
     )
     parser.add_argument(
         "kind",
+        nargs="?",
         type=_kind,
         metavar="KIND",
         help=f"one of {', '.join(sorted({*kinds(), *INTAKE_KINDS}))}",
     )
     parser.add_argument(
         "sources",
-        nargs="+",
+        nargs="*",
         type=_source,
         metavar="SOURCE",
         help="files or folders; for feed, sitemap and urls also addresses",
@@ -115,6 +116,11 @@ def _register_index(commands: Subparsers) -> None:
         ("overwrite", "replace the index"),
     ):
         verbs.add_argument(f"--{verb}", dest="verb", action="store_const", const=verb, help=what)
+    parser.add_argument(
+        "--empty",
+        action="store_true",
+        help="make an index without documents, for documents that are added later; without SOURCE",
+    )
     parser.add_argument(
         "--language", default="", metavar="CODE", help="language of the documents (default: en)"
     )
@@ -340,6 +346,18 @@ def make_index(
 
     ``build`` replaces the function for an index without shards.
     """
+    if args.empty:
+        if build is not None:
+            raise UsageError(
+                "--empty makes an index without shards",
+                remedy="leave out --shards and --ray, and divide the index later: factseek shard",
+            )
+        return _make_empty(args)
+    if not args.kind or not args.sources:
+        raise UsageError(
+            "give the kind of source and a SOURCE, or --empty for an index without documents",
+            remedy="see factseek index --help",
+        )
     began = perf_counter()
     columns = tuple(_columns(args.column or []).items())
     with intake_of(args, _settings_of(args), columns) as (kind, sources):
@@ -348,6 +366,37 @@ def make_index(
         is_fetched = kind != args.kind
         built = _build(args, build, kind, sources, () if is_fetched else columns)
     _tell_build(args, built, perf_counter() - began)
+    return DONE
+
+
+def _make_empty(args: argparse.Namespace) -> int:
+    """Make an index without documents, and say how to add some."""
+    from .build import BuildRequest, create_empty
+
+    if args.sources:
+        raise UsageError(
+            "--empty reads no source", remedy=f"leave out {args.sources[0]}, or --empty"
+        )
+    if args.verb in ("append", "update"):
+        raise UsageError(f"--empty and --{args.verb} exclude each other", remedy="leave out one")
+    if args.kind in INTAKE_KINDS:
+        raise UsageError(
+            f"--empty: {args.kind} is no kind of document", remedy="leave it out, or give webpages"
+        )
+    request = BuildRequest(
+        kind=args.kind or "",
+        sources=(),
+        folder=args.index,
+        verb=args.verb,
+        language=args.language,
+        dense=not args.no_dense,
+        encoders=tuple(args.encoder or ()),
+        wait=args.wait,
+    )
+    manifest = create_empty(request, _settings_of(args))
+    facts = {"index": str(args.index), "manifest_id": manifest.id, "documents": 0, "passages": 0}
+    report(args, facts, f"{args.index}: made an empty index, language {manifest.language}\n")
+    say(f"add documents with factseek index KIND SOURCE --append --index {args.index}")
     return DONE
 
 

@@ -19,6 +19,7 @@ from ...retrieval import stages
 from ...retrieval.search.declared import Option
 from ..call import current_call
 from ..errors import BadInput, Problem
+from ..permissions import is_writable
 from ..runtime import ServedIndex, index_named, registry
 from ..schemas import RequestFields
 from ..search import TimedOutError
@@ -103,6 +104,8 @@ def box_of(state: PageState) -> dict[str, Any]:
         "state": state,
         "indexes": indexes,
         "chosen": [served.name for served in chosen],
+        "all_empty": bool(chosen) and not any(served.index.info.documents for served in chosen),
+        "may_add": any(map(is_writable, chosen[:1])),
         "kinds": kinds_of(chosen) if chosen else {},
         "folding": any(served.index.info.published.has_signatures for served in chosen),
         "stage_choices": choices,
