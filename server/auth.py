@@ -59,7 +59,7 @@ def register(app: Flask, settings: ServerSettings, rates: Rates | None) -> None:
             return
         key = _sent_key() if settings.keys else ""
         if settings.keys and not key and (settings.private or not settings.writes):
-            raise _make_unauthorized()
+            raise make_unauthorized()
         name = _name_of(key, settings.keys) if key else ""
         g.caller = name or f"address {request.remote_addr}"
         # A wrong key counts too, towards the rate of its address: else keys could be tried without
@@ -72,7 +72,7 @@ def register(app: Flask, settings: ServerSettings, rates: Rates | None) -> None:
             )
             raise RefusedError(reason, 429, "too-many-requests", retry_after=wait)
         if key and not name:
-            raise _make_unauthorized()
+            raise make_unauthorized()
         if name:
             g.key_name = name
 
@@ -99,16 +99,24 @@ def check_key() -> None:
     """Raise RefusedError if the current request, which changes something, has no known key."""
     g.changes = True
     if not g.get("key_name"):
-        raise _make_unauthorized()
+        raise make_unauthorized()
 
 
-def _make_unauthorized() -> RefusedError:
+def make_unauthorized() -> RefusedError:
+    """Return the error for a request without a known key."""
     reason = "send a key that this server knows: Authorization: Bearer KEY"
     return RefusedError(reason, 401, "unauthorized", headers={"WWW-Authenticate": _CHALLENGE})
 
 
-def _sent_key() -> str:
-    scheme, _, value = request.headers.get("Authorization", "").partition(" ")
+def is_known(authorization: str, api_key: str, keys: Mapping[str, str]) -> bool:
+    """Return whether these headers of a request have one of the keys."""
+    key = _key_in(authorization, api_key)
+    return bool(key and _name_of(key, keys))
+
+
+def _key_in(authorization: str, api_key: str) -> str:
+    """Return the key in two headers of a request, ``""`` if there is none."""
+    scheme, _, value = authorization.partition(" ")
     if scheme.lower() == "bearer":
         return value.strip()
     if scheme.lower() == "basic":
@@ -116,8 +124,16 @@ def _sent_key() -> str:
             return base64.b64decode(value, validate=True).decode().partition(":")[2]
         except ValueError:  # not base64, not ASCII, or not UTF-8 inside
             return ""
-    if key := request.headers.get("X-API-Key", "").strip():
+    return api_key.strip()
+
+
+def _sent_key() -> str:
+    headers = request.headers
+    authorization = headers.get("Authorization", "")
+    if key := _key_in(authorization, headers.get("X-API-Key", "")):
         return key
+    if authorization.partition(" ")[0].lower() in ("bearer", "basic"):
+        return ""
     spoken = dialect()
     return request.args.get(spoken.key_parameter, "") if spoken and spoken.key_parameter else ""
 

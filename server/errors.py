@@ -43,6 +43,7 @@ TITLES = {
     "dropped": "The earlier version is gone",
     "internal": "The server failed",
     "method-not-allowed": "Method not allowed",
+    "no-room": "No room on the disk",
     "not-found": "Not found",
     "not-written": "Not written",
     "precondition-failed": "The document does not match the condition",

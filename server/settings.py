@@ -37,6 +37,7 @@ class ServerSettings(Settings, frozen=True, kw_only=True):
     )
     log_queries: bool = False
     max_body_bytes: Positive = 2_000_000
+    max_upload_bytes: Positive = 20_000_000
     max_batch: Positive = 1_000
     max_batch_hits: Positive = 1_000_000
     max_filter_values: Positive = 1_000

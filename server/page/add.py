@@ -10,7 +10,7 @@ import fcntl
 import hashlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
@@ -35,10 +35,12 @@ from ...indexer.passages import split
 from ...indexer.queue import Job, Queue
 from ...retrieval.filters import last_day
 from ..auth import check_key
+from ..call import current_call
 from ..errors import BadInput, RefusedError
 from ..permissions import folder_of, writable
 from ..runtime import ServedIndex, registry
 from ..schemas import DocumentRequest, RequestFields
+from ..uploads import ADDRESS, UploadTooLargeError, megabytes, most_of_form, room_reported
 from ..writing import ConditionError, document_at, hand_over, perform, put_change
 from .forms import FIELDS, check_sent_from_page
 from .layout import blueprint, chosen_indexes, file_of, page_of, reason_of
@@ -50,6 +52,8 @@ _TEXTS = (PDF, *ENDINGS)
 _SEVERAL = (".csv", ".tsv", ".json", ".jsonld", ".jsonl", ".ndjson", *SHEETS, *_TEXTS)
 _LOOK_EVERY = 0.1
 _READ_AT_ONCE = 2
+# How often the content of a file is in memory while it is read: as it is, and as documents.
+_COPIES = 2
 _UNSAFE, _LONGEST_NAME = re.compile(r"[^\w. -]"), 60
 _UNFIT = re.compile(r"[\W_]+")
 # Several documents take only the last two.
@@ -82,7 +86,15 @@ class AddState(RequestFields):
     lang: Language = ""
 
 
-@blueprint.route("/add", methods=["GET", "POST"])
+@blueprint.before_request
+def _admit_file() -> None:
+    """Let the form of this tab be as large as a file may be."""
+    if request.endpoint == "page.add_page":
+        most = most_of_form(registry().config.server)
+        request.max_content_length = request.max_form_memory_size = most
+
+
+@blueprint.route(ADDRESS, methods=["GET", "POST"])
 def add_page() -> tuple[str, int]:
     """Show the form, then a preview and, after the document was added, a link to it."""
     form, served, status, shown = AddState(), None, 200, dict[str, Any]()
@@ -91,11 +103,12 @@ def add_page() -> tuple[str, int]:
     if may_write:
         check_key()  # so that a browser asks for the key before the user types anything
     try:
-        form = read_parameters(request.values, AddState)
-        served = chosen_indexes(PageState(index=form.index[:1]))[0]
-        if request.method == "POST":
-            check_sent_from_page()
-            shown = _handle_post(form, writable(served.name))
+        with room_reported():
+            form = read_parameters(request.values, AddState)
+            served = chosen_indexes(PageState(index=form.index[:1]))[0]
+            if request.method == "POST":
+                check_sent_from_page()
+                shown = _handle_post(form, writable(served.name))
     except (QueryError, RefusedError) as error:
         served = served or chosen_indexes(PageState())[0]
         status, shown = getattr(error, "status", 400), {"problem": reason_of(error)}
@@ -108,13 +121,15 @@ def add_page() -> tuple[str, int]:
         form=form,
         served=served,
         may_write=may_write,
-        most=settings.max_body_bytes,
+        most=megabytes(settings.max_upload_bytes),
         **shown,
     )
 
 
 def _handle_post(form: AddState, served: ServedIndex) -> dict[str, Any]:
+    current_call().memory.spend(_COPIES * len(form.rows))
     if file := file_of("file"):
+        _check_size(file)
         name, start = (file.filename or "").lower(), file.stream.read(LOOKED_AT)
         file.stream.seek(0)
         if name.endswith(_SEVERAL) or (
@@ -142,6 +157,18 @@ def _handle_post(form: AddState, served: ServedIndex) -> dict[str, Any]:
         )
         raise BadInput("docid", reason) from None
     return {"added": url_for("page.document_page", name=served.name, docid=form.docid)}
+
+
+def _check_size(file: FileStorage) -> None:
+    """Charge the memory to read a file; raise UploadTooLargeError, or NoMemoryError while other
+    requests use the memory.
+    """
+    size = file.stream.seek(0, os.SEEK_END)
+    file.stream.seek(0)
+    most = registry().config.server.max_upload_bytes
+    if size > most:
+        raise UploadTooLargeError(most)
+    current_call().memory.spend(_COPIES * size)
 
 
 def _read_several(
@@ -191,20 +218,10 @@ def _read_several(
         if getattr(form, name)
     ]
     notes = [f"not used, because a file was chosen: {', '.join(unused)}"] if unused else []
-    settings = registry().config.server
     form.rows = f"[{','.join(map(export_document, documents))}]"
-    if (
-        not documents
-        or len(documents) > settings.max_bulk
-        or len(form.rows) > settings.max_body_bytes
-    ):
-        reason = (
-            "is too large for a form; index it with factseek index"
-            if documents
-            else "contains nothing to add"
-        )
+    if fault := _unfit(documents, form.rows):
         form.rows = ""
-        raise BadInput("file", f"{name[:80]} {reason}")
+        raise BadInput("file", f"{name[:80]} {fault}")
     notes += [note.removeprefix(f"{folder}/").partition("; ")[0] for note in options.notes]
     for reason, count in options.skipped.items():
         first = next((left.place for left in options.left_out if left.reason == reason), name)
@@ -219,6 +236,26 @@ def _read_several(
     if looks_like := other_language([document.text for document in documents[:20]], language):
         notes.append(f"the texts look like {looks_like}, but the index is for {language}")
     return documents, notes
+
+
+def _unfit(documents: Sequence[Document], rows: str) -> str:
+    """Return why these documents of a file cannot be added in a form, ``""`` if they can."""
+    settings = registry().config.server
+    remedy = "index it with factseek index KIND FILE --append --index DIR, which has no such limit"
+    if not documents:
+        return "contains nothing to add"
+    if len(documents) > settings.max_bulk:
+        return (
+            f"has {len(documents):,} documents, and a form takes {settings.max_bulk:,} "
+            f"(server.max_bulk); {remedy}"
+        )
+    if len(rows) > settings.max_upload_bytes:
+        most = megabytes(settings.max_upload_bytes)
+        return (
+            f"gives more than {most} MB of documents, the most that a form takes "
+            f"(server.max_upload_bytes); {remedy}"
+        )
+    return ""
 
 
 def _kind_of(path: Path) -> str:

@@ -468,3 +468,15 @@ def _fields(text: str) -> list[tuple[str, str]]:
     parser = Fields()
     parser.feed(text)
     return parser.values
+
+
+def test_a_file_of_more_documents_than_a_form_takes_names_the_command(live: Path) -> None:
+    with writable(live, max_bulk=2) as serving:
+        table = io.BytesIO(b"docid,text\na,One.\nb,Two.\nc,Three.\n")
+        shown = serving.client().post("/add", data={"file": (table, "t.csv")}, headers=HERE)
+        assert shown.status_code == 400
+        reason = (
+            "t.csv has 3 documents, and a form takes 2 (server.max_bulk); index it with factseek "
+            "index KIND FILE --append --index DIR, which has no such limit."
+        )
+        assert reason in shown.text
