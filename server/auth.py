@@ -14,17 +14,20 @@ import struct
 from collections.abc import Mapping
 from time import monotonic
 
-from flask import Flask, g, request
+from flask import Flask, g, has_request_context, request
 
-from .errors import RefusedError, dialect
+from .errors import RefusedError, dialect, is_for_person
 from .memory import SharedMemory
-from .settings import ServerSettings
+from .settings import KEY_PREFIX, ServerSettings
 
 # Addresses that need no key: monitoring, and files of the page.
 OPEN = ("/livez", "/readyz", "/metrics", "/static/")
 # Chromium reads only the first challenge in a line. Basic comes first, so that browsers ask for a
 # password.
-_CHALLENGE = 'Basic realm="factseek: any user name, the key as password", Bearer realm="factseek"'
+_BEARER = 'Bearer realm="factseek"'
+_CHALLENGE = f'Basic realm="factseek: any user name, the key as password", {_BEARER}'
+# The page at which the browser itself asks for the key; elsewhere, a form of the page asks.
+ASKING_PAGE = "page.key_page"
 _BUCKET = struct.Struct("16sdd")  # caller, remaining requests, time of that state
 _LEAST = 1024
 _PROBES = 16
@@ -32,7 +35,7 @@ _PROBES = 16
 
 def new_key() -> str:
     """Return a new key: 256 random bits."""
-    return f"fs_{secrets.token_urlsafe(32)}"
+    return f"{KEY_PREFIX}{secrets.token_urlsafe(32)}"
 
 
 def digest(key: str) -> str:
@@ -105,7 +108,19 @@ def check_key() -> None:
 def make_unauthorized() -> RefusedError:
     """Return the error for a request without a known key."""
     reason = "send a key that this server knows: Authorization: Bearer KEY"
-    return RefusedError(reason, 401, "unauthorized", headers={"WWW-Authenticate": _CHALLENGE})
+    challenge = _BEARER if has_request_context() and _is_asked_by_form() else _CHALLENGE
+    return RefusedError(reason, 401, "unauthorized", headers={"WWW-Authenticate": challenge})
+
+
+def _is_asked_by_form() -> bool:
+    """Return whether the answer to the current request is a page whose form asks for the key.
+
+    A browser that sends a key by itself must be told that the key is wrong, and would not show the
+    form.
+    """
+    by_itself = request.headers.get("Authorization", "").lower().startswith("basic")
+    is_view = request.method in ("GET", "HEAD") and request.endpoint != ASKING_PAGE
+    return is_view and not by_itself and is_for_person()
 
 
 def is_known(authorization: str, api_key: str, keys: Mapping[str, str]) -> bool:

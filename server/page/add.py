@@ -122,6 +122,7 @@ def add_page() -> tuple[str, int]:
         served=served,
         may_write=may_write,
         most=megabytes(settings.max_upload_bytes),
+        most_bytes=settings.max_upload_bytes,
         **shown,
     )
 
@@ -156,7 +157,11 @@ def _handle_post(form: AddState, served: ServedIndex) -> dict[str, Any]:
             "the box to replace it"
         )
         raise BadInput("docid", reason) from None
-    return {"added": url_for("page.document_page", name=served.name, docid=form.docid)}
+    return {
+        "added": url_for(
+            "page.document_page", name=served.name, docid=form.docid, lang=form.lang or None
+        )
+    }
 
 
 def _check_size(file: FileStorage) -> None:

@@ -23,6 +23,7 @@ from ..permissions import is_writable
 from ..runtime import ServedIndex, index_named, registry
 from ..schemas import RequestFields
 from ..search import TimedOutError
+from ..uploads import ADDRESS
 from .i18n import LANGUAGES, LINK_FIELD, direction_of, page_language, request_values, translate
 from .rankings import kinds_of
 from .state import LONGEST_ADDRESS, TRUE, PageState, address_of, further_options, values_of
@@ -230,8 +231,12 @@ def problem_page(problem: Problem) -> str:
     before_its_key = bool(registry().config.server.keys) and "caller" not in g
     box = {} if before_its_key or problem.status in _NO_BOX else box_of(PageState())
 
+    asks = problem.status == 401
+    view = f"{request.script_root}{request.full_path.rstrip('?')}" if asks else ""
     return render_template(
-        "problem.html",
+        "key.html" if asks else "problem.html",
+        view=view if request.method in READING else "/",
+        of_file=request.path == ADDRESS,
         problem=problem,
         url_for=lambda endpoint, **values: addresses.build(endpoint, values),
         **box,

@@ -131,7 +131,7 @@ TEXT = "Quokkas live on Rottnest Island, and eat leaves at night."
 @pytest.fixture
 def editor(chromium: webdriver.Chrome, live: Path) -> Iterator[Browser]:
     with writable(live) as serving, listening(serving.app) as port:
-        chromium.get(f"http://editor:{KEY}@127.0.0.1:{port}/add")
+        chromium.get(f"http://editor:{KEY}@127.0.0.1:{port}/key?to=/add")
         editor = Browser(chromium, f"http://127.0.0.1:{port}")
         editor.size(WIDE)
         editor.scheme("light")
