@@ -97,8 +97,8 @@ class RefusedDocument(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 class Job(msgspec.Struct, kw_only=True):
     """A bulk of documents. ``handled`` is the number of finished ``documents``.
 
-    ``by`` names the key of the client. ``created``, ``started`` and ``ended`` are times in UTC, or
-    empty. ``skipped`` counts the
+    ``by`` names the key of the client, ``kind`` is the kind under which the documents are stored.
+    ``created``, ``started`` and ``ended`` are times in UTC, or empty. ``skipped`` counts the
     documents that were changed after the bulk was accepted. ``unread_date`` is the first of the
     ``unread_dates``, which were not understood. ``attempts`` counts the processes that have worked
     on the next slice: above one, some were killed.
@@ -120,6 +120,7 @@ class Job(msgspec.Struct, kw_only=True):
     unread_date: str = ""
     attempts: int = 0
     by: str = ""
+    kind: str = ""
     created: str = ""
     started: str = ""
     ended: str = ""
@@ -247,13 +248,21 @@ class Queue:
         with self._transaction():
             return self._drop(number)
 
-    def submit_bulk(self, mode: Mode, documents: Sequence[bytes], by: str = "") -> Job:
+    def submit_bulk(
+        self, mode: Mode, documents: Sequence[bytes], by: str = "", kind: str = ""
+    ) -> Job:
         """Add documents, each a line of JSON, for the writer; ``by`` names the key of the client.
 
-        They are durable on disk when this method returns.
+        They are stored under ``kind``, ``""``: JSON lines. They are durable on disk when this
+        method returns.
         """
         job = Job(
-            id=secrets.token_hex(12), mode=mode, documents=len(documents), by=by, created=now()
+            id=secrets.token_hex(12),
+            mode=mode,
+            documents=len(documents),
+            by=by,
+            kind=kind,
+            created=now(),
         )
         with self._transaction(durable=True):
             number = self._next()

@@ -497,7 +497,14 @@ class Writer:
             with published_documents(self._folder) as live:
                 after, lines = bulk.next(live, self._queue.newer_writes(id_))
             if lines:
-                put(self._folder, lines, self._config, self._encoders, by=bulk.job.by)
+                put(
+                    self._folder,
+                    lines,
+                    self._config,
+                    self._encoders,
+                    by=bulk.job.by,
+                    kind=bulk.job.kind,
+                )
             bulk.job = after
             # The job advanced, so earlier processes did not die at the next slice.
             after.attempts, after.state = 1, "running"

@@ -105,9 +105,11 @@ def put_change(
     )
 
 
-def hand_over(served: ServedIndex, mode: Mode, items: Iterable[bytes]) -> Job:
+def hand_over(served: ServedIndex, mode: Mode, items: Iterable[bytes], kind: str = "") -> Job:
     """Submit documents, each in JSON, and return their job; raise NotWrittenError if it cannot be
     stored.
+
+    ``kind`` is the kind under which they are stored.
     """
     folder, most = folder_of(served), registry().config.server.max_queued
     with _queue(folder) as queue:
@@ -120,6 +122,7 @@ def hand_over(served: ServedIndex, mode: Mode, items: Iterable[bytes]) -> Job:
             mode,
             [item.replace(b"\r", b" ").replace(b"\n", b" ") for item in items],
             key_name(),
+            kind,
         )
     _ensure_writer(folder)
     return job
@@ -396,5 +399,5 @@ def _say_why_it_waits(job: Job, reason: str) -> None:
 
 def _job(name: str, job: Job) -> schemas.JobAnswer:
     fields = {**msgspec.to_builtins(job), "request_id": current_call().request_id, "index": name}
-    del fields["attempts"], fields["by"]
+    del fields["attempts"], fields["by"], fields["kind"]
     return msgspec.convert(fields, schemas.JobAnswer)

@@ -15,11 +15,12 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
 from time import monotonic, sleep
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 import msgspec
 from flask import request, url_for
+from msgspec import Meta
 from werkzeug.datastructures import FileStorage
 
 from ...core.domain import Document
@@ -32,7 +33,7 @@ from ...indexer.collections._office import PDF, SHEETS
 from ...indexer.collections._tables import is_table, kind_for, start_of
 from ...indexer.collections.jsonl import export_document, is_exported, unread_date
 from ...indexer.passages import split
-from ...indexer.queue import Job, Queue
+from ...indexer.queue import Job, Mode, Queue
 from ...retrieval.filters import last_day
 from ..auth import check_key
 from ..call import current_call
@@ -64,8 +65,8 @@ class AddState(RequestFields):
     """The content of the form: a document or the HTML of a page, the action, and the claim for
     other tabs.
 
-    ``rows`` has the documents of a file as JSON. ``column`` is a list such as ``text=Finding,
-    date=When``.
+    ``rows`` has the documents of a file as JSON, and ``kind`` is the kind of source that read them.
+    ``column`` is a list such as ``text=Finding, date=When``.
     """
 
     docid: str = ""
@@ -81,6 +82,7 @@ class AddState(RequestFields):
     claim: str = ""
     column: str = ""
     rows: str = ""
+    kind: Annotated[str, Meta(max_length=64)] = ""
     act: Literal["", "preview", "add"] = ""
     index: IndexNames = msgspec.field(default_factory=list)
     lang: Language = ""
@@ -150,7 +152,8 @@ def _handle_post(form: AddState, served: ServedIndex) -> dict[str, Any]:
             "date", f"{form.date[:40]!r} is not a date; write it as 2020-03-01, 2020-03 or 2020"
         )
     try:
-        perform(served, put_change(document, absent=not form.replace))
+        # The preview has shown its passages, so it is divided into them.
+        perform(served, put_change(document, absent=not form.replace, kind="webpages"))
     except ConditionError:
         reason = (
             f"there is already a document {form.docid[:80]!r}; choose another name, or tick "
@@ -192,7 +195,8 @@ def _read_several(
         path = Path(folder, name)
         file.save(path)
         try:
-            read = reader(_kind_of(path)).read
+            form.kind = _kind_of(path)
+            read = reader(form.kind).read
             with _turn():
                 documents = [record.document for record in read([path], options)]
         except SourceError as error:
@@ -312,7 +316,8 @@ def _add_several(form: AddState, served: ServedIndex) -> Job:
         rows = msgspec.json.decode(form.rows, type=list[msgspec.Raw])
     except msgspec.DecodeError:
         raise BadInput("rows", "the form is damaged; choose the file again") from None
-    job = hand_over(served, "update" if form.replace else "append", map(bytes, rows))
+    mode: Mode = "update" if form.replace else "append"
+    job = hand_over(served, mode, map(bytes, rows), form.kind)
     until = monotonic() + registry().config.server.write_seconds
     with Queue(folder_of(served), to_read=True) as queue:
         while job.state in ("queued", "running") and monotonic() < until:
