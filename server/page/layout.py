@@ -39,7 +39,7 @@ TABS = {
 }
 """The tabs, each with the parameter that receives the claim from another tab."""
 _LONGEST_CLAIM = 1_000  # the maximum number of characters of a claim that is passed from tab to tab
-_COUNTED = 1 << 16  # the number of bytes of a page after which memory and time are checked again
+_COUNTED = 1 << 17  # the number of bytes of a page after which memory and time are checked again
 _SHARED = ("index", "lang")  # the parameters that each tab passes to the next
 _OWN_CHOICES = ("collapse", "sort")  # the stages that have their own choice on the page
 # After these errors, users may not see the indexes, or cannot search.
