@@ -18,8 +18,8 @@ from . import MissingComponent, Retriever
 if TYPE_CHECKING:
     from ..search.snapshot import Snapshot
 
-LABEL = "Sparse"
-HELP = "the same words, by BM25"
+LABEL = "Words"
+HELP = "the same words"
 FUSES = False
 WEIGHS_WORDS = True
 DEFAULT_WEIGHT = 0.5

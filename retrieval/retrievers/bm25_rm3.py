@@ -27,8 +27,8 @@ from . import Retriever, bm25
 if TYPE_CHECKING:
     from ..search.index_state import IndexState
 
-LABEL = "Sparse, expanded"
-HELP = "the same words and those of the first hits, by BM25 and RM3"
+LABEL = "More words"
+HELP = "the same words and those of the first hits"
 FUSES = False
 EXPANDS = True
 WEIGHS_WORDS = True

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from ..encoders.runtime import OnnxEncoder as Encoder
     from ..search.snapshot import Snapshot
 
-LABEL = "Dense"
-HELP = "the same meaning, by vectors"
+LABEL = "Meaning"
+HELP = "the same meaning"
 FUSES = False
 WEIGHS_WORDS = False
 DEFAULT_WEIGHT = 0.5

@@ -22,8 +22,8 @@ from . import MissingComponent, Rankings, Retriever, kind, missing
 if TYPE_CHECKING:
     from ..search.index_state import IndexState
 
-LABEL = "Hybrid"
-HELP = "words and meaning together"
+LABEL = "Words and meaning"
+HELP = "both together"
 FUSES = True
 WEIGHS_WORDS = False
 DEFAULT_WEIGHT = 0.0

@@ -23,6 +23,7 @@ from ..call import current_call
 from ..errors import BadInput, RefusedError, UnknownRankerError
 from ..runtime import registry
 from ..schemas import ClaimRequest, RankAnswer, RankedClaim, RankRequest, RequestFields
+from .forms import ONLY_LINK, is_only_link
 from .i18n import page_language, translate
 from .layout import blueprint, file_of, page_of, reason_of, short_of, state_parameters
 from .state import IndexNames, Language, PageState, address_of, read_parameters
@@ -230,6 +231,8 @@ def check_page() -> tuple[str, int] | Response:
 
 
 def _rank(form: CheckState) -> RankAnswer:
+    if is_only_link(form.text):
+        raise BadInput("text", ONLY_LINK)
     call = current_call()
     claims = statements_of(form.text, form.read_as, call.serving.config.server.max_claims)
     if not claims:

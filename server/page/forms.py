@@ -6,10 +6,19 @@ from urllib.parse import urlsplit
 
 from flask import request
 
+from ...core.text import web_link
 from ..errors import RefusedError
 
+ONLY_LINK = (
+    "this is only a link, and factseek opens no links; paste the text of the post or of the page"
+)
 FIELDS = ("title", "text", "url", "date", "source", "language", "topic")
 """The fields of a document that a form has, besides its docid."""
+
+
+def is_only_link(text: str) -> bool:
+    """Return whether a text is one web address and nothing else."""
+    return len(text.split()) == 1 and bool(web_link(text))
 
 
 def check_sent_from_page() -> None:

@@ -5,6 +5,7 @@ page.
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -24,7 +25,16 @@ from ..runtime import ServedIndex, index_named, registry
 from ..schemas import RequestFields
 from ..search import TimedOutError
 from ..uploads import ADDRESS
-from .i18n import LANGUAGES, LINK_FIELD, direction_of, page_language, request_values, translate
+from .i18n import (
+    LANGUAGE_NAMES,
+    LANGUAGES,
+    LINK_FIELD,
+    direction_of,
+    page_language,
+    request_values,
+    translate,
+)
+from .notes import plain_note
 from .rankings import kinds_of
 from .state import LONGEST_ADDRESS, TRUE, PageState, address_of, further_options, values_of
 
@@ -204,10 +214,18 @@ def _around() -> dict[str, Any]:
             for label, (view, field) in TABS.items()
         },
         "in_language": _in_language,
+        "plain_note": partial(plain_note, language),
+        "language_names": partial(_language_names, language),
         "longest": LONGEST_ADDRESS,
         "again_field": LINK_FIELD,
         "beside_text": _beside_text,
     }
+
+
+def _language_names(language: str, codes: Iterable[str]) -> str:
+    """Return the names of languages, in the language of the page."""
+    names = [translate(language, LANGUAGE_NAMES.get(code, code)) for code in codes]
+    return ("، " if language == "ar" else ", ").join(names)
 
 
 def _in_language(code: str, form: RequestFields | None) -> str:

@@ -25,7 +25,7 @@ def test_a_claim_is_searched_for(browser: Browser) -> None:
     box.send_keys(CLAIM, Keys.ENTER)
     assert browser.asked["query"] == [CLAIM]
     assert [heading.text.split("\n")[0] for heading in browser.all("h2")] == [
-        "Hybrid words and meaning together"
+        "Words and meaning both together"
     ]
     assert "97" in [mark.text for mark in browser.all("#hybrid-1 mark")]
     assert browser.one("#query").get_attribute("value") == CLAIM

@@ -289,7 +289,7 @@ def test_without_a_model_of_entailment_the_sentences_take_no_side(client: FlaskC
 @pytest.mark.parametrize(
     ("address", "said"),
     [
-        ("/check?text=measles", "This server has no ranker"),
+        ("/check?text=measles", "This server cannot rank texts yet"),
         ("/add", "Nothing can be added on this server"),
     ],
 )
