@@ -9,7 +9,8 @@ from factseek.server.page.notes import plain_note
 
 NOTES = {
     "the query looks like Arabic, and the vectors of this index are for en (all-MiniLM-L6-v2); "
-    "bm25 is more reliable here than dense or hybrid; a multilingual encoder would know the language": (
+    "bm25 is more reliable here than dense or hybrid; a multilingual encoder would know the "
+    "language": (
         "Your text looks Arabic, but the search for meaning knows only English here. Names and "
         "numbers still match."
     ),
