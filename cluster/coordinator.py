@@ -34,7 +34,7 @@ from ..retrieval.search.index_state import ShardState
 from ..retrieval.search.options import CountQuery, ReadNote, ShardHealth
 from ..retrieval.search.prepared_query import PreparedQuery
 from ..retrieval.search.snapshot import IndexEncoders, fitting_encoder
-from ..retrieval.store.documents import Place, ShortField, Stored
+from ..retrieval.store.documents import Addition, Place, ShortField, Stored
 from ..retrieval.store.manifest import Manifest
 from ..retrieval.store.signatures import WORDS, Signatures
 from .layout import Shards, owner
@@ -215,6 +215,10 @@ class ShardedState:
     def document(self, docid: str) -> Document:
         """Return the document of this docid, from the shard that owns it."""
         return self._owner_of(docid).document(docid)
+
+    def addition(self, docid: str) -> Addition:
+        """Return when and how the document of this docid was added."""
+        return self._owner_of(docid).addition(docid)
 
     def passages_of(self, docids: Sequence[str]) -> dict[str, list[Passage]]:
         """Return the passages of each of these documents, in order."""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
@@ -61,7 +62,8 @@ class BuildRequest:
     because another build of the same sources does. ``wait`` is the seconds to wait for another
     writer. ``dates``, ``columns``, ``sheet``, ``header_row`` and ``archive`` are those of
     ``ReadOptions``, and ``places`` are those of ``BadLines``. ``vectors`` are those that the user
-    brings instead of an encoder.
+    brings instead of an encoder. ``by`` names the key of the client who sent the documents.
+    ``stored_as`` is the kind under which they are stored, if not ``kind``.
     """
 
     kind: str
@@ -82,6 +84,8 @@ class BuildRequest:
     places: Mapping[str, str] = field(default_factory=dict)
     archive: str = ""
     vectors: GivenVectors | None = None
+    by: str = ""
+    stored_as: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,6 +134,31 @@ def build(request: BuildRequest, config: Config, encoders: Encoders | None = Non
             return replace(report, unmerged=error.line)
         fewer = compacted.before - len(compacted.manifest.segments)
         return replace(report, manifest=compacted.manifest, merged=fewer)
+
+
+def create_empty(request: BuildRequest, config: Config) -> Manifest:
+    """Publish an index without documents, and return its manifest.
+
+    The request has no sources, and its kind may be ``""``: documents of every kind can be added
+    later. Raises IndexStateError if an index exists and the request does not overwrite it.
+    """
+    folder = request.folder
+    if request.kind:
+        reader(request.kind)
+    with locked(folder, request.wait), os_errors_reported(folder):
+        manifests.check_whole(folder)
+        if (folder / manifests.NAME).is_file() and request.verb != "overwrite":
+            raise already_there(folder)
+        with closing(encoders_of(request, config)) as encoders:
+            shape = _shape(request, config, None, encoders)
+            tools = Tools(folder, shape, config, encoders)
+            for view in views(shape):
+                view.prepare(tools)
+        manifest = with_segments(shape, (), folder)
+        manifests.publish(folder, manifest)
+        forget_seen(folder)
+        journals.clean(folder)
+        return manifest
 
 
 def build_locked(
@@ -223,6 +252,8 @@ def _read(
             journal=journals.recover_unfinished(request.folder, fingerprint)
             or journals.begin(request.folder, fingerprint, sources),
             options=options,
+            by=request.by,
+            stored_as=request.stored_as,
         )
         work.read(_records(request, options))
     except BaseException as error:
@@ -341,7 +372,7 @@ def _shape(
     if base is not None:
         check_fit(request, config, base)
         return base
-    declared = config.index.filter_fields or getattr(reader(request.kind), "FILTER_FIELDS", ())
+    declared = config.index.filter_fields or _filter_fields(request.kind)
     config = structs.replace(config, index=structs.replace(config.index, filter_fields=declared))
     language = language_code(request.language or config.index.language)
     left_out = () if request.dense else (VECTORS,)
@@ -359,6 +390,14 @@ def _shape(
         passages=0,
         segments=(),
     )
+
+
+def _filter_fields(kind: str) -> tuple[str, ...]:
+    """Return the filter fields of a kind of source; those of all kinds for an empty index without
+    one, because documents of every kind may come.
+    """
+    fields = [getattr(reader(name), "FILTER_FIELDS", ()) for name in ([kind] if kind else kinds())]
+    return tuple(dict.fromkeys(chain.from_iterable(fields)))
 
 
 def check_fit(request: BuildRequest, config: Config, base: Manifest) -> None:

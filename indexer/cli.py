@@ -99,13 +99,14 @@ def _register_index(commands: Subparsers) -> None:
     )
     parser.add_argument(
         "kind",
+        nargs="?",
         type=_kind,
         metavar="KIND",
         help=f"one of {', '.join(sorted({*kinds(), *INTAKE_KINDS}))}",
     )
     parser.add_argument(
         "sources",
-        nargs="+",
+        nargs="*",
         type=_source,
         metavar="SOURCE",
         help="files or folders; for feed, sitemap and urls also addresses",
@@ -118,6 +119,11 @@ def _register_index(commands: Subparsers) -> None:
         ("overwrite", "replace the index"),
     ):
         verbs.add_argument(f"--{verb}", dest="verb", action="store_const", const=verb, help=what)
+    parser.add_argument(
+        "--empty",
+        action="store_true",
+        help="make an index without documents, for documents that are added later; without SOURCE",
+    )
     parser.add_argument(
         "--language", default="", metavar="CODE", help="language of the documents (default: en)"
     )
@@ -263,6 +269,11 @@ def _register_upkeep(commands: Subparsers) -> None:
         "JSON-LD (default: jsonl)",
     )
     export.add_argument(
+        "--added",
+        action="store_true",
+        help="write in each line when the document was added, and the name of the key by which",
+    )
+    export.add_argument(
         "--output",
         type=Path,
         metavar="FILE",
@@ -371,6 +382,18 @@ def make_index(
 
     ``build`` replaces the function for an index without shards.
     """
+    if args.empty:
+        if build is not None:
+            raise UsageError(
+                "--empty makes an index without shards",
+                remedy="leave out --shards and --ray, and divide the index later: factseek shard",
+            )
+        return _make_empty(args)
+    if not args.kind or not args.sources:
+        raise UsageError(
+            "give the kind of source and a SOURCE, or --empty for an index without documents",
+            remedy="see factseek index --help",
+        )
     began = perf_counter()
     columns = tuple(_columns(args.column or []).items())
     with intake_of(args, _settings_of(args), columns) as intake:
@@ -379,6 +402,37 @@ def make_index(
         is_fetched = intake.kind != args.kind
         built = _build(args, build, intake, () if is_fetched else columns)
     _tell_build(args, built, perf_counter() - began)
+    return DONE
+
+
+def _make_empty(args: argparse.Namespace) -> int:
+    """Make an index without documents, and say how to add some."""
+    from .build import BuildRequest, create_empty
+
+    if args.sources:
+        raise UsageError(
+            "--empty reads no source", remedy=f"leave out {args.sources[0]}, or --empty"
+        )
+    if args.verb in ("append", "update"):
+        raise UsageError(f"--empty and --{args.verb} exclude each other", remedy="leave out one")
+    if args.kind in INTAKE_KINDS:
+        raise UsageError(
+            f"--empty: {args.kind} is no kind of document", remedy="leave it out, or give webpages"
+        )
+    request = BuildRequest(
+        kind=args.kind or "",
+        sources=(),
+        folder=args.index,
+        verb=args.verb,
+        language=args.language,
+        dense=not args.no_dense,
+        encoders=tuple(args.encoder or ()),
+        wait=args.wait,
+    )
+    manifest = create_empty(request, _settings_of(args))
+    facts = {"index": str(args.index), "manifest_id": manifest.id, "documents": 0, "passages": 0}
+    report(args, facts, f"{args.index}: made an empty index, language {manifest.language}\n")
+    say(f"add documents with factseek index KIND SOURCE --append --index {args.index}")
     return DONE
 
 
@@ -745,6 +799,8 @@ def _export_documents(args: argparse.Namespace) -> int:
     where = parse_filter(
         args.filter, declared=read_published(args.index).filter_fields if args.filter else ()
     )
+    if args.added and args.form != "jsonl":
+        raise UsageError("--added: a ClaimReview has no place for it", remedy="leave it out")
     to_file = args.output not in (None, Path("-"))
     if args.json and not to_file:
         raise UsageError(
@@ -753,7 +809,7 @@ def _export_documents(args: argparse.Namespace) -> int:
         )
     left_out: Counter[str] = Counter()
     pieces = (
-        export(args.index, where)
+        export(args.index, where, with_added=args.added)
         if args.form == "jsonl"
         else export_reviews(args.index, where, left_out)
     )

@@ -16,7 +16,15 @@ from ..core.files import storable
 from ..core.parts import first_part
 from ..retrieval.store.documents import SegmentDocuments, checksum
 from ..retrieval.store.index_folder import open_documents
-from ..retrieval.store.manifest import BUILD, DOCUMENTS, SEGMENTS, SegmentInfo, SourceInfo
+from ..retrieval.store.manifest import (
+    BUILD,
+    DOCUMENTS,
+    SEGMENTS,
+    Added,
+    SegmentInfo,
+    SourceInfo,
+    now,
+)
 from ..retrieval.views import SegmentPlace, Tools, views
 from . import journal as journals
 from .collections import ReadOptions, Record, reader
@@ -55,15 +63,20 @@ class Work:
         tools: Tools,
         journal: Journal,
         options: ReadOptions,
+        by: str = "",
+        stored_as: str = "",
     ) -> None:
         """Resume from the journal.
 
-        ``live`` are the published segments; ``options`` are those of the records' reader.
+        ``live`` are the published segments; ``options`` are those of the records' reader. ``by``
+        names the key of a client; ``stored_as`` is the kind of the segments if not ``kind``.
 
         With ``updates``, a document replaces the live one with the same docid if their contents
         differ.
         """
+        kind = stored_as or kind
         self._kind, self._sources, self.updates = kind, sources, updates
+        self._by = by
         self._tools, self._folder = tools, tools.folder
         self._config = config
         self._reader = reader(kind)
@@ -250,6 +263,7 @@ class Work:
             files=checksums(folder),
             text_seconds=round(text_end - self._began, 3),
             vector_seconds=round(seconds, 3) if self._tools.manifest.encoder is not None else 0.0,
+            added=(Added(row=0, time=now(), by=self._by),),
         )
         self.journal.finished.append(info)
         self.journal.text_of = ""

@@ -56,8 +56,8 @@ class RM3Kind(ExpandingKind):
     """BM25 with an expanded query, wherever BM25 is."""
 
     name = "bm25+rm3"
-    label = "Sparse, expanded"
-    help = "the same words and those of the first hits, by BM25 and RM3"
+    label = "More words"
+    help = "the same words and those of the first hits"
     weighs_words = True
 
     def views(self, name: str, manifest: Manifest, config: Config) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ import hashlib
 import os
 import platform
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -93,12 +94,26 @@ class FileInfo(ManifestPart, frozen=True, kw_only=True, omit_defaults=True):
         return cls(bytes=path.stat().st_size, sha256=sha256(path), sample=sample(path))
 
 
+class Added(ManifestPart, frozen=True, kw_only=True, omit_defaults=True):
+    """When documents were added, in UTC, and the name of the key by which, ``""`` if by a command.
+
+    It applies to the document in ``row`` of a segment and to those that follow, up to the next
+    entry.
+    """
+
+    row: Count
+    time: str
+    by: str = ""
+
+
 class SegmentInfo(ManifestPart, frozen=True, kw_only=True):
     """A segment: documents and the views derived from them.
 
     Its files never change; ``deleted`` lists the rows of its deleted documents. ``text_seconds`` is
     the time for reading and indexing its text, ``vector_seconds`` the time for making its vectors.
-    Both are times of the process that finished the segment.
+    Both are times of the process that finished the segment. ``added`` is empty in segments of
+    earlier versions. It is here and not in the files, so that the same documents give the same
+    files.
     """
 
     name: str
@@ -112,6 +127,7 @@ class SegmentInfo(ManifestPart, frozen=True, kw_only=True):
     text_seconds: Seconds = 0.0
     vector_seconds: Seconds = 0.0
     sentences: bool | None = None
+    added: tuple[Added, ...] = ()
 
     def __post_init__(self) -> None:
         if not _SEGMENT.fullmatch(self.name):
@@ -127,6 +143,11 @@ class SegmentInfo(ManifestPart, frozen=True, kw_only=True):
         """Whether its passages are sentences of the source, each with its number."""
         # Older versions did not record this, and had only one such kind.
         return self.kind == "fever" if self.sentences is None else self.sentences
+
+    def added_at(self, row: int) -> Added | None:
+        """Return when the document in a row was added, or None if that was not recorded."""
+        at = bisect_right(self.added, row, key=lambda added: added.row)
+        return self.added[at - 1] if at and self.added[at - 1].time else None
 
 
 class EncoderInfo(ManifestPart, frozen=True, kw_only=True, omit_defaults=True):

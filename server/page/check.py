@@ -24,6 +24,7 @@ from ..call import current_call
 from ..errors import BadInput, RefusedError, UnknownRankerError
 from ..runtime import registry
 from ..schemas import ClaimRequest, RankAnswer, RankedClaim, RankRequest, RequestFields
+from .forms import ONLY_LINK, is_only_link
 from .i18n import page_language, translate
 from .layout import blueprint, file_of, page_of, reason_of, short_of, state_parameters
 from .state import IndexNames, Language, PageState, address_of, read_parameters
@@ -100,16 +101,16 @@ def _tweets(text: str) -> Iterator[str]:
         return
     column = _column_of_tweets(text)
     if column is None:
-        lines = [line for line in text.splitlines() if line.strip()]
-        tabs = {line.count("\t") for line in lines}
-        if len(lines) > 1 and len(tabs) == 1 and min(tabs) > 1:
+        rows_of_text = [line for line in text.splitlines() if line.strip()]
+        tabs = {line.count("\t") for line in rows_of_text}
+        if len(rows_of_text) > 1 and len(tabs) == 1 and min(tabs) > 1:
             names = ", ".join(_TEXTS[:-1])
             raise BadInput(
                 "text",
                 "the lines are rows of a table; its first line must name the column of the "
                 f"tweets: {names} or {_TEXTS[-1]}",
             )
-        yield from map(str.strip, lines)
+        yield from map(str.strip, rows_of_text)
         return
     delimiter, at = column
     lines = io.StringIO(_without_separator_line(text), newline=None)
@@ -243,6 +244,8 @@ def check_page() -> tuple[str, int] | Response:
 
 
 def _rank(form: CheckState) -> RankAnswer:
+    if is_only_link(form.text):
+        raise BadInput("text", ONLY_LINK)
     call = current_call()
     claims = statements_of(form.text, form.read_as, call.serving.config.server.max_claims)
     if not claims:

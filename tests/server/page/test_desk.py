@@ -79,7 +79,7 @@ def test_what_is_set_is_a_chip_and_each_chip_leads_to_the_state_without_it(
         "Remove “from 2019”",
         "Remove “published until 2030”",
         "Remove “undated included”",
-        "Remove “ranked by Sparse”",
+        "Remove “ranked by Words”",
         "Remove “stage per_source=1”",
         "Remove “near-duplicates shown separately”",
         "Remove “hits per page 2”",
@@ -181,7 +181,7 @@ def test_each_hit_says_why_it_is_there(client: FlaskClient) -> None:
     first = text[text.index('id="hybrid-1"') :].split("</li>\n      <li id=")[0]
     assert "Why this?" in first
     assert "<bdi>vaccine</bdi> <meter" in first
-    assert "Sparse ranks it number " in first
+    assert "Words: ranked number " in first
     assert "adds " in first
 
 

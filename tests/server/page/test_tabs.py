@@ -298,7 +298,7 @@ def test_without_a_model_of_entailment_the_sentences_take_no_side(client: FlaskC
 @pytest.mark.parametrize(
     ("address", "said"),
     [
-        ("/check?text=measles", "This server has no ranker"),
+        ("/check?text=measles", "This server cannot rank texts yet"),
         ("/add", "Nothing can be added on this server"),
     ],
 )
@@ -520,3 +520,41 @@ def _fields(text: str) -> list[tuple[str, str]]:
     parser = Fields()
     parser.feed(text)
     return parser.values
+
+
+def test_a_file_of_more_documents_than_a_form_takes_names_the_command(live: Path) -> None:
+    with writable(live, max_bulk=2) as serving:
+        table = io.BytesIO(b"docid,text\na,One.\nb,Two.\nc,Three.\n")
+        shown = serving.client().post("/add", data={"file": (table, "t.csv")}, headers=HERE)
+        assert shown.status_code == 400
+        reason = (
+            "t.csv has 3 documents, and a form takes 2 (server.max_bulk); index it with factseek "
+            "index KIND FILE --append --index DIR, which has no such limit."
+        )
+        assert reason in shown.text
+
+
+def test_what_is_added_is_in_passages_as_the_preview_and_the_command_have_it(
+    live: Path, tmp_path: Path
+) -> None:
+    sentence = "The harbour has an old pipe of clay and nobody knows who laid it there. "
+    page = f"<html><body><article><p>{sentence * 40}</p></article></body></html>".encode()
+    table = f"docid,text\nrow,{sentence * 40}\n".encode()
+    with writable(live, write_seconds=60.0) as serving:
+        client = serving.client()
+        for name, content, kind, many in (
+            ("page.html", page, "webpages", True),
+            ("page.md", sentence.encode() * 40, "webpages", True),
+            ("table.csv", table, "snippets", False),
+        ):
+            data = {"file": (io.BytesIO(content), name), "act": "preview", "lang": "en"}
+            fields = dict(_fields(client.post("/add", data=data, headers=HERE).text))
+            added = client.post("/add", data={**fields, "act": "add"}, headers=HERE)
+            assert added.status_code == 200, added.text
+            docid = fields.get("docid") or json.loads(fields["rows"])[0]["docid"]
+            document = client.get(f"/v1/live/documents/{quote(docid)}").json
+            assert document is not None
+            assert (len(document["passages"]) > 1) == many, name
+            found = client.get(f"/v1/live/search?query=harbour&filter=kind={kind}").json
+            assert found is not None
+            assert docid in [hit["docid"] for hit in found["hits"]], name
