@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .eval.run.compare import Comparison
     from .eval.scoring.measures import Figures
     from .indexer.build import BuildReport, Verb
+    from .indexer.given_vectors import VectorsByPassage
     from .retrieval.search.index import Index
     from .retrieval.search.options import Search
 
@@ -57,6 +58,8 @@ def build(
     encoders: Sequence[str] = (),
     views: Sequence[str] = (),
     shards: int | None = None,
+    vectors: str | Path | VectorsByPassage | None = None,
+    vector_ids: str | Path | None = None,
     config: Config | None = None,
 ) -> BuildReport:
     """Index ``sources`` into ``folder`` and return a report of the build.
@@ -69,7 +72,9 @@ def build(
     ``overwrite``. ``language`` is an ISO 639-1 code and chooses the analyzer. Without ``dense`` the
     index has no vectors. ``encoders`` names the models of the vectors, by default that of
     ``config``; each makes separate vectors. ``views`` names additional parts of the index.
-    ``shards`` is the number of shards of a new index.
+    ``shards`` is the number of shards of a new index. ``vectors`` brings the vectors of the
+    passages, so that nothing is encoded: a file (``.npy`` with ``vector_ids``, Parquet or JSON
+    Lines), or a mapping from a docid, or from a docid and the number of a passage, to a vector.
 
     Raises SourceError if a source cannot be read. Raises IndexStateError if there is an index and
     ``verb`` is missing, or if the request does not fit the index. Raises MachineError if the disk
@@ -81,6 +86,7 @@ def build(
     from .core.settings import check
     from .indexer.build import BuildRequest
     from .indexer.build import build as build_index
+    from .indexer.given_vectors import read_given_vectors
     from .integrations._stand_ins import stand_ins
 
     if verb not in ("", "append", "update", "overwrite"):
@@ -104,6 +110,12 @@ def build(
             dense=dense,
             encoders=tuple(encoders),
             views=tuple(views),
+            vectors=read_given_vectors(
+                Path(vectors) if isinstance(vectors, str) else vectors,
+                Path(vector_ids) if vector_ids is not None else None,
+                Path(folder),
+                config.encoder,
+            ),
         )
         if shards is not None or is_sharded(request.folder):
             from .cluster.build import build_shards, check_number
@@ -123,19 +135,21 @@ def run(
     k: int | None = None,
     where: Filter | None = None,
     profile: ProfileName | None = None,
+    query_vectors: Mapping[str, Sequence[float]] | None = None,
 ) -> Run:
     """Search for every query; return the hits of each qid, best first, in the order of ``queries``.
 
     ``search`` says how to search, as in ``index.search``. The keywords are short forms of the most
     common options; a keyword overrides the option in ``search``. ``k`` is the maximum number of
-    hits of a query, 1,000 by default. A query without words has no hits. The run does not depend on
+    hits of a query, 1,000 by default. ``query_vectors`` has the vector of each qid, so that nothing
+    is encoded. A query without words has no hits. The run does not depend on
     the batches, the threads or the hash seed.
 
     Raises QueryError if two queries have the same qid, a query is too long, ``k`` is out of range,
     or the index lacks something that the retriever needs.
     """
     from .eval.files.answers import TaskQuery
-    from .eval.run.batch import filtered_queries, search_all, search_of
+    from .eval.run.batch import filtered_queries, search_all, search_of, with_vectors
     from .eval.tasks import RANKING
     from .retrieval.search.options import DEFAULT_SEARCH
 
@@ -146,8 +160,12 @@ def run(
     short: dict[str, Any] = {"retriever": retriever, "k": k, "where": where, "profile": profile}
     chosen = {name: choice for name, choice in short.items() if choice is not None}
     asked = search_of(task, replace(search or DEFAULT_SEARCH, **chosen))
+    if query_vectors is not None:
+        asked = replace(asked, retriever=index.retriever_for_vectors(asked.retriever))
     task_queries = [TaskQuery(query.qid, query.text) for query in queries]
     filtered = filtered_queries(task, task_queries, asked, index.settings.search.max_query_chars)
+    if query_vectors is not None:
+        filtered = with_vectors(filtered, query_vectors, "query_vectors")
     return {
         done.qid: done.ranking for chunk in search_all(index, filtered, asked) for done in chunk
     }

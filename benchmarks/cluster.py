@@ -42,7 +42,7 @@ from factseek.core.terminal import say
 from factseek.eval.scoring.tables import markdown_table
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.deletion import delete
-from factseek.retrieval.encoders.runtime import SharedEncoders
+from factseek.retrieval.encoders.opening import SharedEncoders
 from factseek.retrieval.search.index import open_index
 from factseek.settings import convert
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from factseek import Config, open_index, read_qrels, read_queries
 from factseek.core.errors import UsageError
 from factseek.indexer.passages import sentences
-from factseek.retrieval.encoders.runtime import OnnxEncoder, open_encoder
+from factseek.retrieval.encoders.runtime import OnnxEncoder, open_onnx_encoder
 from factseek.retrieval.lucene.index import flat_text
 
 
@@ -134,7 +134,7 @@ class Sampler:
 
 def real_vectors(sampler: Sampler, config: Config) -> Vectors:
     """Return the vectors of the first ``REAL`` documents, shape (REAL, dimension)."""
-    with closing(open_encoder(config.encoder)) as encoder:
+    with closing(open_onnx_encoder(config.encoder)) as encoder:
         return np.concatenate(
             list(encoder.encode_documents_stream(map(sampler.text, range(REAL)), 256))
         )
@@ -177,7 +177,7 @@ def noisy(vectors: Vectors) -> AbstractContextManager[object]:
     """Make builds use noisy vectors instead of encoding; a search still encodes its query."""
     return patch(
         "factseek.indexer.encoders.open_encoder",
-        lambda settings: NoisyEncoder(open_encoder(settings), vectors),
+        lambda settings: NoisyEncoder(open_onnx_encoder(settings), vectors),
     )
 
 

@@ -63,7 +63,7 @@ COMPARED = FusionSettings(kind="rrf", rrf_k=10, weights=EQUAL)
 """The way that all others are compared with: reciprocal ranks, the default until 0.2.0."""
 BEFORE = FusionSettings(kind="zscore", weights={"bm25": 0.4, "dense": 0.6})
 """The default before the present one."""
-DEFAULT = FusionSettings(weights={name: kind(name).DEFAULT_WEIGHT for name in PAIR})
+DEFAULT = FusionSettings(weights={name: kind(name).default_weight for name in PAIR})
 """The default way of a search; it depends on the language of the query."""
 Ranking = dict[str, list[Hit]]
 """The documents found for each qid, best first."""

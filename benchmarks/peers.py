@@ -46,7 +46,7 @@ from factseek.core.domain import Filter
 from factseek.core.terminal import say
 from factseek.eval.scoring.machine import this_machine
 from factseek.indexer.build import BuildRequest, build
-from factseek.retrieval.encoders.runtime import open_encoder
+from factseek.retrieval.encoders.opening import open_encoder
 from factseek.retrieval.encoders.sources import find_model, for_language
 from factseek.retrieval.lucene.jvm import start
 

@@ -37,7 +37,7 @@ from factseek.core.records.claim_review import groups
 from factseek.eval.scoring.tables import markdown_table
 from factseek.eval.tasks import VERDICTS
 from factseek.indexer.build import BuildRequest, build
-from factseek.retrieval.encoders.runtime import open_encoder
+from factseek.retrieval.encoders.opening import open_encoder
 from factseek.retrieval.search.index import Index, open_index
 
 CONFIG = Config()

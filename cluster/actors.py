@@ -32,7 +32,7 @@ from ..indexer.build import BuildReport, BuildRequest, build
 from ..indexer.lock import writing_parts
 from ..retrieval.config import BM25Settings, Config
 from ..retrieval.dense.vectors import Vectors
-from ..retrieval.encoders.runtime import SharedEncoders
+from ..retrieval.encoders.opening import SharedEncoders
 from ..retrieval.lucene.jvm import start
 from ..retrieval.lucene.spelling import WordNearby
 from ..retrieval.retrievers import Ranked, Rankings
@@ -100,7 +100,7 @@ class ShardActor:
         # For vector scans; more threads would compete.
         os.environ["OMP_NUM_THREADS"] = str(max(1, int(cpus)))
         self._folder = Path(folder)
-        self._encoders = SharedEncoders(config.encoder)
+        self._encoders = SharedEncoders(config.encoder, only_configured=True)
         self._beside = ThreadPoolExecutor(threads, thread_name_prefix="beside")
         self._states: dict[str, Snapshot] = {}
         self._last_asked: dict[str, float] = {}

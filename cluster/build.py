@@ -42,6 +42,7 @@ from ..indexer.queue import waiting
 from ..indexer.segment import Merge, Origin
 from ..indexer.settings import Config
 from ..indexer.verification import Repaired, Verified
+from ..retrieval.encoders.given import GivenVectors
 from ..retrieval.search.opening import leased
 from ..retrieval.store import manifest as manifests
 from ..retrieval.store.integrity import Fault, check_files
@@ -149,12 +150,18 @@ def delete(
 
 
 def compact(
-    folder: Path, config: Config, *, add: Sequence[str] = (), wait: float = 0.0
+    folder: Path,
+    config: Config,
+    *,
+    add: Sequence[str] = (),
+    vectors: GivenVectors | None = None,
+    wait: float = 0.0,
 ) -> Compacted:
     """Merge the segments of every shard; see :func:`factseek.indexer.compaction.compact`."""
     with _changing(folder, wait) as before:
         parts = [
-            compaction.compact(shard.folder(folder), config, add=add) for shard in before.shards
+            compaction.compact(shard.folder(folder), config, add=add, vectors=vectors)
+            for shard in before.shards
         ]
     merged = layout.read(folder).merged
     return Compacted(

@@ -25,10 +25,10 @@ from ..core.errors import PartMissingError
 from ..retrieval import retrievers
 from ..retrieval.config import BM25Settings, Config
 from ..retrieval.dense.vectors import Vectors
-from ..retrieval.lucene.analysis import Analyzer
+from ..retrieval.lucene.analysis import Analysis, Analyzer
 from ..retrieval.lucene.jvm import start
 from ..retrieval.lucene.spelling import WordNearby
-from ..retrieval.retrievers import ParallelRankings, Rankings, Retriever
+from ..retrieval.retrievers import ComposedKind, ParallelRankings, Rankings, Retriever
 from ..retrieval.search.collection_statistics import FieldStatistics, Term, TermCount
 from ..retrieval.search.index_state import ShardState
 from ..retrieval.search.options import CountQuery, ReadNote, ShardHealth
@@ -41,7 +41,7 @@ from .layout import Shards, owner
 from .rankings import AskShards, CollectionTerms, ShardedRanking, ShardedRankings
 
 if TYPE_CHECKING:
-    from ..retrieval.encoders.runtime import OnnxEncoder as Encoder
+    from ..retrieval.encoders.encoder import Encoder
 
 T = TypeVar("T")
 EVERY_VALUE = sys.maxsize
@@ -153,7 +153,7 @@ class ShardedState:
         # garbage collection.
         self.ask: AskShards = AskEvery(states, gather)
         self._analyzer: Callable[[], Analyzer] = partial(
-            self._opened.get, "terms", partial(_analyzer, config.java.heap, self.manifest.analyzer)
+            self._opened.get, "terms", partial(_analyzer, config.java.heap, self.manifest.analysis)
         )
         self.collection = CollectionTerms(self.manifest.id, len(states), self._analyzer, self.ask)
 
@@ -177,17 +177,16 @@ class ShardedState:
 
     def ranking(self, name: str, config: Config) -> Retriever:
         """Return the retriever of this name and settings."""
-        composed = retrievers.expanding(name) or retrievers.fusing(name)
-        if composed is None:
-            return ShardedRanking(name, config, self)
-        return composed.open(name, self, config, group=config.search.group)
+        kind = retrievers.kind(name)
+        if isinstance(kind, ComposedKind):
+            return kind.open(name, self, config, group=config.search.group)
+        return ShardedRanking(name, config, self)
 
     def rankings(self, names: Sequence[str], config: Config) -> Rankings:
         """Return the rankings of these names and settings, to be computed together."""
         # In one process, each ranking runs separately, so a late ranking does not delay the others.
-        if self._gather.remote and not any(
-            retrievers.fusing(name) or retrievers.expanding(name) for name in names
-        ):
+        composed = any(isinstance(retrievers.kind(name), ComposedKind) for name in names)
+        if self._gather.remote and not composed:
             return ShardedRankings(names, config, self)
         return ParallelRankings({name: self.ranking(name, config) for name in names})
 
@@ -348,9 +347,9 @@ class ShardedState:
         return [next(answers[self._owner(docid)]) for docid, _ in places]
 
 
-def _analyzer(heap: str, name: str) -> Analyzer:
+def _analyzer(heap: str, analysis: Analysis) -> Analyzer:
     start(heap)
-    return Analyzer(name)
+    return Analyzer(analysis)
 
 
 def _merged_facets(

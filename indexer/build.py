@@ -8,9 +8,9 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -18,10 +18,13 @@ from typing import Literal
 
 from msgspec import structs
 
-from ..core.errors import IndexStateError, SourceError, UserError
+from ..core.errors import IndexStateError, SourceError, UsageError, UserError
 from ..core.files import os_errors_reported, sha256, storable
 from ..core.progress import bar
+from ..core.records.vector_file import some_of
 from ..core.terminal import join_words
+from ..retrieval.config import AUTO
+from ..retrieval.encoders.given import GivenVectors
 from ..retrieval.encoders.sources import check_choice
 from ..retrieval.filters import field_names
 from ..retrieval.lucene.analysis import analyzer_name, language_code
@@ -57,9 +60,10 @@ class BuildRequest:
     vectors, a view each, instead of the configured one. The build takes only documents whose docid
     ``share`` accepts, perhaps none. A ``quiet`` build does not report what the reader left out,
     because another build of the same sources does. ``wait`` is the seconds to wait for another
-    writer. ``dates``, ``columns`` and ``archive`` are those of ``ReadOptions``. ``by`` names the
-    key of the client who sent the documents. ``stored_as`` is the kind under which they are stored,
-    if not ``kind``.
+    writer. ``dates``, ``columns``, ``sheet``, ``header_row`` and ``archive`` are those of
+    ``ReadOptions``, and ``places`` are those of ``BadLines``. ``vectors`` are those that the user
+    brings instead of an encoder. ``by`` names the key of the client who sent the documents.
+    ``stored_as`` is the kind under which they are stored, if not ``kind``.
     """
 
     kind: str
@@ -75,9 +79,13 @@ class BuildRequest:
     wait: float = 0.0
     dates: str = ""
     columns: tuple[tuple[str, str], ...] = ()
+    sheet: str = ""
+    header_row: int = 0
+    places: Mapping[str, str] = field(default_factory=dict)
     archive: str = ""
     by: str = ""
     stored_as: str = ""
+    vectors: GivenVectors | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,6 +180,10 @@ def build_locked(
         raise SourceError(
             f"--column: {request.kind} has fixed names", remedy=f"leave it out; {users} use it"
         )
+    reads_tables = getattr(reader(request.kind), "COLUMNS", False)
+    for option, value in (("--sheet", request.sheet), ("--header-row", request.header_row)):
+        if value and not reads_tables:
+            raise SourceError(f"{option} is for tables", remedy="leave it out")
     manifests.check_whole(request.folder)
     if (request.folder / manifests.NAME).is_file() and request.verb != "overwrite":
         if not request.verb:
@@ -187,6 +199,10 @@ def build_locked(
             report = _publish(request, base, tools, work)
             if note is not None:
                 note(work.docids())
+        unused = request.vectors.unused if request.vectors and not request.share else []
+        if unused:
+            what = f"there are vectors of passages that were not indexed: {some_of(unused)}"
+            report = replace(report, notes=(*report.notes, what))
         return report
 
 
@@ -207,7 +223,9 @@ def _read(
         [source.name for source in sources],
         [repr(request.share)] if request.share else [],
     )
-    more += [str(how) for how in (request.dates, request.columns, request.archive) if how]
+    hows = (request.dates, request.columns, request.archive, request.sheet, request.header_row)
+    more += [str(how) for how in hows if how]
+    more += [request.vectors.digest] if request.vectors else []
     fingerprint = journals.fingerprint(
         request.kind, names, tools.manifest, request.verb, limits, *more
     )
@@ -217,8 +235,10 @@ def _read(
         max_file_bytes=config.build.max_file_bytes,
         dates=request.dates,
         columns=dict(request.columns),
+        sheet=request.sheet,
+        header_row=request.header_row,
         archive=request.archive,
-        bad_lines=BadLines(config.build.skip_bad_lines),
+        bad_lines=BadLines(config.build.skip_bad_lines, places=request.places),
     )
     work: Work | None = None
     try:
@@ -275,7 +295,12 @@ def encoders_of(request: BuildRequest, config: Config) -> Encoders:
     """
     language = language_code(request.language or config.index.language)
     check_choice(config.encoder, request.encoders, language)
-    return Encoders(config, language=language, models=request.encoders)
+    if request.vectors is None:
+        return Encoders(config, language=language, models=request.encoders)
+    if request.encoders or not request.dense:
+        other = "--encoder" if request.encoders else "--no-dense"
+        raise UsageError(f"--vectors brings the vectors: leave out {other}")
+    return Encoders(config, language=language, given={VECTORS: request.vectors})
 
 
 def _publish(request: BuildRequest, base: Manifest | None, tools: Tools, work: Work) -> BuildReport:
@@ -421,9 +446,9 @@ def _other_setting(request: BuildRequest, config: Config, base: Manifest) -> str
     """
     if len(request.encoders) != 1 or base.encoder is None:
         return ""
-    for name in ("query_prompt", "document_prompt", "max_tokens"):
+    for name in ("query_prompt", "document_prompt", "max_tokens", "truncate_dim", "similarity"):
         configured, recorded = getattr(config.encoder, name), getattr(base.encoder, name)
-        if configured and configured != recorded:
+        if configured not in ("", 0, AUTO, recorded):
             return f"{name} {recorded!r}, not encoder.{name} {configured!r}"
     return ""
 

@@ -24,6 +24,7 @@ import msgspec
 from ..core.errors import CheckFailed, UsageError
 from ..core.records.dates import ORDERS
 from ..core.records.lines import Strict, decode_line, lines
+from ..core.records.vector_file import some_of
 from ..core.terminal import (
     DONE,
     GOES_ON,
@@ -41,12 +42,14 @@ from ..core.terminal import (
 from ..retrieval.arguments import add_filter, add_index, config_of
 from ..retrieval.filters import field_names, parse_filter
 from .collections import kinds, reader
+from .collections._documents import next_field
 from .intake.addresses import is_address
 from .intake.cli import KINDS as INTAKE_KINDS
-from .intake.cli import add_feed_options, add_intake_options, feeds_of, intake_of
+from .intake.cli import IntakeFiles, add_feed_options, add_intake_options, feeds_of, intake_of
 from .settings import Config
 
 if TYPE_CHECKING:
+    from ..retrieval.encoders.given import GivenVectors
     from .build import BuildReport, BuildRequest
     from .compaction import Compacted
     from .deletion import Deleted
@@ -146,6 +149,13 @@ def _register_index(commands: Subparsers) -> None:
         help="the encoder of the vectors (default: encoder.model); repeatable: each encoder makes "
         "separate vectors",
     )
+    add_vectors(vectors)
+    parser.add_argument(
+        "--vector-ids",
+        type=Path,
+        metavar="FILE",
+        help="for --vectors FILE.npy: docid TAB passage a line, in the order of the vectors",
+    )
     parser.add_argument(
         "--skip-bad-lines",
         type=int,
@@ -158,7 +168,20 @@ def _register_index(commands: Subparsers) -> None:
         metavar="FIELD=NAME",
         help="read FIELD from the table column NAME; fields: id, text, title, url, date, language, "
         "source and topic;"
-        " repeatable",
+        " repeatable; each further text becomes a passage of its own",
+    )
+    parser.add_argument(
+        "--sheet",
+        default="",
+        metavar="NAME",
+        help="the sheet of a workbook to read, or all (default: the first with content)",
+    )
+    parser.add_argument(
+        "--header-row",
+        type=_row,
+        default=0,
+        metavar="N",
+        help="the row of a table that names its columns, from 1 (default: it is found)",
     )
     parser.add_argument(
         "--dates",
@@ -190,7 +213,14 @@ def _register_upkeep(commands: Subparsers) -> None:
         default=[],
         metavar="VIEW",
         help="add what the index lacks: signatures (to find near-duplicates), words (to suggest "
-        "spellings) or vectors",
+        "spellings), vectors, or vectors:NAME with --vectors",
+    )
+    add_vectors(compact)
+    compact.add_argument(
+        "--vector-ids",
+        type=Path,
+        metavar="FILE",
+        help="for --vectors FILE.npy: docid TAB passage a line, in the order of the vectors",
     )
     complete(compact, compact_index, add_index, add_wait, add_json)
     verify = commands.add_parser(
@@ -318,6 +348,12 @@ def _seconds(value: str) -> float:
     return seconds
 
 
+def _row(value: str) -> int:
+    if not value.isdecimal() or not int(value):
+        raise argparse.ArgumentTypeError(f"{value} is not the number of a row, from 1")
+    return int(value)
+
+
 def _source(word: str) -> Path | str:
     """Return a source: an address as it is, anything else as a path."""
     if not word:
@@ -360,11 +396,11 @@ def make_index(
         )
     began = perf_counter()
     columns = tuple(_columns(args.column or []).items())
-    with intake_of(args, _settings_of(args), columns) as (kind, sources):
-        if not sources:
+    with intake_of(args, _settings_of(args), columns) as intake:
+        if not intake.sources:
             return DONE
-        is_fetched = kind != args.kind
-        built = _build(args, build, kind, sources, () if is_fetched else columns)
+        is_fetched = intake.kind != args.kind
+        built = _build(args, build, intake, () if is_fetched else columns)
     _tell_build(args, built, perf_counter() - began)
     return DONE
 
@@ -403,15 +439,16 @@ def _make_empty(args: argparse.Namespace) -> int:
 def _build(
     args: argparse.Namespace,
     build: Callable[[BuildRequest, Config], BuildReport] | None,
-    kind: str,
-    sources: tuple[Path, ...],
+    intake: IntakeFiles,
     columns: tuple[tuple[str, str], ...],
 ) -> BuildReport:
     from . import build as builds
 
+    settings = _settings_of(args)
     request = builds.BuildRequest(
-        kind=kind,
-        sources=sources,
+        kind=intake.kind,
+        sources=intake.sources,
+        places=intake.places,
         folder=args.index,
         verb=args.verb,
         language=args.language,
@@ -420,9 +457,29 @@ def _build(
         wait=args.wait,
         dates=args.dates,
         columns=columns,
+        sheet=args.sheet,
+        header_row=args.header_row,
         archive=args.archive.name if args.archive else "",
+        vectors=_given_vectors(args, settings),
     )
-    return (build or builds.build)(request, _settings_of(args))
+    return (build or builds.build)(request, settings)
+
+
+def _given_vectors(args: argparse.Namespace, config: Config) -> GivenVectors | None:
+    from .given_vectors import read_given_vectors
+
+    return read_given_vectors(args.vectors, args.vector_ids, args.index, config.encoder)
+
+
+def add_vectors(parser: Any) -> None:
+    """Add the option that brings vectors."""
+    parser.add_argument(
+        "--vectors",
+        type=Path,
+        metavar="FILE",
+        help="the vectors of the passages, instead of an encoder: .npy with --vector-ids, Parquet "
+        "or JSON Lines (docid, passage, vector)",
+    )
 
 
 def _columns(written: list[str]) -> dict[str, str]:
@@ -431,6 +488,8 @@ def _columns(written: list[str]) -> dict[str, str]:
         field, mark, name = map(str.strip, each.partition("="))
         if not (field and mark and name):
             raise UsageError(f"--column {each!r}: write FIELD=NAME, as in text=Finding")
+        if name not in columns.values():
+            field = next_field(field, columns)
         if field in columns:
             raise UsageError(f"--column names {field} twice; give it once")
         columns[field] = name
@@ -595,10 +654,15 @@ def compact_index(args: argparse.Namespace, compact: Callable[..., Compacted] | 
     from . import compaction
 
     began = perf_counter()
-    before = read_published(args.index).views
+    published = read_published(args.index)
+    before = published.views
+    config = config_of(args, Config)
+    vectors = _given_vectors(args, config)
     compacted = (compact or compaction.compact)(
-        args.index, config_of(args, Config), add=args.add, wait=args.wait
+        args.index, config, add=args.add, vectors=vectors, wait=args.wait
     )
+    if vectors is not None and vectors.unused:
+        say(f"there are vectors of passages that the index lacks: {some_of(vectors.unused)}")
     after = len(compacted.manifest.segments)
     done = []
     if after < compacted.before:
@@ -608,6 +672,8 @@ def compact_index(args: argparse.Namespace, compact: Callable[..., Compacted] | 
     added = sorted(compacted.manifest.views.keys() - before.keys())
     if added:
         done.append(f"added {', '.join(added)}")
+    if compacted.manifest.analysis != published.analysis:
+        done.append("renewed the analysis of words")
     seconds = perf_counter() - began
     line = (
         f"{', '.join(done)} in {seconds:.1f} s"

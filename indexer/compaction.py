@@ -6,7 +6,7 @@ The result is the same as a new build of the remaining documents.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
@@ -16,8 +16,17 @@ import msgspec
 from ..core.errors import UsageError
 from ..core.files import os_errors_reported
 from ..retrieval.config import IndexSettings
+from ..retrieval.encoders.given import GivenVectors
+from ..retrieval.lucene.analysis import ANALYSIS
 from ..retrieval.store import manifest as manifests
-from ..retrieval.store.manifest import VECTORS, Manifest, SegmentInfo
+from ..retrieval.store.manifest import (
+    ANALYSIS_VERSION,
+    LUCENE,
+    VECTORS,
+    VIEW_NAME,
+    Manifest,
+    SegmentInfo,
+)
 from ..retrieval.views import Tools, descriptions, kinds
 from . import journal as journals
 from .deletion import with_segments
@@ -45,34 +54,74 @@ def compact(
     *,
     add: Sequence[str] = (),
     models: Sequence[str] = (),
+    vectors: GivenVectors | None = None,
     wait: float = 0.0,
 ) -> Compacted:
     """Merge the segments of an index, separately for each kind of source, and drop deleted
     documents.
 
     The result has as few segments as ``index.segment_passages`` allows. ``add`` names views to add
-    to the index, such as ``signatures``; each of the encoders ``models`` adds its vectors. A new
-    view makes every segment be written again. Raises UsageError if ``add`` names an unknown or
-    disabled view, IndexStateError if there is no index, another process writes it, or a file to
-    copy is damaged. After an error, the index keeps what was published before.
+    to the index, such as ``signatures``; each of the encoders ``models`` adds its vectors.
+    ``vectors`` are those of the one view of vectors that ``add`` names, such as ``vectors:mine``. A
+    new view, or an analysis of an earlier version, makes every segment be written again. Raises
+    UsageError if ``add`` names an unknown or disabled view, IndexStateError if there is no index,
+    another process writes it, or a file to copy is damaged. After an error, the index keeps what
+    was published before.
     """
     manifests.read(folder)
     with locked(folder, wait), os_errors_reported(folder):
         base = manifests.read(folder)
         journals.sweep(folder)
-        if unknown := [name for name in add if name not in kinds()]:
+        given = _given_view(add, vectors, base)
+        if unknown := [name for name in add if name not in kinds() and name not in given]:
             what = f"--add {unknown[0][:80]}: there is no such view"
             raise UsageError(what, remedy=f"the views are {', '.join(kinds())}")
         if base.encoder and models:
             models = (base.encoder.model or base.encoder.name, *models)
         wanted = (*add, *([VECTORS, *further_views(models)] if models else ()))
         lacking = [name for name in wanted if name not in base.views]
+        is_outdated = base.analysis.version != ANALYSIS
         groups = (
             _by_kind(base.segments)
-            if lacking
+            if lacking or is_outdated
             else worth_merging(base.segments, config.index.segment_passages)
         )
-        return _merge_and_publish(folder, base, groups, config, lacking=lacking, models=models)
+        return _merge_and_publish(
+            folder,
+            base,
+            groups,
+            config,
+            lacking=lacking,
+            models=models,
+            given=given,
+            renews_analysis=is_outdated,
+        )
+
+
+def _given_view(
+    add: Sequence[str], vectors: GivenVectors | None, base: Manifest
+) -> dict[str, GivenVectors]:
+    """Return the view that takes the user's vectors, with them; none if there are none.
+
+    Raises UsageError if ``add`` names no such view, or one that the index has.
+    """
+    if vectors is None:
+        return {}
+    views = [name for name in add if name.partition(":")[0] == VECTORS]
+    if len(views) != 1:
+        raise UsageError(
+            "--vectors needs the name of their view", remedy="give --add vectors or vectors:NAME"
+        )
+    if views[0] in base.views:
+        raise UsageError(
+            f"--add {views[0]}: the index has this view", remedy="choose another name: vectors:NAME"
+        )
+    if not VIEW_NAME.fullmatch(views[0]):
+        raise UsageError(
+            f"--add {views[0][:80]}: no name of a view",
+            remedy="use lower-case letters, digits, - and _ after the colon",
+        )
+    return {views[0]: vectors}
 
 
 def merge_surplus(folder: Path, config: Config) -> Compacted:
@@ -149,12 +198,14 @@ def _merge_and_publish(
     *,
     lacking: Sequence[str] = (),
     models: Sequence[str] = (),
+    given: Mapping[str, GivenVectors] | None = None,
+    renews_analysis: bool = False,
 ) -> Compacted:
     before = len(base.segments)
-    if not groups and not lacking:
+    if not groups and not lacking and not renews_analysis:
         return Compacted(base, before, 0)
     journals.clean(folder)
-    with closing(Encoders(config, language=base.language, models=models)) as encoders:
+    with closing(Encoders(config, language=base.language, models=models, given=given)) as encoders:
         without, further = set(kinds()).difference(lacking), set(lacking).difference(kinds())
         described = descriptions(config, encoders, without=sorted(without), further=sorted(further))
         if disabled := [name for name in lacking if name not in described]:
@@ -163,7 +214,10 @@ def _merge_and_publish(
                 f"set index.{disabled[0]} to true",
             )
             raise UsageError(f"--add {disabled[0]}: {what}", remedy=remedy)
-        shape = msgspec.structs.replace(base, views={**base.views, **described})
+        views = {**base.views, **described}
+        if renews_analysis and LUCENE in views:
+            views[LUCENE] = {**views[LUCENE], ANALYSIS_VERSION: ANALYSIS}
+        shape = msgspec.structs.replace(base, views=views)
         tools = Tools(folder, shape, config, encoders)
         merges = [
             Merge([(folder, each) for each in group], tools, rebuild=frozenset(lacking))

@@ -3,29 +3,39 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ..core.errors import ConfigError, UsageError
-from ..retrieval.encoders.runtime import open_encoder
-from ..retrieval.encoders.sources import MissingModelError, choose_models, for_language, of_index
+from ..retrieval.encoders.given import GivenVectors
+from ..retrieval.encoders.opening import open_encoder, open_encoder_of
+from ..retrieval.encoders.sources import MissingModelError, choose_models, for_language
 from ..retrieval.store.manifest import VECTORS, EncoderInfo
 from .settings import Config
 
 if TYPE_CHECKING:
-    from ..retrieval.encoders.runtime import OnnxEncoder as Encoder
+    from ..retrieval.encoders.encoder import Encoder
 
 
 class Encoders:
     """Opens the encoder of a view on first use, and keeps it open until ``close``."""
 
-    def __init__(self, config: Config, *, language: str = "en", models: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        config: Config,
+        *,
+        language: str = "en",
+        models: Sequence[str] = (),
+        given: Mapping[str, GivenVectors] | None = None,
+    ) -> None:
         """New vectors come from ``models``.
 
         The first makes the view ``vectors``, the others those that :func:`further_views` names.
-        Without models, they come from the encoder that is configured for ``language``.
+        Without models, they come from the encoder that is configured for ``language``. ``given``
+        has the vectors that the user brought, by view.
         """
         self._config = config
+        self.given: Mapping[str, GivenVectors] = given or {}
         self._opened: dict[str, Encoder] = {}
         settings = choose_models(config.encoder, models) or [config.encoder]
         views = (VECTORS, *further_views(models))
@@ -37,9 +47,11 @@ class Encoders:
         """Return the encoder of a view: the one that ``made_by`` describes, else the one that makes
         new vectors.
         """
+        if view in self.given:
+            return self.given[view]
         if view not in self._opened:
             if made_by:
-                self._opened[view] = open_encoder(of_index(made_by, self._config.encoder))
+                self._opened[view] = open_encoder_of(made_by, self._config.encoder)
             elif view not in self._new:
                 raise ConfigError(
                     f"no model is given for {view}; name one with --encoder (in Python: encoders)",

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Literal, Self
+from typing import Annotated, Final, Literal, Self
 
 import msgspec
 
@@ -32,7 +32,7 @@ from .search.score_normalizers import FusionKind
 Hits = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
 RrfK = Hits
 # Selects the preferred retriever of an index, or the encoder for the language of an index.
-AUTO = "auto"
+AUTO: Final = "auto"
 RankingName = Annotated[str, NameOf("retrieval.retrievers", "retriever", ends=":", joint="+")]
 RetrieverName = Annotated[
     str, NameOf("retrieval.retrievers", "retriever", also=(AUTO,), ends=":", joint="+")
@@ -112,9 +112,15 @@ class CrossEncoderSettings(Settings, frozen=True, kw_only=True):
 
 
 class EncoderSettings(CrossEncoderSettings, frozen=True, kw_only=True):
-    """The sentence-transformers model that makes the vectors, and how it runs."""
+    """The sentence-transformers model, or the endpoint, that makes the vectors, and how it runs."""
 
     model: str = AUTO
+    backend: Literal["onnx", "torch"] = "onnx"
+    device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
+    precision: Literal["auto", "int8", "fp32", "fp16", "bf16"] = "auto"  # type: ignore[assignment]
+    truncate_dim: Count = 0
+    similarity: Literal["auto", "cosine", "dot"] = "auto"
+    key_env: str = ""
     query_prompt: str = ""
     document_prompt: str = ""
     languages: tuple[str, ...] = ()

@@ -34,7 +34,7 @@ from ..core.settings import to_mapping
 from ..core.subprocesses import command as child_command
 from ..core.subprocesses import environment
 from ..indexer import queue
-from ..retrieval.encoders.runtime import SharedEncoders
+from ..retrieval.encoders.opening import SharedEncoders
 from ..retrieval.lucene.jvm import java_thread, start
 from ..retrieval.search.index import open_index
 from ..retrieval.search.opening import published_file
@@ -244,7 +244,7 @@ class IndexReloader:
         self._registry = registry
         self._config = config
         self._identities: dict[str, tuple[int, int, int] | None] = {}
-        self._encoders = SharedEncoders(config.encoder)
+        self._encoders = SharedEncoders(config.encoder, only_configured=True)
         self._again: dict[str, float] = {}
         # The last logged reason why the changes of an index cannot be written.
         self._unwritable: dict[str, str] = {}

@@ -129,8 +129,8 @@ class SingleQueryOptions(SearchOptions, kw_only=True):
         return "k" if self.hits is None else "hits"
 
 
-class SearchRequest(SingleQueryOptions, kw_only=True):
-    """The body of ``POST /v1/{index}/search``: a ``query``, or a docid as ``like`` instead."""
+class SearchFields(SingleQueryOptions, kw_only=True):
+    """What a search of one index has besides its options, in a body or in an address."""
 
     like: Annotated[
         str,
@@ -149,7 +149,19 @@ class SearchRequest(SingleQueryOptions, kw_only=True):
     ] = False
 
 
-class SimpleSearch(SearchRequest, kw_only=True):
+class SearchRequest(SearchFields, kw_only=True):
+    """The body of ``POST /v1/{index}/search``: a ``query``, or a docid as ``like`` instead."""
+
+    vector: Annotated[
+        Annotated[list[float], Meta(min_length=1, max_length=65_536)] | None,
+        says(
+            "the vector of the query, made by the encoder of the index: the server then encodes "
+            "nothing. An index whose vectors were given needs it"
+        ),
+    ] = None
+
+
+class SimpleSearch(SearchFields, kw_only=True):
     """The parameters of ``GET /v1/{index}/search``: those of Anserini and Pyserini, and our own."""
 
     parse: Parse = True

@@ -24,7 +24,7 @@ from ..retrieval.search.options import FilterRequest, FusionRequest, Search, che
 from ..retrieval.search.score_normalizers import FusionKind
 from .call import Call
 from .errors import BadInput, RefusedError
-from .schemas import SearchManyRequest, SearchOptions, SearchRequest
+from .schemas import SearchFields, SearchManyRequest, SearchOptions, SearchRequest
 
 if TYPE_CHECKING:
     from ..retrieval.search.index import Index
@@ -81,7 +81,7 @@ def search_of(
 
 
 def question_of(
-    call: Call, request: SearchRequest | SearchManyRequest, index: Index, k_name: str
+    call: Call, request: SearchFields | SearchManyRequest, index: Index, k_name: str
 ) -> Question:
     """Return the question of a request, or raise BadInput with the field; ``k_name`` is the
     client's name for ``k``.
@@ -90,17 +90,23 @@ def question_of(
     if not isinstance(facets, dict):
         with query_errors_named(call, "facets"):
             facets = fields_of(facets)
+    vector = None
+    if isinstance(request, SearchRequest) and request.vector is not None:
+        vector = tuple(request.vector)
+        with query_errors_named(call, "vector"):
+            request = replace(request, retriever=index.retriever_for_vectors(request.retriever))
     return Question(
         query=request.query,
         search=search_of(call, request, index, k_name, request.offset),
-        like=request.like if isinstance(request, SearchRequest) else "",
+        like=request.like if isinstance(request, SearchFields) else "",
         syntax=request.syntax,
         undated=request.undated == KEEP,
         highlight=request.highlight,
         passages=request.passages,
-        explain=isinstance(request, SearchRequest) and request.explain,
+        explain=isinstance(request, SearchFields) and request.explain,
         count=request.count,
         facets=facets,
+        vector=vector,
     )
 
 

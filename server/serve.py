@@ -23,7 +23,7 @@ from gunicorn.app.base import BaseApplication
 from ..cluster.ray_cluster import check as check_cluster
 from ..core.errors import ConfigError
 from ..core.terminal import say
-from ..retrieval.encoders.runtime import SharedEncoders
+from ..retrieval.encoders.opening import SharedEncoders
 from ..retrieval.lucene.jvm import anserini_jar, java_home
 from ..retrieval.search.index import open_index
 from ..retrieval.search.opening import published_file, read_published
@@ -70,7 +70,7 @@ def check(config: Config) -> None:
     networks_of(config.server.trusted_proxies)
     java_home()
     anserini_jar()
-    encoders = SharedEncoders(config.encoder)
+    encoders = SharedEncoders(config.encoder, only_configured=True)
     if config.cluster.address:
         check_cluster(config.cluster.address)
     for name, path in config.server.indexes.items():

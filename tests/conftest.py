@@ -20,6 +20,7 @@ from factseek import commands
 from factseek.core.errors import MachineError
 from factseek.retrieval.config import EncoderSettings
 from factseek.retrieval.encoders.cache import ensure_export
+from factseek.retrieval.encoders.runtime import for_onnx
 from factseek.retrieval.encoders.sources import ENGLISH
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def exported_encoder() -> None:
     """
     if os.environ.get("CI"):
         with suppress(MachineError):
-            ensure_export(EncoderSettings(model=ENGLISH))
+            ensure_export(for_onnx(EncoderSettings(model=ENGLISH)))
 
 
 @pytest.fixture(scope="session")

@@ -18,7 +18,7 @@ from ...core.domain import Statement
 from ...core.errors import MachineError
 from ...core.records.model_file import State, array, number, restore_trees
 from ...retrieval.config import AUTO, EncoderSettings
-from ...retrieval.encoders.runtime import OnnxEncoder, open_encoder
+from ...retrieval.encoders.runtime import OnnxEncoder, open_onnx_encoder
 from ...retrieval.encoders.sources import (
     ENGLISH,
     MULTILINGUAL,
@@ -294,7 +294,7 @@ class _Vectors(Member):
     @classmethod
     def make(cls, statements: Sequence[Statement], config: Config) -> Self:
         return cls(
-            open_encoder(_encoder_settings(config), layered=True), config.claims.best.strengths
+            open_onnx_encoder(_encoder_settings(config), layered=True), config.claims.best.strengths
         )
 
     @classmethod
@@ -303,7 +303,7 @@ class _Vectors(Member):
         machine.
         """
         name, revision = member.settings["encoder"], member.settings["revision"]
-        encoder = open_encoder(_encoder_settings(config, str(name)), layered=True)
+        encoder = open_onnx_encoder(_encoder_settings(config, str(name)), layered=True)
         if (name, revision) != (encoder.name, encoder.revision):
             there = f"the configuration has {encoder.name} ({encoder.revision})"
             reason = f"the model was trained with encoder {name} ({revision}), but {there}"

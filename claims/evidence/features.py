@@ -29,7 +29,7 @@ from ...core.caching import cache_method
 from ...core.errors import MachineError, SourceError
 from ...retrieval.config import AUTO, EncoderSettings
 from ...retrieval.encoders.cross_encoder import EntailmentInfo, OnnxEntailment, revision_of
-from ...retrieval.encoders.runtime import OnnxEncoder, open_encoder
+from ...retrieval.encoders.runtime import OnnxEncoder, open_onnx_encoder
 from ...retrieval.encoders.sources import (
     MULTILINGUAL,
     MissingModelError,
@@ -331,4 +331,4 @@ def _encoder(settings: EncoderSettings) -> OnnxEncoder:
     """Open an encoder once for all models of verdicts of a process, to save memory; it loads at its
     first use.
     """
-    return open_encoder(settings)
+    return open_onnx_encoder(msgspec.structs.replace(settings, similarity="cosine"))

@@ -34,7 +34,7 @@ class Setting(NamedTuple):
         """Return the setting in the columns of :data:`COLUMNS`; ``-`` for an unused parameter."""
         bm25, fusion = self.bm25, self.fusion
         words = any(
-            retrievers.kind(name).WEIGHS_WORDS
+            retrievers.kind(name).weighs_words
             for name in (fusion.weights if self.fuses else [self.retriever])
         )
         sparse = (f"{bm25.k1:g}", f"{bm25.b:g}", f"{bm25.title_weight:g}") if words else ("-",) * 3
@@ -49,7 +49,7 @@ class Setting(NamedTuple):
     @property
     def fuses(self) -> bool:
         """Whether the retriever fuses other rankings."""
-        return retrievers.kind(self.retriever).FUSES
+        return retrievers.kind(self.retriever).fuses
 
 
 COLUMNS = ("retriever", "fusion", "rrf_k", "weights", "depth", "k1", "b", "title weight", "stages")
@@ -57,7 +57,7 @@ COLUMNS = ("retriever", "fusion", "rrf_k", "weights", "depth", "k1", "b", "title
 
 def parameters(base: Setting) -> Sequence[Setting]:
     """Return settings of BM25 alone that vary k1 and b; the values of ``base`` come first."""
-    alone = base._replace(retriever=_find_retriever(lambda kind: kind.WEIGHS_WORDS))
+    alone = base._replace(retriever=_find_retriever(lambda kind: kind.weighs_words))
     return [alone, *(alone._replace(bm25=replace(base.bm25, k1=k1, b=b)) for k1 in K1 for b in B)]
 
 
@@ -84,7 +84,7 @@ def fusions(base: Setting, alone: Sequence[str]) -> Sequence[Setting]:
         for fusion in (*by_rank, *by_score)
         for weights in _weights(sorted(base.fusion.weights))
     ]
-    fusing = base._replace(retriever=_find_retriever(lambda kind: kind.FUSES))
+    fusing = base._replace(retriever=_find_retriever(lambda kind: kind.fuses))
     unfused = [base._replace(retriever=name) for name in alone]
     return list(
         dict.fromkeys([base, *unfused, *(fusing._replace(fusion=fusion) for fusion in weighted)])

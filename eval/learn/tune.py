@@ -220,7 +220,7 @@ def _chooser(
     It tries one group of settings after the other. Of equally good ones it keeps the earlier, which
     is simpler.
     """
-    alone = [name for name in index.info.retrievers if not retrievers.kind(name).FUSES]
+    alone = [name for name in index.info.retrievers if not retrievers.kind(name).fuses]
     fusible = len(alone) < len(index.info.retrievers)
     ranking = [name for name in stage_kinds.ranking() if _answers(index, name)]
 
@@ -303,7 +303,7 @@ class SettingEvaluator:
             )
         if setting.stages:
             hits = self._rank(**setting._asdict(), k=self._k)
-        elif retrievers.kind(setting.retriever).WEIGHS_WORDS:
+        elif retrievers.kind(setting.retriever).weighs_words:
             # Each k1 and b occurs once, so the ranking is not kept.
             hits = self._rank(setting.retriever, setting.bm25, self._k)
         else:
@@ -315,7 +315,7 @@ class SettingEvaluator:
     def _make_pool(
         self, names: tuple[str, ...], bm25: BM25Settings, depth: int, k: int
     ) -> FusedEvaluator:
-        weighed = {name: bm25 if retrievers.kind(name).WEIGHS_WORDS else None for name in names}
+        weighed = {name: bm25 if retrievers.kind(name).weighs_words else None for name in names}
         return FusedEvaluator(
             {name: self._ranking(name, own, k) for name, own in weighed.items()}, depth
         )

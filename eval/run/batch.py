@@ -24,6 +24,7 @@ from ...retrieval.filters import bound
 from ...retrieval.search.evidence import Evidence
 from ...retrieval.search.index import Index
 from ...retrieval.search.options import Search
+from ...retrieval.search.prepared_query import AnyQuery
 from ..files.answers import TaskQuery
 from ..files.report import near_miss
 from ..tasks import RANKING
@@ -32,11 +33,14 @@ CHUNK = 64  # the maximum number of queries searched together
 
 
 class SearchQuery(NamedTuple):
-    """A query with the filter that its documents must pass."""
+    """A query with the filter that its documents must pass and, if the user brings it, its
+    vector.
+    """
 
     qid: str
     text: str
     where: Filter | None
+    vector: tuple[float, ...] | None = None
 
 
 Ranking = TypeVar("Ranking", list[Hit], ScoredDocids)
@@ -105,6 +109,22 @@ def filtered_queries(
     return result
 
 
+def with_vectors(
+    queries: Sequence[SearchQuery], vectors: Mapping[str, Sequence[float]], place: object
+) -> list[SearchQuery]:
+    """Return the queries with their vectors by qid.
+
+    Raises QueryError, naming some of them, if queries have no vector.
+    """
+    missing = [query.qid for query in queries if query.qid not in vectors]
+    if missing:
+        shown = ", ".join(missing[:_NAMED]) + (", …" if len(missing) > _NAMED else "")
+        raise QueryError(
+            f"{len(missing):,} of {len(queries):,} queries have no vector: {shown}", place=place
+        )
+    return [query._replace(vector=tuple(map(float, vectors[query.qid]))) for query in queries]
+
+
 def search_all(
     index: Index, queries: Sequence[SearchQuery], search: Search
 ) -> Iterator[list[SearchedQuery[list[Hit]]]]:
@@ -148,21 +168,27 @@ def search_docids(
 
 def _answer_chunk(
     index: Index,
-    find: Callable[[list[str], Search], list[Ranking]],
+    find: Callable[[list[AnyQuery], Search], list[Ranking]],
     chunk: Sequence[SearchQuery],
     search: Search,
     nothing: Ranking,
 ) -> list[SearchedQuery[Ranking]]:
     search = replace(search, where=chunk[0].where)
+
+    def prepared(query: SearchQuery) -> AnyQuery:
+        if query.vector is None:
+            return query.text
+        return index.query_with_vector(query.text, query.vector, search)
+
     try:
-        results = find([query.text for query in chunk], search)
+        results = find([prepared(query) for query in chunk], search)
         return [SearchedQuery(query.qid, hits) for query, hits in zip(chunk, results, strict=True)]
     except QueryError:
         resolved = index.resolve(search)
         wordy = [resolved.has_words(query.text) for query in chunk]
         if all(wordy):
             raise
-    some = iter(find([query.text for query in compress(chunk, wordy)], search))
+    some = iter(find([prepared(query) for query in compress(chunk, wordy)], search))
     pairs = zip(chunk, wordy, strict=True)
     return [
         SearchedQuery(query.qid, next(some) if has else nothing, empty=not has)

@@ -128,7 +128,7 @@ def _retrieval(index: Index, search: Search) -> list[dict[str, Any]]:
     settings = resolved.settings
     components: list[dict[str, Any]] = []
     for name in resolved.rankings:
-        if retrievers.kind(name).WEIGHS_WORDS:
+        if retrievers.kind(name).weighs_words:
             method = "org.apache.lucene.search.similarities.BM25Similarity"
             components.append(
                 {"name": name, "method": method, "k1": settings.bm25.k1, "b": settings.bm25.b}

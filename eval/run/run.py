@@ -32,6 +32,7 @@ from ...core.progress import Progress, bar, silent
 from ...core.records.gzip_files import is_packed, packing
 from ...core.records.lines import quote_value
 from ...core.records.runs import column
+from ...core.records.vector_file import read_vector_file
 from ...core.settings import to_mapping
 from ...core.terminal import (
     DONE,
@@ -58,6 +59,7 @@ from .batch import (
     filtered_queries,
     search_docids,
     search_of,
+    with_vectors,
 )
 from .ir_metadata import as_comments, describe
 
@@ -110,6 +112,13 @@ def register(commands: Subparsers) -> None:
     parser.add_argument("--as-of-query", action="store_true", help=as_of)
     identical = "leave out the document that has the query's own id, as BEIR does"
     parser.add_argument("--ignore-identical-ids", action="store_true", help=identical)
+    given = (
+        "the vectors of the queries, so that nothing is encoded: .npy with --query-vector-ids, "
+        "Parquet or JSON Lines (qid, vector)"
+    )
+    parser.add_argument("--query-vectors", type=Path, metavar="FILE", help=given)
+    ids = "for --query-vectors FILE.npy: a qid a line, in the order of the vectors"
+    parser.add_argument("--query-vector-ids", type=Path, metavar="FILE", help=ids)
     add_search_options(parser, hits="that of the task, listed below")
     add_json(parser)
     parser.set_defaults(command=run_command)
@@ -134,7 +143,9 @@ def run_command(args: argparse.Namespace) -> int:
             described_in=args.ir_metadata,
             about=args.about,
             arguments=tuple(args.arguments),
-            also_read=(args.config,) if args.config else (),
+            also_read=tuple(filter(None, [args.config, args.query_vectors, args.query_vector_ids])),
+            query_vectors=args.query_vectors,
+            query_vector_ids=args.query_vector_ids,
         )
         done = run(request, index, bar)
     seconds = perf_counter() - began
@@ -170,7 +181,8 @@ class RunRequest:
     ``described_in`` is the file for the run's ``ir_metadata``, or :data:`IN_RUN`; ``about`` is a
     file with the user's additions, and ``arguments`` are those of the command, which the
     description quotes. ``also_read`` has further files that the command reads, so it must not write
-    to them.
+    to them. ``query_vectors`` has the vectors of the queries; an ``.npy`` file needs
+    ``query_vector_ids``.
     """
 
     task: str
@@ -184,6 +196,8 @@ class RunRequest:
     about: Path | None = None
     arguments: tuple[str, ...] = ()
     also_read: tuple[Path, ...] = ()
+    query_vectors: Path | None = None
+    query_vector_ids: Path | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -234,6 +248,12 @@ def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunRe
     filtered = filtered_queries(
         request.task, queries, search, index.settings.search.max_query_chars, **rules
     )
+    if request.query_vectors is not None:
+        filtered = with_vectors(
+            filtered,
+            _vectors_by_qid(request.query_vectors, request.query_vector_ids),
+            request.query_vectors,
+        )
     began = manifests.now()
     description = ""
     if request.described_in is not None:
@@ -297,6 +317,7 @@ def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunRe
                 "sha256": queries_digest,
                 "count": report.queries,
             },
+            **_described_vectors(request),
             "index": {"name": storable(index.info.name), "manifest": index.info.id},
             "search": {
                 **msgspec.structs.asdict(search),
@@ -316,6 +337,19 @@ def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunRe
     return report
 
 
+def _described_vectors(request: RunRequest) -> dict[str, object]:
+    """Return the file of the queries' vectors for the description of a run, if there is one."""
+    path = request.query_vectors
+    if path is None:
+        return {}
+    return {"query_vectors": {"name": storable(path.name), "sha256": sha256(path)}}
+
+
+def _vectors_by_qid(path: Path, ids: Path | None) -> dict[str, Sequence[float]]:
+    keys, vectors = read_vector_file(path, ids, "qid")
+    return {qid: vector.tolist() for (qid, _), vector in zip(keys, vectors, strict=True)}
+
+
 def _answer_queries(
     request: RunRequest, index: Index, filtered: Sequence[SearchQuery]
 ) -> Iterator[_Lines]:
@@ -327,7 +361,7 @@ def _answer_queries(
 
     # Without an encoder, use small chunks: their hits are still cached when they are written.
     few = min(CHUNK, max(1, _HITS_TOGETHER // (request.search.k or 1)))
-    size = CHUNK if retrievers.kind(request.search.retriever or AUTO).BATCHES else few
+    size = CHUNK if retrievers.kind(request.search.retriever or AUTO).batches else few
     # Lucene searches outside of Python, so that a second thread can write results meanwhile.
     with ThreadPoolExecutor(1) as writer:
         waiting: deque[Future[_Lines]] = deque()
@@ -344,6 +378,13 @@ def _complete(request: RunRequest, index: Index) -> RunRequest:
     cannot be written.
     """
     of_task = RANKING.load(request.task)
+    if request.query_vectors is not None:
+        chosen = index.retriever_for_vectors(request.search.retriever)
+        request = replace(request, search=msgspec.structs.replace(request.search, retriever=chosen))
+    elif request.query_vector_ids is not None:
+        raise UsageError(
+            "--query-vector-ids needs --query-vectors", remedy="name the file of the vectors"
+        )
     retriever = index.resolve(request.search).retriever
     run_id = request.run_id or f"factseek-{retriever}"
     try:

@@ -1,5 +1,5 @@
 """The noise threshold of an index: the cosine that its passages reach by chance, measured with
-random queries.
+random queries (for a model whose vectors are compared by their dot product, the dot product).
 
 Dense retrieval returns hits for any query. A hit is weak if its cosine is below the threshold and
 only vectors found it. Each segment stores the cosine of its nearest passage to each random query,
@@ -20,10 +20,11 @@ import numpy as np
 from ...core.errors import IndexStateError
 from ...core.files import os_errors_reported, read_regular
 from ..store.integrity import REMEDY, damage_reported
-from .vectors import UNIT_TOLERANCE, Mask, VectorIndex, Vectors, not_unit
+from ..store.manifest import Similarity
+from .vectors import COSINE, UNIT_TOLERANCE, Mask, VectorIndex, Vectors, unfit_rows
 
 if TYPE_CHECKING:
-    from ..encoders.runtime import OnnxEncoder as Encoder
+    from ..encoders.encoder import Encoder
 
 QUERIES = 32
 WORDS = 4
@@ -80,7 +81,7 @@ def write_chance(path: Path, queries: Vectors, cosines: Sequence[float]) -> None
         os.fsync(file.fileno())
 
 
-def read_chance(path: Path, dimension: int) -> Chance | None:
+def read_chance(path: Path, dimension: int, similarity: Similarity) -> Chance | None:
     """Return the :class:`Chance` in a file; None if there is no file.
 
     Raises IndexStateError if it is damaged.
@@ -97,18 +98,21 @@ def read_chance(path: Path, dimension: int) -> Chance | None:
         )
     rows = np.frombuffer(content, dtype="<f4").reshape(QUERIES, dimension + 1)
     queries, cosines = np.ascontiguousarray(rows[:, :-1]), rows[:, -1]
-    if any(True for _ in not_unit(queries)) or not (np.abs(cosines) <= 1 + UNIT_TOLERANCE).all():
+    most = 1 + UNIT_TOLERANCE if similarity == COSINE else float(np.finfo(np.float32).max)
+    if any(True for _ in unfit_rows(queries, similarity)) or not (np.abs(cosines) <= most).all():
         raise IndexStateError(
             "contains a non-unit vector or an invalid cosine", place=path, remedy=REMEDY
         )
     return Chance(queries, cosines)
 
 
-def nearest_of_segments(paths: Iterable[Path], dimension: int) -> list[float] | None:
+def nearest_of_segments(
+    paths: Iterable[Path], dimension: int, similarity: Similarity
+) -> list[float] | None:
     """Return, for each random query, the highest cosine over all segments; None if a segment stores
     none.
     """
-    chances = [read_chance(path, dimension) for path in paths]
+    chances = [read_chance(path, dimension, similarity) for path in paths]
     known = [chance.cosines for chance in chances if chance]
     nearest: list[float] = np.max(known, axis=0).tolist() if known else []
     return nearest if len(known) == len(chances) else None

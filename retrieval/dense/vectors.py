@@ -1,5 +1,8 @@
 """The vectors of an index and the search in them: the only module that uses FAISS.
 
+Vectors that are compared by their cosine have unit length. Those that are compared by their dot
+product may have any length.
+
 FAISS finds candidates. Every score that this module returns is recomputed from the stored float32
 vectors, in float64, and rounded to float32. So a row has the same score, to the last bit, on every
 path: flat, filtered or compressed, for any number of queries, threads and segments.
@@ -8,10 +11,12 @@ path: flat, filtered or compressed, for any number of queries, threads and segme
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 from weakref import finalize
 
 import numpy as np
@@ -21,10 +26,15 @@ from ...core.errors import IndexStateError, MachineError, QueryError
 from ...core.files import os_errors_reported
 from ..config import DenseSettings
 from ..store.integrity import REMEDY, damage_reported, map_file
+from ..store.manifest import Similarity
 
 ANN = "ann.faiss"
 Vectors = NDArray[np.float32]
 Mask = NDArray[np.bool_]
+COSINE: Final = "cosine"
+DOT: Final = "dot"
+UNFIT: Mapping[str, str] = MappingProxyType({COSINE: "is not of unit length", DOT: "is not finite"})
+"""What is wrong with a vector that :func:`unfit_rows` finds, by the similarity."""
 MARGIN = 16  # the number of candidates beyond ``k`` that the first exact scan returns
 # An approximate index returns this many times ``k`` candidates, because its own order is not exact.
 DEPTH = 4
@@ -66,16 +76,19 @@ class VectorFiles(NamedTuple):
         )
 
 
-def mean_direction(vectors: Vectors) -> Vectors:
-    """Return the mean of the vectors of a document's passages, at unit length."""
+def mean_vector(vectors: Vectors, similarity: Similarity) -> Vectors:
+    """Return the mean of the vectors of a document's passages; for cosines, at unit length."""
     mean = vectors.mean(axis=0, dtype=np.float64)
+    if similarity == DOT:
+        unscaled: Vectors = mean.astype(np.float32)
+        return unscaled
     length = float(np.linalg.norm(mean))
     direction: Vectors = (mean / length).astype(np.float32) if length else vectors[0]
     return direction
 
 
-def unit_vector(numbers: Sequence[float], dimension: int) -> Vectors:
-    """Return a query's vector at unit length.
+def query_vector(numbers: Sequence[float], dimension: int, similarity: Similarity) -> Vectors:
+    """Return a query's vector; for cosines, at unit length.
 
     Raises QueryError if it has another dimension or no direction.
     """
@@ -89,8 +102,8 @@ def unit_vector(numbers: Sequence[float], dimension: int) -> Vectors:
         raise QueryError(
             "the vector has no direction: all of its numbers are 0, or one is not finite"
         )
-    unit: Vectors = (vector / length).astype(np.float32)
-    return unit
+    used: Vectors = (vector if similarity == DOT else vector / length).astype(np.float32)
+    return used
 
 
 class Nearest(NamedTuple):
@@ -110,12 +123,18 @@ def whole_rows(path: Path, dimension: int) -> int:
         return 0
 
 
-def write_vectors(path: Path, chunks: Iterable[Vectors], dimension: int, *, after: int = 0) -> int:
-    """Write unit vectors as they arrive, in chunks of shape (n, ``dimension``); return their
-    number.
+def write_vectors(
+    path: Path,
+    chunks: Iterable[Vectors],
+    dimension: int,
+    *,
+    after: int = 0,
+    similarity: Similarity = COSINE,
+) -> int:
+    """Write vectors as they arrive, in chunks of shape (n, ``dimension``); return their number.
 
     The first ``after`` vectors of the file are kept, and the new ones follow them. Raises
-    ValueError if a vector is not of unit length.
+    ValueError if a vector does not suit the similarity.
     """
     count = 0
     with os_errors_reported(path), path.open("r+b" if after else "wb") as file:
@@ -123,8 +142,8 @@ def write_vectors(path: Path, chunks: Iterable[Vectors], dimension: int, *, afte
         for chunk in chunks:
             if chunk.ndim != 2 or chunk.shape[1] != dimension:
                 raise ValueError(f"vectors have the shape {chunk.shape}, expected (n, {dimension})")
-            for wrong in not_unit(chunk):
-                raise ValueError(f"vector {after + count + wrong} is not of unit length")
+            for wrong in unfit_rows(chunk, similarity):
+                raise ValueError(f"vector {after + count + wrong} {UNFIT[similarity]}")
             file.write(np.ascontiguousarray(chunk, dtype="<f4").data)
             count += len(chunk)
         file.flush()
@@ -227,13 +246,16 @@ class VectorIndex:
         dimension: int,
         settings: DenseSettings,
         files: VectorFiles = VectorFiles(),  # noqa: B008  it is immutable
+        similarity: Similarity = COSINE,
     ) -> None:
         """Open segments, each a folder and its number of rows; ``files`` names the files of one
         encoder.
         """
         self.dimension = dimension
+        self.similarity: Similarity = similarity
         self._segments = [
-            _Segment(folder, rows, dimension, settings, files) for folder, rows in segments
+            _Segment(folder, rows, _Format(dimension, similarity, files), settings)
+            for folder, rows in segments
         ]
         self._bounds = list(accumulate((rows for _, rows in segments), initial=0))
 
@@ -286,14 +308,22 @@ class VectorIndex:
         return vectors
 
 
+class _Format(NamedTuple):
+    """What all segments of a view have in common."""
+
+    dimension: int
+    similarity: Similarity
+    files: VectorFiles
+
+
 class _Segment:
-    def __init__(
-        self, folder: Path, rows: int, dimension: int, settings: DenseSettings, files: VectorFiles
-    ) -> None:
+    def __init__(self, folder: Path, rows: int, form: _Format, settings: DenseSettings) -> None:
+        dimension, similarity, files = form
         ann = folder / files.ann
         self._path = folder / files.vectors
         self._vectors = read_vectors(self._path, rows, dimension)
         self._settings = settings
+        self._similarity: Similarity = similarity
         self._ann = (
             read_ann(ann, rows, dimension) if settings.type != "flat" and ann.is_file() else None
         )
@@ -302,7 +332,7 @@ class _Segment:
             with damage_reported(self._path):
                 self._scattered = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
             finalize(self, os.close, self._scattered)
-        self._check_unit(_evenly_spaced(rows, SAMPLED))
+        self._check_fit(_evenly_spaced(rows, SAMPLED))
 
     def search(self, queries: Vectors, k: int, keep: Mask | None) -> list[Nearest]:
         kept = len(self._vectors) if keep is None else int(np.count_nonzero(keep))
@@ -318,7 +348,7 @@ class _Segment:
         return [next(scanned) if result is None else result for result in results]
 
     def vectors(self, rows: NDArray[np.int64]) -> Vectors:
-        self._check_unit(rows)
+        self._check_fit(rows)
         return self._of_rows(rows)
 
     def _exact(self, queries: Vectors, k: int, keep: Mask | None, kept: int) -> list[Nearest]:
@@ -328,7 +358,8 @@ class _Segment:
         value. If the last fetched row scores lower than the k-th by more than ``slack``, all rows
         that were not fetched score lower than the k-th.
         """
-        slack = 4 * (self._vectors.shape[1] + 2) * 2.0**-24 * np.linalg.norm(queries, axis=1)
+        lengths = np.linalg.norm(queries, axis=1) * self._longest
+        slack = 4 * (self._vectors.shape[1] + 2) * 2.0**-24 * lengths
         results: dict[int, Nearest] = {}
         pending = list(range(len(queries)))
         n = k + MARGIN
@@ -342,6 +373,17 @@ class _Segment:
             pending = [number for number, ready in zip(pending, settled, strict=True) if not ready]
             n *= 2
         return [results[number] for number in range(len(queries))]
+
+    @cached_property
+    def _longest(self) -> float:
+        """The length of the longest vector."""
+        if self._similarity == COSINE:
+            return 1.0
+        blocks = range(0, len(self._vectors), BLOCK_ROWS)
+        return max(
+            float(np.linalg.norm(self._vectors[start : start + BLOCK_ROWS], axis=1).max())
+            for start in blocks
+        )
 
     def _scan(
         self, queries: Vectors, n: int, keep: Mask | None
@@ -358,7 +400,7 @@ class _Segment:
         )
         faiss.knn_inner_product(*pointers[:2], *sizes, *pointers[2:], selector)
         if (rows < 0).any():  # a row of -1 means that a vector is not a number
-            self._check_unit(np.arange(total))
+            self._check_fit(np.arange(total))
         return scores, rows
 
     def _approximate(
@@ -395,12 +437,12 @@ class _Segment:
             block = self._of_rows(rows[start : start + BLOCK_ROWS]).astype(np.float64)
             scores[start : start + BLOCK_ROWS] = (block * exact).sum(axis=1)
         if len(odd := rows[(scores == 0) | ~np.isfinite(scores)]):
-            self._check_unit(odd)
+            self._check_fit(odd)
         return Nearest(scores, rows)
 
-    def _check_unit(self, rows: NDArray[np.int64]) -> None:
-        for wrong in not_unit(self._of_rows(rows)):
-            what = f"vector {rows[wrong]} is not of unit length: the file is damaged"
+    def _check_fit(self, rows: NDArray[np.int64]) -> None:
+        for wrong in unfit_rows(self._of_rows(rows), self._similarity):
+            what = f"vector {rows[wrong]} {UNFIT[self._similarity]}: the file is damaged"
             raise IndexStateError(what, place=self._path, remedy=REMEDY)
 
     def _of_rows(self, rows: NDArray[np.int64]) -> Vectors:
@@ -447,12 +489,12 @@ def _merge(parts: Sequence[Nearest], k: int) -> Nearest:
     return _cut(Nearest(np.concatenate(scores), np.concatenate(rows)), k)
 
 
-def not_unit(vectors: Vectors) -> Iterator[int]:
-    """Yield the rows whose vector is not of unit length, or contains a value that is not a
-    number.
+def unfit_rows(vectors: Vectors, similarity: Similarity) -> Iterator[int]:
+    """Yield the rows whose vector does not suit the similarity: it is not of unit length (for
+    cosines) or not finite (for dot products).
     """
     for start in range(0, len(vectors), BLOCK_ROWS):
         lengths = np.linalg.norm(vectors[start : start + BLOCK_ROWS], axis=1)
-        yield from (
-            start + int(row) for row in np.flatnonzero(~(np.abs(lengths - 1) < UNIT_TOLERANCE))
-        )
+        is_unit = np.abs(lengths - 1) < UNIT_TOLERANCE
+        fit = is_unit if similarity == COSINE else np.isfinite(lengths)
+        yield from (start + int(row) for row in np.flatnonzero(~fit))

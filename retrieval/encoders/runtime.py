@@ -4,7 +4,6 @@ indexes.
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import math
 import os
@@ -16,16 +15,17 @@ from threading import Lock
 from typing import Any
 from weakref import WeakValueDictionary
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.caching import OpenedOnce
 from ...core.errors import ClosedError, MachineError
 from ...core.text import refuse_text
-from ..config import EncoderSettings
+from ..config import AUTO, EncoderSettings
 from ..store.manifest import EncoderInfo
 from .cache import LAYERED, ONNX, TOKENIZER, VECTOR, Export, ensure_export
-from .sources import for_language, languages, of_index
+from .encoder import Encoder, shortened_dimension
+from .sources import for_language, languages, prompts_of, revision_of, similarity_of, truncation_of
 
 TEXTS_PER_THREAD = 64
 # A text of this many characters per token nearly always fills the model's window.
@@ -131,16 +131,26 @@ def available_cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def open_encoder(settings: EncoderSettings, *, layered: bool = False) -> OnnxEncoder:
-    """Open the configured encoder.
+def open_onnx_encoder(settings: EncoderSettings, *, layered: bool = False) -> OnnxEncoder:
+    """Open the configured model as an exported encoder, whatever backend is configured.
 
     With ``layered``, it averages several layers, and its revision differs.
     """
-    settings = for_language(settings, "en")
+    settings = for_onnx(for_language(settings, "en"))
     return OnnxEncoder(ensure_export(settings), settings, layered=layered)
 
 
-class OnnxEncoder:
+def for_onnx(settings: EncoderSettings) -> EncoderSettings:
+    """Return the settings with a precision that an exported model can have: vectors of half
+    precision are compared with those of fp32.
+    """
+    precision = settings.precision
+    if precision == AUTO:
+        return msgspec.structs.replace(settings, precision="int8")
+    return settings if precision == "int8" else msgspec.structs.replace(settings, precision="fp32")
+
+
+class OnnxEncoder(Encoder):
     """An exported encoder.
 
     A text's vector depends on that text alone, not on other texts or ``threads``.
@@ -150,44 +160,27 @@ class OnnxEncoder:
 
     def __init__(self, export: Export, settings: EncoderSettings, *, layered: bool) -> None:
         self.folder, description, model = export
-        self.name = model.name
-        self.revision = description.revision + ("-layered" if layered else "")
-        if settings.max_tokens or settings.document_prompt:  # these change the vector of a document
-            changed = f"{self.revision}\n{settings.max_tokens}\n{settings.document_prompt}"
-            self.revision = hashlib.sha256(changed.encode()).hexdigest()[:16]
-        self.dimension, self.max_tokens = description.dimension, description.max_tokens
+        self.max_tokens = description.max_tokens
         self.output = LAYERED if layered else VECTOR
         self.languages = languages(model.name, settings)
         self.threads = settings.threads or available_cores()
-        # As encode_query and encode_document of sentence-transformers, never the default prompt: it
-        # may be for queries.
-        prompts = description.prompts
-        document = (prompts[key] for key in ("document", "passage", "corpus") if key in prompts)
-        self.query_prompt = settings.query_prompt or prompts.get("query", "")
-        self.document_prompt = settings.document_prompt or next(document, "")
+        self.query_prompt, self.document_prompt = prompts_of(settings, description.prompts)
+        shortened = settings.truncate_dim or truncation_of(model)
         self.info = EncoderInfo(
-            name=self.name,
-            revision=self.revision,
-            dimension=self.dimension,
+            name=model.name,
+            revision=revision_of(description.revision + ("-layered" if layered else ""), settings),
+            dimension=shortened_dimension(description.dimension, shortened, model.name),
             precision=description.precision,
             model=model.setting or model.name,
             max_tokens=settings.max_tokens,
             query_prompt=settings.query_prompt,
             document_prompt=settings.document_prompt,
+            truncate_dim=shortened,
+            similarity="cosine" if layered else similarity_of(settings, model),
         )
         self._lock = Lock()
         self._model: ExportedModel | None = None
         self._pool: ThreadPoolExecutor | None = None
-
-    def encode_query(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return the vectors of queries: unit length, shape (len(texts), dimension)."""
-        refuse_text("texts", texts)
-        return self._encode([self.query_prompt + text for text in texts])
-
-    def encode_document(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return the vectors of passages: unit length, shape (len(texts), dimension)."""
-        refuse_text("texts", texts)
-        return self._encode([self.document_prompt + text for text in texts])
 
     def encode_documents_stream(
         self, texts: Iterable[str], size: int = 256
@@ -213,7 +206,7 @@ class OnnxEncoder:
         if pool is not None:
             pool.shutdown(cancel_futures=True)
 
-    def _encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def _encode_all(self, texts: Sequence[str], *, queries: bool) -> NDArray[np.float32]:
         vectors = list(self._in_order(texts))
         return np.stack(vectors) if vectors else np.empty((0, self.dimension), dtype=np.float32)
 
@@ -260,42 +253,11 @@ class OnnxEncoder:
         exact: NDArray[np.float64] = model.run(self._tokens(model, text), self.output).astype(
             np.float64
         )
+        exact = exact[: self.dimension]
         norm = math.sqrt(float(np.sum(exact * exact)))
         if not 0 < norm < math.inf:
             remedy = "choose another encoder"
             raise MachineError(
                 f"encoder {self.name!r} returned a vector without a direction", remedy=remedy
             )
-        return (exact / norm).astype(np.float32)
-
-
-class SharedEncoders:
-    """Opens the encoder that a manifest names, on first use. It is safe for threads."""
-
-    def __init__(self, settings: EncoderSettings) -> None:
-        self._settings = settings
-        self._opened = OpenedOnce()
-
-    def __call__(self, made_by: EncoderInfo, place: Path) -> OnnxEncoder:
-        """Return the encoder that made an index's vectors.
-
-        Raises IndexStateError if the model has changed.
-        """
-        settings = of_index(made_by, self._settings)
-
-        def open_or_explain() -> OnnxEncoder:
-            try:
-                return open_encoder(settings)
-            except MachineError as error:
-                what = f"{error.place}: {error.what}" if error.place else error.what
-                what = f"its vectors were made by {made_by}: {what}"
-                raise MachineError(what, place=place, remedy=error.remedy) from None
-
-        encoder = self._opened.get(settings, open_or_explain)
-        made_by.check(encoder.info, place)
-        return encoder
-
-    def close(self) -> None:
-        """Close all opened encoders."""
-        for encoder in self._opened.let_go().values():
-            encoder.close()
+        return (exact if self.info.similarity == "dot" else exact / norm).astype(np.float32)

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
-from ...core.errors import ConfigError, MachineError
+from ...core.errors import ConfigError, IndexStateError, MachineError
 from ...core.files import read_regular
 from ..config import AUTO, EncoderSettings
-from ..store.manifest import EncoderInfo
+from ..store.manifest import HALF, EncoderInfo, Similarity
 
 MODEL_FILES = (".json", ".txt", ".model", ".safetensors", ".bin")
 _FETCH = "fetch the model again"
-_OF_A_MODEL = ("query_prompt", "document_prompt", "max_tokens")
+_OF_A_MODEL = ("query_prompt", "document_prompt", "max_tokens", "truncate_dim", "similarity")
 """The settings of the group ``encoder`` that change the vectors of one model, and are recorded with
 the index.
 """
+# What sentence-transformers calls the dot product.
+DOT_NAMES = ("dot", "dot_product")
 _TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", ".model")
 REINSTALL = "install it again: python -m pip install --force-reinstall {}"
 ENGLISH = "all-MiniLM-L6-v2"
@@ -242,13 +245,16 @@ def for_language(settings: EncoderSettings, language: str) -> EncoderSettings:
 
 def choose_model(settings: EncoderSettings, model: str) -> EncoderSettings:
     """Return the settings for a model, without the settings specific to another model."""
-    if _is_same(settings.model, model):
+    if is_same(settings.model, model):
         return msgspec.structs.replace(settings, model=model)
     plain: dict[str, Any] = {
         "max_tokens": 0,
         "query_prompt": "",
         "document_prompt": "",
+        "truncate_dim": 0,
+        "similarity": AUTO,
         "languages": (),
+        "key_env": "",
     }
     return msgspec.structs.replace(settings, model=model, **plain)
 
@@ -257,7 +263,8 @@ def check_choice(settings: EncoderSettings, models: Sequence[str], language: str
     """Raise ConfigError if prompts or a number of tokens are configured, but not for the chosen
     ``models``.
     """
-    configured = [name for name in _OF_A_MODEL if getattr(settings, name)]
+    default = EncoderSettings()
+    configured = [name for name in _OF_A_MODEL if getattr(settings, name) != getattr(default, name)]
     if not configured or not models:
         return
     place = f"encoder.{configured[0]}"
@@ -265,7 +272,7 @@ def check_choice(settings: EncoderSettings, models: Sequence[str], language: str
         what = f"applies to one model, but --encoder (in Python: encoders) names {len(models)}"
         raise ConfigError(what, place=place, remedy=f"leave out {place}, or name one model")
     chosen = for_language(msgspec.structs.replace(settings, model=models[0]), language).model
-    if settings.model != AUTO and not _is_same(settings.model, chosen):
+    if settings.model != AUTO and not is_same(settings.model, chosen):
         what = (
             f"applies to encoder.model, {settings.model}, but --encoder (in Python: encoders) "
             f"names {chosen}"
@@ -284,7 +291,7 @@ def choose_models(settings: EncoderSettings, models: Sequence[str]) -> list[Enco
     return [choose_model(settings, model) for model in models]
 
 
-def _is_same(one: str, other: str) -> bool:
+def is_same(one: str, other: str) -> bool:
     """Return whether two names or paths mean the same model."""
     return _identity(one) == _identity(other)
 
@@ -309,11 +316,20 @@ def of_index(made_by: EncoderInfo, settings: EncoderSettings) -> EncoderSettings
     model = made_by.model or (
         settings.model if Path(settings.model).name == made_by.name else made_by.name
     )
-    settings = msgspec.structs.replace(choose_model(settings, model), precision=made_by.precision)
+    settings = choose_model(settings, model)
+    if made_by.precision == "int8":
+        # Only exported models have this precision, whatever backend makes new vectors.
+        settings = msgspec.structs.replace(settings, precision="int8", backend="onnx", device=AUTO)
+    elif settings.backend == "torch" and made_by.precision in HALF:
+        settings = msgspec.structs.replace(settings, precision=made_by.precision)
+    elif not made_by.probe:
+        settings = msgspec.structs.replace(settings, precision="fp32")
     if not made_by.model:
         return settings
     return msgspec.structs.replace(
         settings,
+        truncate_dim=made_by.truncate_dim,
+        similarity=made_by.similarity,
         max_tokens=made_by.max_tokens,
         document_prompt=made_by.document_prompt,
         query_prompt=settings.query_prompt or made_by.query_prompt,
@@ -331,3 +347,86 @@ def languages(name: str, settings: EncoderSettings) -> tuple[str, ...]:
     ):
         return settings.languages
     return BUNDLES[name].languages if name in BUNDLES else ()
+
+
+def check_agreement(made_by: EncoderInfo, settings: EncoderSettings) -> None:
+    """Raise IndexStateError if the configuration asks for other vectors of the model than those
+    that an index has.
+    """
+    if not is_same(settings.model, made_by.model):
+        return
+    if settings.truncate_dim not in (0, made_by.dimension):
+        raise IndexStateError(
+            f"its vectors have {made_by.dimension} dimensions, and encoder.truncate_dim is "
+            f"{settings.truncate_dim}",
+            remedy="leave out encoder.truncate_dim, or rebuild the index with --overwrite",
+        )
+    if settings.similarity not in (AUTO, made_by.similarity):
+        raise IndexStateError(
+            f"its vectors are compared by {made_by.similarity}, and encoder.similarity is "
+            f"{settings.similarity}",
+            remedy="leave out encoder.similarity, or rebuild the index with --overwrite",
+        )
+
+
+def prompts_of(settings: EncoderSettings, prompts: Mapping[str, str]) -> tuple[str, str]:
+    """Return the prompts for queries and for documents: the configured ones, else those of the
+    model by name.
+
+    They are chosen as encode_query and encode_document of sentence-transformers choose. The model's
+    default prompt is never used: it may be for queries.
+    """
+    document = (prompts[key] for key in ("document", "passage", "corpus") if key in prompts)
+    return (
+        settings.query_prompt or prompts.get("query", ""),
+        settings.document_prompt or next(document, ""),
+    )
+
+
+def revision_of(revision: str, settings: EncoderSettings) -> str:
+    """Return the revision of a model with the settings that change the vector of a document."""
+    if not settings.max_tokens and not settings.document_prompt:
+        return revision
+    changed = f"{revision}\n{settings.max_tokens}\n{settings.document_prompt}"
+    return hashlib.sha256(changed.encode()).hexdigest()[:16]
+
+
+def truncation_of(model: ModelSource) -> int:
+    """Return the number of dimensions that the folder of a model keeps of its vectors; 0 for all.
+
+    Raises MachineError if the number is not a positive integer.
+    """
+    if model.packed:
+        return 0
+    for path in _files_of_settings(model.path):
+        size = read_json(path).get("truncate_dim")
+        if size is None:
+            continue
+        if not isinstance(size, int) or isinstance(size, bool) or size < 1:
+            raise MachineError(
+                f"truncate_dim is {size!r}, not a positive number",
+                place=path,
+                remedy="correct it, or set it to null in a copy of the model",
+            )
+        return size
+    return 0
+
+
+def similarity_of(settings: EncoderSettings, model: ModelSource) -> Similarity:
+    """Return how the vectors of a model are compared: as configured, else as its folder says, else
+    by their cosine.
+    """
+    if settings.similarity != AUTO:
+        return settings.similarity
+    if model.packed:
+        return "cosine"
+    recorded = read_json(model.path / "config_sentence_transformers.json")
+    return "dot" if recorded.get("similarity_fn_name") in DOT_NAMES else "cosine"
+
+
+def _files_of_settings(folder: Path) -> Iterator[Path]:
+    """Yield the settings of a model and of its modules."""
+    yield folder / "config_sentence_transformers.json"
+    for path in dict.fromkeys([folder, *(path for _, path in modules_of(folder))]):
+        yield path / "config.json"
+        yield from sorted(path.glob("sentence_*_config.json"))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 from ...core.errors import MachineError
-from .sources import modules_of, read_json
+from .sources import DOT_NAMES, modules_of, read_json
 
 _SETTINGS = "config_sentence_transformers.json"
 _OTHER = "choose another encoder"
@@ -14,7 +13,6 @@ _OTHER = "choose another encoder"
 _DENSE = "SentenceTransformer"
 _SPARSE_MODULES = ("MLMTransformer", "SpladePooling", "SparseAutoEncoder", "SparseStaticEmbedding")
 _ROUTERS = ("Router", "Asym")
-_TRUNCATION = "truncate_dim"
 
 
 def check_encoder(folder: Path) -> None:
@@ -22,18 +20,11 @@ def check_encoder(folder: Path) -> None:
     than a cosine.
     """
     _check_dense(folder)
-    for path in _files_of_settings(folder):
-        size = read_json(path).get(_TRUNCATION)
-        if size is not None:
-            what = f"{_TRUNCATION} is {size}, but factseek cannot shorten vectors"
-            raise MachineError(
-                what, place=path, remedy=f"{_OTHER}, or set it to null in a copy of the model"
-            )
     similarity = read_json(folder / _SETTINGS).get("similarity_fn_name")
-    if similarity not in (None, "", "cosine"):
+    if similarity not in (None, "", "cosine", *DOT_NAMES):
         what = (
             f"similarity_fn_name is {similarity}, but factseek compares vectors only by their "
-            "cosine"
+            "cosine or their dot product"
         )
         remedy = f"{_OTHER}, or set it to cosine in a copy of the model"
         raise MachineError(what, place=folder / _SETTINGS, remedy=remedy)
@@ -93,11 +84,3 @@ def _check_dense(folder: Path) -> None:
             "sentence-transformers first"
         )
         raise MachineError(what, place=folder, remedy=remedy)
-
-
-def _files_of_settings(folder: Path) -> Iterator[Path]:
-    """Yield the settings of a model and of its modules."""
-    yield folder / _SETTINGS
-    for path in dict.fromkeys([folder, *(path for _, path in modules_of(folder))]):
-        yield path / "config.json"
-        yield from sorted(path.glob("sentence_*_config.json"))

@@ -1,13 +1,14 @@
 """The retrievers: one file each, found by its name (``bm25`` is ``bm25.py``, ``bm25+rm3`` is
 ``bm25_rm3.py``).
 
-Each module implements :class:`RetrieverKind`. A name may carry a variant after a colon,
+Each module defines a :class:`RetrieverKind`. A name may carry a variant after a colon,
 ``dense:multilingual``; the module interprets it. Configuration, command line, HTTP, the page,
 ``bench`` and ``tune`` use the list of this package.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -16,12 +17,13 @@ from msgspec.structs import replace
 
 from ...core.deadline import CutOffError, Deadline
 from ...core.domain import Filter, Hit, ScoredDocids
-from ...core.errors import IndexStateError, QueryError
+from ...core.errors import FactseekError, IndexStateError, QueryError
 from ...core.plugins import Plugins
 from ...core.records.runs import best_documents
 from ...core.terminal import join_words
 from ..config import AUTO, Config, FusionSettings
 from ..dense.vectors import Mask
+from ..encoders.endpoint import EndpointError
 from ..store.manifest import Manifest
 
 if TYPE_CHECKING:
@@ -33,9 +35,10 @@ if TYPE_CHECKING:
 Ranked = dict[str, list[list[Hit]]]  # the hits of each query, by the name of the ranking
 
 
-class Retriever(Protocol):
+class Retriever(ABC):
     """A ranking of the passages of an index, for a batch of queries."""
 
+    @abstractmethod
     def search(
         self,
         queries: Sequence[PreparedQuery],
@@ -67,11 +70,12 @@ class Retriever(Protocol):
         return None
 
 
-class Rankings(Protocol):
+class Rankings(ABC):
     """Several rankings by name, made in this process or elsewhere."""
 
     names: Sequence[str]
 
+    @abstractmethod
     def search(
         self,
         queries: Sequence[PreparedQuery],
@@ -97,39 +101,54 @@ class MissingComponent(NamedTuple):
     remedy: str
 
 
-class RetrieverKind(Protocol):
-    """The interface of a module of this package.
+class RetrieverKind(ABC):
+    """A retriever as a plug-in: what it is called, what it needs of an index, and how it opens.
 
-    A module with ``FUSES`` fuses other rankings: it has ``fusion_of``. A module with ``EXPANDS =
-    True`` expands a query by terms of another retriever's hits, and an index does not list it. Both
-    kinds are opened over the state of an index of one folder or of all shards together.
-    ``SETTINGS`` is the class of a module's own settings, a group of the configuration with the
-    module's name.
+    A module of this package defines a subclass and one object of it, as ``KIND``. A subclass sets
+    ``name``, ``label`` and ``help``, and defines :meth:`open`; everything else has a default. If
+    the module defines ``SETTINGS``, the class of its own settings, the configuration has a group
+    with the module's name.
     """
 
-    LABEL: str  # its name for people, in a word or two
-    HELP: str  # half a line on what it ranks by
-    FUSES: bool
-    WEIGHS_WORDS: bool  # whether it ranks by words, with the settings ``bm25``
+    name: str  # the name of its file, with + for _
+    label: str  # its name for people, in a word or two
+    help: str  # half a line on what it ranks by
+    fuses = False  # whether it fuses other rankings
+    weighs_words = False  # whether it ranks by words, with the settings ``bm25``
     # Its weight in a fusion without configured weights, split among its variants; 0 excludes it.
-    DEFAULT_WEIGHT: float
-    PRIORITY: int  # ``auto`` selects the available retriever with the highest priority
+    default_weight = 0.0
+    # ``auto`` selects the available retriever with the highest priority. The default is below those
+    # of the retrievers of factseek.
+    priority = -10
     # Whether it cannot be interrupted: in a fusion with a time limit, it runs in its own thread.
-    BLOCKING: bool
-    BATCHES: bool  # whether a batch of queries takes less time per query than single queries
+    blocking = False
+    batches = False  # whether a batch of queries takes less time per query than single queries
 
     def names(self, manifest: Manifest) -> Sequence[str]:
         """Return its name, and the names of its variants, for an index of this manifest."""
-
-    def lacks(self, name: str, manifest: Manifest, config: Config) -> MissingComponent | None:
-        """Return the part that the index lacks for this retriever; None if nothing is missing."""
+        return (self.name,)
 
     def views(self, name: str, manifest: Manifest, config: Config) -> Sequence[str]:
-        """Return the names of the views of a segment that it reads."""
+        """Return the names of the views of a segment that it reads; none by default."""
+        return ()
+
+    def lacks(self, name: str, manifest: Manifest, config: Config) -> MissingComponent | None:
+        """Return the part that the index lacks for this retriever; None if nothing is missing.
+
+        By default it needs its views.
+        """
+        for view in self.views(name, manifest, config):
+            if view not in manifest.views:
+                return MissingComponent(
+                    f"has no view {view}", f"add it with factseek compact --add {view}"
+                )
+        return None
 
     def rankings(self, name: str, config: Config) -> Sequence[str]:
         """Return the names of the rankings of its hits: those that it fuses, or itself."""
+        return (name,)
 
+    @abstractmethod
     def open(self, name: str, snapshot: Snapshot, config: Config, *, group: bool) -> Retriever:
         """Return the retriever over a snapshot; with ``group``, a document has the rank of its best
         passage.
@@ -140,42 +159,65 @@ class RetrieverKind(Protocol):
         snapshot, because a shard is a snapshot of its own.
         """
 
-    def fusion_of(
-        self, query: PreparedQuery, fusion: FusionSettings, language: str
-    ) -> FusionSettings:
-        """Return the fusion settings for one query in an index in ``language``."""
 
-
-class ComposedKind(RetrieverKind, Protocol):
+class ComposedKind(RetrieverKind):
     """A kind that ranks nothing itself: it fuses other rankings, or it expands queries for one."""
 
+    @abstractmethod
     def open(self, name: str, snapshot: IndexState, config: Config, *, group: bool) -> Retriever:
         """Return the retriever over the state of an index of one folder, or of all shards
         together.
         """
 
 
-class ExpandingRetriever(Retriever, Protocol):
+class FusingKind(ComposedKind):
+    """A kind that fuses other rankings."""
+
+    fuses = True
+
+    @abstractmethod
+    def fusion_of(
+        self, query: PreparedQuery, fusion: FusionSettings, language: str
+    ) -> FusionSettings:
+        """Return the fusion settings for one query in an index in ``language``."""
+
+
+class ExpandingKind(ComposedKind):
+    """A kind that expands a query by terms of another retriever's hits; an index does not list
+    it.
+    """
+
+    @abstractmethod
+    def open(
+        self, name: str, snapshot: IndexState, config: Config, *, group: bool
+    ) -> ExpandingRetriever:
+        """Return the retriever over the state of an index of one folder, or of all shards
+        together.
+        """
+
+
+class RetrieverModule(Protocol):
+    """A module of this package."""
+
+    KIND: RetrieverKind
+
+
+class ExpandingRetriever(Retriever):
     """A retriever that expands a query by terms of the query's first hits."""
 
+    @abstractmethod
     def expand(self, query: PreparedQuery, where: Filter | None) -> PreparedQuery:
         """Return the query expanded under a filter; a query that is already expanded is returned
         unchanged.
         """
 
 
-KINDS: Plugins[RetrieverKind] = Plugins(
+_MODULES: Plugins[RetrieverModule] = Plugins(
     __name__, QueryError, "retriever", "the retrievers are", joint="+"
 )
 
 
-# The same modules; those that fuse or expand are opened over any state.
-_COMPOSED: Plugins[ComposedKind] = Plugins(
-    __name__, QueryError, "retriever", "the retrievers are", joint="+"
-)
-
-
-names = KINDS.names
+names = _MODULES.names
 
 
 def kind(name: str) -> RetrieverKind:
@@ -183,24 +225,16 @@ def kind(name: str) -> RetrieverKind:
 
     Raises QueryError if it does not exist.
     """
-    return KINDS.load(name.partition(":")[0])
+    return _MODULES.load(name.partition(":")[0]).KIND
 
 
-def fusing(name: str) -> ComposedKind | None:
-    """Return the kind of a retriever if it fuses others, else None.
-
-    Raises QueryError if it does not exist.
-    """
-    return _COMPOSED.load(name.partition(":")[0]) if kind(name).FUSES else None
-
-
-def expanding(name: str) -> ComposedKind | None:
-    """Return the kind of a retriever if it expands queries, else None.
+def fusing(name: str) -> FusingKind | None:
+    """Return the kind of a retriever if it fuses other rankings, else None.
 
     Raises QueryError if it does not exist.
     """
-    expands = getattr(kind(name), "EXPANDS", False)
-    return _COMPOSED.load(name.partition(":")[0]) if expands else None
+    fused = kind(name)
+    return fused if isinstance(fused, FusingKind) else None
 
 
 class ParallelRankings(Rankings):
@@ -213,7 +247,7 @@ class ParallelRankings(Rankings):
 
     def __init__(self, parts: Mapping[str, Retriever]) -> None:
         self._parts = parts
-        self._blocking = [name for name in parts if kind(name).BLOCKING]
+        self._blocking = [name for name in parts if kind(name).blocking]
         self.names: Sequence[str] = tuple(parts)
 
     def search(
@@ -231,7 +265,7 @@ class ParallelRankings(Rankings):
             for name in self._blocking
         }
         ranked: Ranked = {}
-        late: list[CutOffError] = []
+        late: list[FactseekError] = []
         try:
             # Retrievers that can be interrupted run in this thread while the others run in
             # parallel.
@@ -242,6 +276,10 @@ class ParallelRankings(Rankings):
                         limit.wait(name, work) if work else part.search(queries, k, where, limit)
                     )
                 except CutOffError as error:
+                    late.append(error)
+                except EndpointError as error:
+                    # The answer says what is missing, as if the endpoint had been too slow.
+                    limit.cut_off(name)
                     late.append(error)
         finally:
             for future in pending.values():
@@ -264,15 +302,31 @@ class ParallelRankings(Rankings):
 def list_retrievers(manifest: Manifest, config: Config) -> tuple[str, ...]:
     """Return the names of the retrievers of an index: the choice of ``auto``, then the others in
     alphabetical order.
+
+    ``auto`` chooses none that needs the vector of a query: most queries have none.
     """
-    able = {}
-    for of_kind in map(kind, names()):
-        for name in () if getattr(of_kind, "EXPANDS", False) else of_kind.names(manifest):
+    priorities = {}
+    for listed in map(kind, names()):
+        if isinstance(listed, ExpandingKind):
+            continue
+        for name in listed.names(manifest):
             with suppress(QueryError):  # an invalid configuration makes it unavailable
-                if of_kind.lacks(name, manifest, config) is None:
-                    able[name] = of_kind.PRIORITY
-    first = max(able, key=able.__getitem__, default="")
-    return tuple(sorted(able, key=lambda name: (name != first, name)))
+                if listed.lacks(name, manifest, config) is None:
+                    is_ready = not needs_query_vector(name, manifest, config)
+                    priorities[name] = is_ready, listed.priority
+    first = max(priorities, key=priorities.__getitem__, default="")
+    return tuple(sorted(priorities, key=lambda name: (name != first, name)))
+
+
+def needs_query_vector(name: str, manifest: Manifest, config: Config) -> bool:
+    """Return whether a retriever reads vectors that were given: it then needs the vector of each
+    query.
+    """
+    encoders = manifest.encoders
+    return any(
+        view in encoders and encoders[view].is_given
+        for view in kind(name).views(name, manifest, config)
+    )
 
 
 def with_default_weights(config: Config, manifest: Manifest) -> Config:
@@ -283,12 +337,12 @@ def with_default_weights(config: Config, manifest: Manifest) -> Config:
     """
     if config.search.fusion.weights:
         return config
-    voting = [
-        (each.DEFAULT_WEIGHT, each.names(manifest))
-        for each in map(kind, names())
-        if each.DEFAULT_WEIGHT
-    ]
-    weights = {name: vote / len(variants) for vote, variants in voting for name in variants}
+    weights: dict[str, float] = {}
+    for voting in map(kind, names()):
+        if voting.default_weight:
+            variants = voting.names(manifest)
+            for name in variants:
+                weights[name] = voting.default_weight / len(variants)
     return replace(
         config, search=replace(config.search, fusion=replace(config.search.fusion, weights=weights))
     )

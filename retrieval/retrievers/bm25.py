@@ -13,39 +13,27 @@ from ..lucene.index import PassageSearcher, Ranked
 from ..search.cut import first_of_each, hits_of
 from ..search.prepared_query import PreparedQuery
 from ..store.manifest import LUCENE, Manifest
-from . import MissingComponent, Retriever
+from . import Retriever, RetrieverKind
 
 if TYPE_CHECKING:
     from ..search.snapshot import Snapshot
 
-LABEL = "Words"
-HELP = "the same words"
-FUSES = False
-WEIGHS_WORDS = True
-DEFAULT_WEIGHT = 0.5
-PRIORITY = 10
-BLOCKING = False
-BATCHES = False
 
+class BM25Kind(RetrieverKind):
+    """BM25 over the words of the passages; every index has it."""
 
-def names(manifest: Manifest) -> tuple[str, ...]:
-    return ("bm25",)
+    name = "bm25"
+    label = "Words"
+    help = "the same words"
+    weighs_words = True
+    default_weight = 0.5
+    priority = 10
 
+    def views(self, name: str, manifest: Manifest, config: Config) -> tuple[str, ...]:
+        return (LUCENE,)
 
-def lacks(name: str, manifest: Manifest, config: Config) -> MissingComponent | None:
-    return None
-
-
-def views(name: str, manifest: Manifest, config: Config) -> tuple[str, ...]:
-    return (LUCENE,)
-
-
-def rankings(name: str, config: Config) -> tuple[str, ...]:
-    return (name,)
-
-
-def open(name: str, snapshot: Snapshot, config: Config, *, group: bool) -> BM25Retriever:
-    return BM25Retriever(snapshot, config.bm25, group=group)
+    def open(self, name: str, snapshot: Snapshot, config: Config, *, group: bool) -> BM25Retriever:
+        return BM25Retriever(snapshot, config.bm25, group=group)
 
 
 class BM25Retriever(Retriever):
@@ -109,3 +97,6 @@ class BM25Retriever(Retriever):
             if len(scores) >= k or len(ranked[0]) < n:
                 return scores[:k], places[:k]
             n *= 2
+
+
+KIND = BM25Kind()

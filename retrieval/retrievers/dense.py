@@ -11,49 +11,49 @@ import numpy as np
 from ...core.deadline import Deadline
 from ...core.domain import Filter, Hit
 from ..config import Config
-from ..dense.vectors import VectorIndex, Vectors, unit_vector
+from ..dense.vectors import VectorIndex, Vectors, query_vector
 from ..search.cut import first_fetch, top_k
 from ..search.prepared_query import PreparedQuery
 from ..store.manifest import VECTORS, Manifest
-from . import MissingComponent, Retriever
+from . import MissingComponent, Retriever, RetrieverKind
 
 if TYPE_CHECKING:
-    from ..encoders.runtime import OnnxEncoder as Encoder
+    from ..encoders.encoder import Encoder
     from ..search.snapshot import Snapshot
 
-LABEL = "Meaning"
-HELP = "the same meaning"
-FUSES = False
-WEIGHS_WORDS = False
-DEFAULT_WEIGHT = 0.5
-PRIORITY = 0
-BLOCKING = True
-BATCHES = True
 
+class DenseKind(RetrieverKind):
+    """Similarities of vectors: ``dense`` for the first encoder of an index, ``dense:NAME`` for each
+    further one.
+    """
 
-def names(manifest: Manifest) -> tuple[str, ...]:
-    further = (view.partition(":")[2] for view in manifest.encoders)
-    return ("dense", *(f"dense:{variant}" for variant in sorted(filter(None, further))))
+    name = "dense"
+    label = "Meaning"
+    help = "the same meaning"
+    default_weight = 0.5
+    priority = 0
+    blocking = True
+    batches = True
 
+    def names(self, manifest: Manifest) -> tuple[str, ...]:
+        names = [f"dense{view.removeprefix(VECTORS)}" for view in sorted(manifest.encoders)]
+        return tuple(names) or ("dense",)
 
-def lacks(name: str, manifest: Manifest, config: Config) -> MissingComponent | None:
-    if VECTORS not in manifest.views:
-        return MissingComponent("was built without vectors", "rebuild it without --no-dense")
-    if _view(name) not in manifest.views:
-        return MissingComponent(f"has no {_view(name)}", "rebuild it with --encoder given twice")
-    return None
+    def views(self, name: str, manifest: Manifest, config: Config) -> tuple[str, ...]:
+        return (_view(name),)
 
+    def lacks(self, name: str, manifest: Manifest, config: Config) -> MissingComponent | None:
+        view = _view(name)
+        if not manifest.encoders:
+            return MissingComponent(
+                "was built without vectors", "add them with factseek compact --add vectors"
+            )
+        if view not in manifest.views:
+            return MissingComponent(f"has no {view}", "rebuild it with --encoder given twice")
+        return None
 
-def views(name: str, manifest: Manifest, config: Config) -> tuple[str, ...]:
-    return (_view(name),)
-
-
-def rankings(name: str, config: Config) -> tuple[str, ...]:
-    return (name,)
-
-
-def open(name: str, snapshot: Snapshot, config: Config, *, group: bool) -> DenseRetriever:
-    return DenseRetriever(name, snapshot, group=group)
+    def open(self, name: str, snapshot: Snapshot, config: Config, *, group: bool) -> DenseRetriever:
+        return DenseRetriever(name, snapshot, group=group)
 
 
 def _view(name: str) -> str:
@@ -125,9 +125,14 @@ def query_vectors(
     following, vectors = iter(encoded), []
     for query in queries:
         if query.vector is not None:
-            vectors.append(unit_vector(query.vector, encoder().dimension))
+            vectors.append(
+                query_vector(query.vector, encoder().dimension, encoder().info.similarity)
+            )
         elif query.docid:
             vectors.append(document_vector(query.docid))
         else:
             vectors.append(next(following))
     return np.stack(vectors)
+
+
+KIND = DenseKind()

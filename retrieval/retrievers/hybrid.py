@@ -17,19 +17,11 @@ from ..search.fusion import Ranking, fuse
 from ..search.prepared_query import PreparedQuery
 from ..search.score_normalizers import AUTO
 from ..store.manifest import Manifest
-from . import MissingComponent, Rankings, Retriever, kind, missing
+from . import FusingKind, MissingComponent, Rankings, Retriever, kind, missing
 
 if TYPE_CHECKING:
     from ..search.index_state import IndexState
 
-LABEL = "Words and meaning"
-HELP = "both together"
-FUSES = True
-WEIGHS_WORDS = False
-DEFAULT_WEIGHT = 0.0
-PRIORITY = 20
-BLOCKING = True
-BATCHES = True
 FOREIGN_WORDS, FOREIGN_VECTORS = 0.8, 1.2
 """The weight factors for a query in another language than the index; docs/figures.md has the
 measurements.
@@ -37,40 +29,51 @@ measurements.
 _PLACE = "search.fusion.weights"
 
 
-def names(manifest: Manifest) -> tuple[str, ...]:
-    return ("hybrid",)
+class HybridKind(FusingKind):
+    """A fusion of the rankings that have a weight, by default of all that vote."""
 
+    name = "hybrid"
+    label = "Words and meaning"
+    help = "both together"
+    priority = 20
+    blocking = True
+    batches = True
 
-def lacks(name: str, manifest: Manifest, config: Config) -> MissingComponent | None:
-    return next(
-        filter(None, (missing(part, manifest, config) for part in rankings(name, config))), None
-    )
+    def lacks(self, name: str, manifest: Manifest, config: Config) -> MissingComponent | None:
+        for ranking in self.rankings(name, config):
+            if lack := missing(ranking, manifest, config):
+                return lack
+        return None
 
+    def views(self, name: str, manifest: Manifest, config: Config) -> tuple[str, ...]:
+        views: dict[str, None] = {}
+        for ranking in self.rankings(name, config):
+            views |= dict.fromkeys(kind(ranking).views(ranking, manifest, config))
+        return tuple(views)
 
-def views(name: str, manifest: Manifest, config: Config) -> tuple[str, ...]:
-    read = (
-        view for part in rankings(name, config) for view in kind(part).views(part, manifest, config)
-    )
-    return tuple(dict.fromkeys(read))
+    def rankings(self, name: str, config: Config) -> tuple[str, ...]:
+        weights = config.search.fusion.weights
+        if not weights or name in weights:
+            raise QueryError(f"give rankings other than {name}, each with its weight", place=_PLACE)
+        if not any(weights.values()):
+            raise QueryError("all weights are 0: no ranking would count", place=_PLACE)
+        for ranking in weights:
+            try:
+                kind(ranking)
+            except QueryError as error:
+                raise QueryError(error.what, place=_PLACE, remedy=error.remedy) from None
+        return tuple(sorted(weights))
 
+    def open(
+        self, name: str, snapshot: IndexState, config: Config, *, group: bool
+    ) -> HybridRetriever:
+        ranked = snapshot.rankings(self.rankings(name, config), config)
+        return HybridRetriever(ranked, config, snapshot.manifest.language, group=group)
 
-def rankings(name: str, config: Config) -> tuple[str, ...]:
-    weights = config.search.fusion.weights
-    if not weights or name in weights:
-        raise QueryError(f"give rankings other than {name}, each with its weight", place=_PLACE)
-    if not any(weights.values()):
-        raise QueryError("all weights are 0: no ranking would count", place=_PLACE)
-    for part in weights:
-        try:
-            kind(part)
-        except QueryError as error:
-            raise QueryError(error.what, place=_PLACE, remedy=error.remedy) from None
-    return tuple(sorted(weights))
-
-
-def open(name: str, snapshot: IndexState, config: Config, *, group: bool) -> HybridRetriever:
-    ranked = snapshot.rankings(rankings(name, config), config)
-    return HybridRetriever(ranked, config, snapshot.manifest.language, group=group)
+    def fusion_of(
+        self, query: PreparedQuery, fusion: FusionSettings, language: str
+    ) -> FusionSettings:
+        return fusion_of(query, fusion, language)
 
 
 def fusion_of(query: PreparedQuery, fusion: FusionSettings, language: str) -> FusionSettings:
@@ -87,7 +90,7 @@ def fusion_of(query: PreparedQuery, fusion: FusionSettings, language: str) -> Fu
     if own or query.docid:
         return replace(fusion, kind="minmax")
     weights = {
-        name: weight * (FOREIGN_WORDS if kind(name).WEIGHS_WORDS else FOREIGN_VECTORS)
+        name: weight * (FOREIGN_WORDS if kind(name).weighs_words else FOREIGN_VECTORS)
         for name, weight in fusion.weights.items()
     }
     return replace(fusion, kind="zscore", weights=weights)
@@ -123,3 +126,6 @@ class HybridRetriever(Retriever):
 
     def matching(self, query: PreparedQuery) -> Mask | None:
         return self._rankings.matching(query)
+
+
+KIND = HybridKind()

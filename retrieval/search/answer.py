@@ -61,7 +61,8 @@ class Question(msgspec.Struct, frozen=True):
     ``syntax`` says how to read ``query``. ``like``, a docid of the index, replaces the query. If
     the query itself has a date bound, ``undated`` keeps undated documents. ``passages`` asks for
     all passages of the hits' documents that contain a word of the query. ``facets`` names the
-    fields to count, each with the number of values to return.
+    fields to count, each with the number of values to return. ``vector`` is the vector of the
+    query; nothing is then encoded.
     """
 
     query: str = ""
@@ -74,6 +75,7 @@ class Question(msgspec.Struct, frozen=True):
     explain: bool = False
     count: bool = False
     facets: Mapping[str, int] = msgspec.field(default_factory=dict)
+    vector: tuple[float, ...] | None = None
 
     def to(self, index: Index) -> IndexQuestion:
         """Return the question in the form that an index searches.
@@ -88,11 +90,17 @@ class Question(msgspec.Struct, frozen=True):
                 raise QueryError(error.what, field="like") from None
             return IndexQuestion(document, search)
         if self.syntax != QUERY:
-            return IndexQuestion(self.query, self.search)
+            return IndexQuestion(self._with_vector(self.query, self.search, index), self.search)
         parsed = parse_query(self.query, self.search, undated=self.undated)
         if any(parsed[1:-1]) and not has_words(parsed.text):
             raise QueryError("the query has only conditions", remedy="add words to search for")
-        return IndexQuestion(parsed.text, parsed.search, parsed)
+        query = self._with_vector(parsed.text, parsed.search, index)
+        return IndexQuestion(query, parsed.search, parsed)
+
+    def _with_vector(self, text: str, search: Search, index: Index) -> AnyQuery:
+        if self.vector is None:
+            return text
+        return index.query_with_vector(text, self.vector, search)
 
 
 class IndexAnswer(msgspec.Struct, kw_only=True):

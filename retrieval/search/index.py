@@ -32,10 +32,10 @@ from ...core.settings import check_group
 from ...core.terminal import join_words
 from ...core.text import PROFILES, refuse_text
 from .. import retrievers, stages
-from ..config import Config
+from ..config import AUTO, Config
 from ..dense.vectors import Vectors
 from ..encoders.cross_encoder import OnnxCrossEncoder
-from ..encoders.runtime import SharedEncoders
+from ..encoders.opening import SharedEncoders
 from ..filters import FIELDS, days_of, refuse_texts
 from ..lucene.analysis import TermCache
 from ..lucene.index import flat_text
@@ -67,7 +67,7 @@ from .prepared_query import AnyQuery, PreparedQuery
 from .snapshot import IndexEncoders
 
 if TYPE_CHECKING:
-    from ..encoders.runtime import OnnxEncoder as Encoder
+    from ..encoders.encoder import Encoder
 
 log = logging.getLogger(__name__)
 _SHARED = ("k", "retriever", "fusion", "profile", "group", "stages")
@@ -255,6 +255,36 @@ class Index:
             excluded.update(*state.near_copies(signatures, most_disagreements(NEAR), None))
         query = PreparedQuery(" ".join(_words_for(heaviest, text, state.terms)), docid=docid)
         return query, replace(options, where=where._replace(excluded=tuple(sorted(excluded))))
+
+    def query_with_vector(
+        self, text: str, vector: Sequence[float], options: Search = DEFAULT_SEARCH
+    ) -> PreparedQuery:
+        """Return a query whose vector the caller brings: nothing is encoded.
+
+        Raises QueryError if the text has no words or is too long, or if a number of the vector is
+        not finite.
+        """
+        (query,) = self.resolve(options).prepare_all([text])
+        numbers = tuple(map(float, vector))
+        if not np.isfinite(numbers).all():
+            raise QueryError("the vector has a number that is not finite", field="vector")
+        return replace(query, vector=numbers)
+
+    def retriever_for_vectors(self, retriever: str | None = None) -> str:
+        """Return the retriever of queries that bring their vectors: the given one, else the one
+        with the highest priority that reads vectors.
+
+        Raises QueryError if the retriever reads no vectors, or if the index has none.
+        """
+        if retriever and retriever != AUTO:
+            chosen = [retriever]
+        else:
+            chosen = sorted(self.info.retrievers, key=lambda name: -retrievers.kind(name).priority)
+        for name in chosen:
+            if reads_vectors(self._views(name)):
+                return name
+        what = f"{retriever} reads no vectors" if retriever else "this index has no vectors"
+        raise QueryError(what, remedy="leave out the vector", field="vector")
 
     def spellings(self, query: AnyQuery, options: Search = DEFAULT_SEARCH) -> Mapping[str, str]:
         """Return the misspelt words of a query, each with a correction that some passage under the

@@ -19,7 +19,7 @@ from .options import CountQuery, ReadNote, ShardHealth
 from .prepared_query import PreparedQuery
 
 if TYPE_CHECKING:
-    from ..encoders.runtime import OnnxEncoder as Encoder
+    from ..encoders.encoder import Encoder
     from ..retrievers import Rankings, Retriever
 
 

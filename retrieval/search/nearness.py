@@ -79,10 +79,18 @@ class Nearness:
         are clearly near.
         """
         if view not in self._floors:
+            if self._state.manifest.encoders[view].is_given:
+                # Without an encoder, nobody knows how near random queries come: no hit is weak, and
+                # none is clearly near.
+                self._floors[view] = -inf, inf
+                return self._floors[view]
             by_chance = self._state.noise_similarities(view)
             floor = noise_threshold(by_chance)
             spread = pstdev(by_chance) if by_chance else 0.0
-            self._floors[view] = floor, floor + max(_CLEARLY * spread, _NEARER * (1 - floor))
+            least = 0.0
+            if self._state.manifest.encoders[view].similarity == "cosine":
+                least = _NEARER * (1 - floor)
+            self._floors[view] = floor, floor + max(_CLEARLY * spread, least)
         return self._floors[view]
 
 

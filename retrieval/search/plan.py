@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import cast
 
 from ...core.deadline import Deadline
 from ...core.domain import FacetCounts, Filter, Hit, ScoredDocids, Total
@@ -134,8 +133,8 @@ class Plan:
 
     def _count_query(self, query: AnyQuery, condition: Filter | None) -> CountQuery:
         (prepared,) = self.resolved.prepare_all([query])
-        if retrievers.expanding(self.resolved.retriever) is not None:
-            retriever = cast(ExpandingRetriever, self.open_retriever())
+        retriever = self.open_retriever()
+        if isinstance(retriever, ExpandingRetriever):
             prepared = retriever.expand(prepared, self.search.where)
         return CountQuery(prepared, self.resolved, self.search.where, condition)
 

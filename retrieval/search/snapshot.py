@@ -20,7 +20,7 @@ from ...core.errors import IndexStateError, NotFoundError
 from .. import retrievers, views
 from ..config import BM25Settings, Config
 from ..dense.noise import made_up_vectors, nearest_of_segments, noise_similarities
-from ..dense.vectors import Mask, VectorFiles, VectorIndex, Vectors, mean_direction
+from ..dense.vectors import Mask, VectorFiles, VectorIndex, Vectors, mean_vector
 from ..lucene.analysis import Analyzer
 from ..lucene.index import PassageSearcher
 from ..lucene.jvm import start
@@ -41,7 +41,7 @@ from .options import CountQuery, ReadNote, ShardHealth
 from .prepared_query import PreparedQuery
 
 if TYPE_CHECKING:
-    from ..encoders.runtime import OnnxEncoder as Encoder
+    from ..encoders.encoder import Encoder
 
 T = TypeVar("T")
 IndexEncoders = Callable[[EncoderInfo, Path], "Encoder"]
@@ -136,7 +136,7 @@ class Snapshot:
     def terms(self) -> Analyzer:
         """The analyzer."""
         start(self.config.java.heap)
-        return Analyzer(self.manifest.analyzer)
+        return Analyzer(self.manifest.analysis)
 
     @property
     @opened_once
@@ -391,7 +391,8 @@ class Snapshot:
     def document_vector(self, docid: str, view: str) -> Vectors:
         """Return the mean direction of a document's vectors in a view."""
         self._find(docid)
-        return mean_direction(self.view(view).of_rows(self.rows_of(docid)))
+        vectors: VectorIndex = self.view(view)
+        return mean_vector(vectors.of_rows(self.rows_of(docid)), vectors.similarity)
 
     def missing_since(self, moment: float) -> Sequence[str]:
         """Return the names of the parts that failed to answer since a moment of
@@ -488,12 +489,14 @@ class Snapshot:
         """
         name = VectorFiles.for_variant(view.partition(":")[2]).chance
         vectors: VectorIndex = self.view(view)
+        if self.manifest.encoders[view].is_given:
+            return []
         paths = [
             self.folder / SEGMENTS / info.name / name
             for info in self.manifest.segments
             if info.passages
         ]
-        kept = nearest_of_segments(paths, vectors.dimension)
+        kept = nearest_of_segments(paths, vectors.dimension, vectors.similarity)
         if kept is not None:
             return kept
         return noise_similarities(made_up_vectors(self.encoder_of(view)), vectors, self.mask(None))

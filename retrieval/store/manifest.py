@@ -15,6 +15,7 @@ import os
 import platform
 import re
 from bisect import bisect_right
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
@@ -28,7 +29,7 @@ from ... import __version__
 from ...core.errors import IndexStateError, QueryError
 from ...core.files import open_regular, read_regular, sample, sha256, write_atomically
 from ..filters import field_names
-from ..lucene.analysis import ANALYZERS
+from ..lucene.analysis import ANALYSES, ANALYZERS, Analysis
 
 LAYOUT = 4
 NAME = "manifest.json"
@@ -44,16 +45,26 @@ COLUMNS, SIGNATURES, WORDS = "columns", "signatures", "words"
 """The views that count documents, detect near-duplicates and correct misspelt words."""
 FILTER_FIELDS = "filter_fields"
 """The property of the view `lucene` that lists the metadata fields for filters and counts."""
+ANALYSIS_VERSION = "analysis"
+"""The property of the view `lucene` that has the version of the analysis; without it, 1."""
 RESTORE = "restore the index from a snapshot, or rebuild it with --overwrite"
 OTHER_MODEL = "restore the earlier model, or rebuild the index with --overwrite"
 REBUILD = "rebuild it with: factseek index KIND SOURCE --index DIR --overwrite"
+GIVEN = "given"
+"""The name and the precision of vectors that the user brought: no encoder is known."""
+HALF = ("fp16", "bf16")  # the precisions of half a float32
+_PROBE_TOLERANCE = 0.02
+"""How far a number of a probe may move: servers batch texts and compute in half precision, so a
+digest of all bits would change from call to call.
+"""
 MOST = 2**31 - 1  # the maximum number of passages in a Lucene index
 _SEGMENT = re.compile(r"[0-9]{1,18}")
-_VIEW = re.compile(r"[a-z][a-z0-9_]*(:[a-z0-9][a-z0-9_-]*)?")
+VIEW_NAME = re.compile(r"[a-z][a-z0-9_]*(:[a-z0-9][a-z0-9_-]*)?")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\\]")
 Count = Annotated[int, msgspec.Meta(ge=0, le=MOST)]
 Bytes = Annotated[int, msgspec.Meta(ge=0)]
 Seconds = Annotated[float, msgspec.Meta(ge=0)]
+Similarity = Literal["cosine", "dot"]
 
 
 class ManifestPart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -139,7 +150,7 @@ class SegmentInfo(ManifestPart, frozen=True, kw_only=True):
         return self.added[at - 1] if at and self.added[at - 1].time else None
 
 
-class EncoderInfo(ManifestPart, frozen=True, kw_only=True):
+class EncoderInfo(ManifestPart, frozen=True, kw_only=True, omit_defaults=True):
     """The encoder of the vectors; ``model`` and the later fields are the settings that locate the
     encoder again.
     """
@@ -152,22 +163,45 @@ class EncoderInfo(ManifestPart, frozen=True, kw_only=True):
     max_tokens: Annotated[int, msgspec.Meta(ge=0)] = 0
     query_prompt: str = ""
     document_prompt: str = ""
+    truncate_dim: Annotated[int, msgspec.Meta(ge=0)] = 0
+    similarity: Similarity = "cosine"
+    # For an endpoint: the cosines and first numbers of a few texts' vectors.
+    probe: tuple[float, ...] = ()
 
     def __str__(self) -> str:
+        if self.is_given:
+            return f"vectors that were given ({self.dimension} dimensions, {self.similarity})"
         return f"{self.name} ({self.precision}, revision {self.revision})"
 
     def check(self, opened: EncoderInfo, place: Path, remedy: str = OTHER_MODEL) -> None:
         """Raise IndexStateError if ``opened`` is not this encoder, which made the vectors of the
         index ``place``.
         """
-        if opened.identity != self.identity:
+        if opened.identity != self.identity or not _is_same_probe(opened.probe, self.probe):
             what = f"its vectors were made by {self}, and the model of that name is now {opened}"
             raise IndexStateError(what, place=place, remedy=remedy)
 
     @property
-    def identity(self) -> tuple[str, str, int, str]:
-        """The properties that make vectors comparable: name, revision, dimension and precision."""
-        return self.name, self.revision, self.dimension, self.precision
+    def is_given(self) -> bool:
+        """Whether the user brought the vectors: nothing can make the vector of another text."""
+        return self.precision == GIVEN
+
+    @property
+    def identity(self) -> tuple[str, str, int, str, str]:
+        """The properties that make vectors comparable: name, revision, dimension, precision and
+        similarity.
+
+        Vectors of half precision are comparable with those of fp32.
+        """
+        precision = "fp32" if self.precision in HALF else self.precision
+        return self.name, self.revision, self.dimension, precision, self.similarity
+
+
+def _is_same_probe(one: Sequence[float], other: Sequence[float]) -> bool:
+    """Return whether two probes come from one model, up to what rounding in a server changes."""
+    return len(one) == len(other) and all(
+        abs(first - second) <= _PROBE_TOLERANCE for first, second in zip(one, other, strict=True)
+    )
 
 
 class BM25Info(ManifestPart, frozen=True, kw_only=True):
@@ -208,7 +242,7 @@ class Manifest(ManifestPart, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         for name in self.views:
-            if not _VIEW.fullmatch(name):
+            if not VIEW_NAME.fullmatch(name):
                 raise ValueError(f"a view has the invalid name {name[:60]!r}")
             self.encoder_of(name)
         self.filter_fields  # noqa: B018  it raises
@@ -254,6 +288,15 @@ class Manifest(ManifestPart, frozen=True, kw_only=True):
         """
         parts = self.views.get(LUCENE, {}).get("parts")
         return parts if isinstance(parts, bool) else self.language != "en"
+
+    @property
+    def analysis(self) -> Analysis:
+        """How the index makes terms of texts.
+
+        An index keeps the version that it was built with until a compaction.
+        """
+        version = self.views.get(LUCENE, {}).get(ANALYSIS_VERSION, 1)
+        return Analysis(self.analyzer, version)
 
     @property
     def has_signatures(self) -> bool:
@@ -341,6 +384,9 @@ def convert_manifest(path: Path | str, raw: Any) -> Manifest:
         manifest = msgspec.convert(raw, Manifest)
     except (msgspec.ValidationError, RecursionError) as error:
         raise IndexStateError(f"is damaged ({error})", place=path, remedy=RESTORE) from None
+    if manifest.analysis.version not in ANALYSES:
+        what = f"this factseek has no version {manifest.analysis.version!r} of the analysis"
+        raise IndexStateError(what, place=path, remedy=REBUILD)
     if manifest.analyzer not in ANALYZERS:
         raise IndexStateError(
             f"this factseek has no analyzer {manifest.analyzer!r}", place=path, remedy=REBUILD

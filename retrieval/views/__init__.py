@@ -28,7 +28,7 @@ from ..store.documents import SegmentDocuments
 from ..store.manifest import DOCUMENTS, EncoderInfo, Manifest, SegmentInfo
 
 if TYPE_CHECKING:
-    from ..encoders.runtime import OnnxEncoder as Encoder
+    from ..encoders.encoder import Encoder
 
 Encoders = Callable[[str, EncoderInfo | None], "Encoder"]
 """A function that returns a view's encoder, opened on first use: the one that made its vectors,

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from functools import partial
 from typing import Any
@@ -14,21 +14,25 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.domain import Passage
 from ...core.errors import IndexStateError
 from ...core.progress import bar
 from ..config import Config, DenseSettings
 from ..dense.noise import Chance, made_up_vectors, noise_similarities, read_chance, write_chance
 from ..dense.vectors import (
+    UNFIT,
     VectorFiles,
     VectorIndex,
     Vectors,
     build_ann,
-    not_unit,
     read_ann,
     read_vectors,
+    unfit_rows,
     whole_rows,
     write_vectors,
 )
+from ..encoders.encoder import Encoder
+from ..encoders.given import GivenVectors
 from ..lucene.index import flat_text
 from ..store.manifest import Manifest
 from . import Check, Encoders, Merged, OpenSegment, SegmentPlace, Tools, View
@@ -71,10 +75,16 @@ class VectorsView(View):
         return file in self._files
 
     def prepare(self, tools: Tools) -> None:
-        self.encoder.check(tools.encoders(self.name, self.encoder).info, tools.folder)
+        encoder = tools.encoders(self.name, self.encoder)
+        if self.encoder.is_given and not isinstance(encoder, GivenVectors):
+            raise IndexStateError(
+                f"its vectors were given, and not made by {encoder.name}", place=tools.folder
+            )
+        self.encoder.check(encoder.info, tools.folder)
 
     def complete(self, segment: SegmentPlace, tools: Tools) -> None:
         self.prepare(tools)
+        encoder = tools.encoders(self.name, self.encoder)
         path, dimension = segment.folder / self._files.vectors, self.encoder.dimension
         done = whole_rows(path, dimension)
         with (
@@ -84,23 +94,22 @@ class VectorsView(View):
             left.update(done)
 
             def chunks() -> Iterator[NDArray[np.float32]]:
-                texts = (
-                    flat_text(title, passage.text)
-                    for title, passage in documents.each_passage(done)
-                )
-                for chunk in tools.encoders(self.name, self.encoder).encode_documents_stream(
-                    texts, ENCODED_AT_ONCE
-                ):
+                for chunk in _encode_passages(encoder, documents.each_passage(done)):
                     yield chunk
                     left.update(len(chunk))
 
-            write_vectors(path, chunks(), dimension, after=done)
-        self._measure_chance(segment, made_up_vectors(tools.encoders(self.name, self.encoder)))
+            write_vectors(path, chunks(), dimension, after=done, similarity=self.encoder.similarity)
+        # Nothing can make the vectors of random queries for vectors that were given.
+        random = None if self.encoder.is_given else made_up_vectors(encoder)
+        self._measure_chance(segment, random)
         self._index(segment, tools)
 
     def copy(self, parts: Sequence[Merged], segment: SegmentPlace, tools: Tools) -> None:
         write_vectors(
-            segment.folder / self._files.vectors, self._rows_of(parts), self.encoder.dimension
+            segment.folder / self._files.vectors,
+            self._rows_of(parts),
+            self.encoder.dimension,
+            similarity=self.encoder.similarity,
         )
         chances = (self._chance_of(part.segment) for part in parts)
         self._measure_chance(
@@ -115,7 +124,9 @@ class VectorsView(View):
         self, segments: Sequence[OpenSegment], manifest: Manifest, config: Config
     ) -> VectorIndex:
         parts = [(segment.folder, segment.info.passages) for segment in segments]
-        return VectorIndex(parts, self.encoder.dimension, config.dense, self._files)
+        return VectorIndex(
+            parts, self.encoder.dimension, config.dense, self._files, self.encoder.similarity
+        )
 
     def _index(self, segment: SegmentPlace, tools: Tools) -> None:
         build_ann(self._read(segment), segment.folder, tools.config.dense, file=self._files.ann)
@@ -131,13 +142,21 @@ class VectorsView(View):
         if queries is not None and segment.passages:
             place = [(segment.folder, segment.passages)]
             vectors = VectorIndex(
-                place, self.encoder.dimension, DenseSettings(type="flat"), self._files
+                place,
+                self.encoder.dimension,
+                DenseSettings(type="flat"),
+                self._files,
+                self.encoder.similarity,
             )
             write_chance(path, queries, noise_similarities(queries, vectors))
 
     def _chance_of(self, segment: SegmentPlace) -> Chance | None:
         with suppress(IndexStateError):
-            return read_chance(segment.folder / self._files.chance, self.encoder.dimension)
+            return read_chance(
+                segment.folder / self._files.chance,
+                self.encoder.dimension,
+                self.encoder.similarity,
+            )
         return None
 
     def _read(self, segment: SegmentPlace) -> NDArray[np.float32]:
@@ -154,13 +173,23 @@ class VectorsView(View):
     def _faults(self, segment: SegmentPlace, file: str) -> Iterator[str]:
         path = segment.folder / file
         if file == self._files.vectors:
-            yield from (
-                f"vector {row} is not of unit length" for row in not_unit(self._read(segment))
-            )
+            similarity = self.encoder.similarity
+            for row in unfit_rows(self._read(segment), similarity):
+                yield f"vector {row} {UNFIT[similarity]}"
         elif file == self._files.ann and path.exists():
             read_ann(path, segment.passages, self.encoder.dimension)
         elif file == self._files.chance and segment.passages:
-            read_chance(path, self.encoder.dimension)
+            read_chance(path, self.encoder.dimension, self.encoder.similarity)
+
+
+def _encode_passages(
+    encoder: Encoder, passages: Iterable[tuple[str, Passage]]
+) -> Iterator[Vectors]:
+    """Yield the vectors of passages, each with the title of its document, in their order."""
+    if isinstance(encoder, GivenVectors):
+        return encoder.of_passages((passage for _, passage in passages), ENCODED_AT_ONCE)
+    texts = (flat_text(title, passage.text) for title, passage in passages)
+    return encoder.encode_documents_stream(texts, ENCODED_AT_ONCE)
 
 
 view = VectorsView

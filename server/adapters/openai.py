@@ -26,7 +26,7 @@ from . import Adapter, configured_index
 from ._shared import EXAMPLE, check_count
 
 if TYPE_CHECKING:
-    from ...retrieval.encoders.runtime import OnnxEncoder as Encoder
+    from ...retrieval.encoders.encoder import Encoder
 
 _QUERY = ":query"
 _AT_ONCE = 16  # the number of texts to encode between two checks of the time limit

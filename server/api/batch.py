@@ -207,7 +207,7 @@ class Batch:
         """Yield a few ranked queries at a time; the next queries may be ranked meanwhile."""
         queries = self._request.queries
         parts = [queries[start : start + _AT_ONCE] for start in range(0, len(queries), _AT_ONCE)]
-        ahead = 0 if retrievers.kind(self.retriever).BATCHES else 1 + _AHEAD
+        ahead = 0 if retrievers.kind(self.retriever).batches else 1 + _AHEAD
         pending: deque[Future[list[_Ranked]]] = deque()
         try:
             for at, part in enumerate(parts):

@@ -189,7 +189,7 @@ def _schemas(config: Config, operations: Iterable[Operation]) -> Json:
         ("RankRequest", "claims"): {"minItems": 1, "maxItems": server.max_claims},
         ("ClaimRequest", "text"): {"maxLength": server.max_claim_chars},
     }
-    listed = "; ".join(f"{name}: {retrievers.kind(name).HELP}" for name in retrievers.names())
+    listed = "; ".join(f"{name}: {retrievers.kind(name).help}" for name in retrievers.names())
     pattern = rf"^({'|'.join([AUTO, *retrievers.names()])})(:[a-z0-9_-]+)?$"
     for name in _SEARCHES:
         retriever = schemas[name]["properties"]["retriever"]

@@ -65,7 +65,7 @@ _LISTINGS = {
     "application/x-bibtex": "the hits as BibTeX, for LaTeX",
 }
 _log = logging.getLogger("factseek.server")
-_Options = TypeVar("_Options", schemas.SearchRequest, schemas.SearchManyRequest)
+_Options = TypeVar("_Options", schemas.SearchFields, schemas.SearchManyRequest)
 # Of a cursor: the number of hits before the page, and a digest of the search.
 _HEAD = Struct(">I8s")
 _ID = 8  # the number of bytes of a manifest's id
@@ -108,8 +108,11 @@ def resume(
     """
     indexes = {one.name: one for one in served}
     # An option that does not change the list may change from page to page.
-    shown = only_shown(type(options))
-    listed = [getattr(options, name) for name in options.__struct_fields__ if name not in shown]
+    unlisted = set(only_shown(type(options)))
+    if getattr(options, "vector", None) is None:
+        # An address has no such field, and its search is the same as that of a body without one.
+        unlisted.add("vector")
+    listed = [getattr(options, name) for name in options.__struct_fields__ if name not in unlisted]
     encoded = msgspec.json.encode(
         (weights or dict.fromkeys(indexes, 1.0), listed), order="deterministic"
     )
@@ -184,7 +187,7 @@ def search(
 
 
 def _answer_or_list(
-    call: Call, served: ServedIndex, body: schemas.SearchRequest
+    call: Call, served: ServedIndex, body: schemas.SearchFields
 ) -> schemas.SearchAnswer | Response:
     """Answer a search in the format that the request names or accepts."""
     asked = PreparedSearch.of(call, served, body)
@@ -215,12 +218,12 @@ class PreparedSearch:
 
     call: Call
     served: ServedIndex
-    body: schemas.SearchRequest
-    page: Page[schemas.SearchRequest]
+    body: schemas.SearchFields
+    page: Page[schemas.SearchFields]
     question: Question
 
     @classmethod
-    def of(cls, call: Call, served: ServedIndex, body: schemas.SearchRequest) -> PreparedSearch:
+    def of(cls, call: Call, served: ServedIndex, body: schemas.SearchFields) -> PreparedSearch:
         """Return a request as a search of an index; raise BadInput, with the field, if it is
         invalid.
         """

@@ -25,9 +25,9 @@ from werkzeug.datastructures import FileStorage
 
 from ...core.domain import Document
 from ...core.errors import QueryError, SourceError
-from ...core.records.table_shape import LOOKED_AT, shape_of_start
-from ...indexer.collections import ReadOptions, reader, webpages
-from ...indexer.collections._documents import check_docid, other_language
+from ...core.records.table_shape import LOOKED_AT, TABLES, shape_of_start
+from ...indexer.collections import ALL_SHEETS, ReadOptions, claimreview, reader, webpages
+from ...indexer.collections._documents import check_docid, next_field, other_language
 from ...indexer.collections._formats import ENDINGS
 from ...indexer.collections._office import PDF, SHEETS
 from ...indexer.collections._tables import is_table, kind_for, start_of
@@ -57,6 +57,7 @@ from .state import IndexNames, Language, PageState, read_parameters
 _TABLES = ("snippets", "claims", "claimreview", "webpages")
 # Several documents, or pages.
 _TEXTS = (PDF, *ENDINGS)
+_PAGES = (".html", ".htm", ".xhtml")
 _SEVERAL = (".csv", ".tsv", ".json", ".jsonld", ".jsonl", ".ndjson", *SHEETS, *_TEXTS)
 _LOOK_EVERY = 0.1
 _READ_AT_ONCE = 2
@@ -142,9 +143,10 @@ def _handle_post(form: AddState, served: ServedIndex) -> dict[str, Any]:
         _check_size(file)
         name, start = (file.filename or "").lower(), file.stream.read(LOOKED_AT)
         file.stream.seek(0)
-        if name.endswith(_SEVERAL) or (
-            name.endswith(".txt") and is_table(start, shape_of_start(start))
-        ):
+        is_text_table = name.endswith(".txt") and is_table(start, shape_of_start(start))
+        is_review = name.endswith(_PAGES) and claimreview.has_review(file.stream.read())
+        file.stream.seek(0)
+        if name.endswith(_SEVERAL) or is_text_table or is_review:
             documents, notes = _read_several(file, form, served)
             return {"documents": documents, "notes": notes}
     if form.rows:
@@ -195,14 +197,12 @@ def _read_several(
     """
     # Docids contain this name.
     name = _UNSAFE.sub("_", Path(file.filename or "").name)[-_LONGEST_NAME:]
-    pairs = [pair.rpartition("=") for pair in form.column.split(",") if pair.strip()]
-    columns = {field.strip() or "text": name.strip() for field, _, name in pairs}
-    options = ReadOptions(language=form.language or served.index.info.language, columns=columns)
+    options = _options_of(form, served)
     with TemporaryDirectory(prefix="factseek-") as folder:
         path = Path(folder, name)
         file.save(path)
         try:
-            form.kind = _kind_of(path)
+            form.kind = _kind_of(path, options)
             read = reader(form.kind).read
             with _turn():
                 documents = [record.document for record in read([path], options)]
@@ -271,16 +271,43 @@ def _unfit(documents: Sequence[Document], rows: str) -> str:
     return ""
 
 
-def _kind_of(path: Path) -> str:
+def _options_of(form: AddState, served: ServedIndex) -> ReadOptions:
+    """Return how to read a file: with the columns, the sheet and the header row that the user
+    named.
+    """
+    options = ReadOptions(language=form.language or served.index.info.language)
+    columns: dict[str, str] = {}
+    for pair in filter(str.strip, form.column.split(",")):
+        written, _, value = pair.rpartition("=")
+        field, name = written.strip() or "text", value.strip()
+        if field == "sheet":
+            options.sheet = name
+        elif field == "header-row":
+            options.header_row = int(name) if name.isdecimal() else 0
+        else:
+            columns[next_field(field, columns)] = name
+    options.columns = columns
+    return options
+
+
+def _kind_of(path: Path, options: ReadOptions) -> str:
     """Return the kind of source that reads a file, ``snippets`` for an unknown table."""
     ending = path.suffix.lower()
     if ending in _TEXTS:
         return "webpages"
-    start = start_of(path)
+    if ending in _PAGES:  # one with a review
+        return "claimreview"
+    start = start_of(path, "" if options.sheet == ALL_SHEETS else options.sheet)
     if ending in (".json", ".jsonld") and b"ClaimReview" in start:
         return "claimreview"
     shape = shape_of_start(start)
     kind = kind_for(shape)
+    if (
+        not kind
+        and shape.form in (*TABLES, "text")
+        and claimreview.is_desk_table(path, start, options)
+    ):
+        return "claimreview"
     return kind if kind in _TABLES or is_exported(shape.names) else "snippets"
 
 

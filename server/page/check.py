@@ -16,6 +16,7 @@ from werkzeug.wrappers import Response
 from ...core.errors import QueryError
 from ...core.languages import written_in
 from ...core.records.table_shape import column_at, column_name, is_separator_line
+from ...core.records.tweet_objects import texts_of_tweets
 from ...indexer.collections._pages import binary_kind, decode
 from ...retrieval.sentences import sentences
 from ..api.rankers import ranked_claims
@@ -56,7 +57,7 @@ def kind_of(text: str) -> str:
     Signs are lines with times, speakers of whom one speaks again, a line of several sentences too
     long for a tweet, and one line of three or more sentences without the marks of a tweet.
     """
-    if _column_of_tweets(text):
+    if _column_of_tweets(text) or texts_of_tweets(text) is not None:
         return TWEETS
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if (
@@ -95,9 +96,21 @@ def statements_of(text: str, kind: str, most: int) -> list[ClaimRequest]:
 
 
 def _tweets(text: str) -> Iterator[str]:
+    if (texts := texts_of_tweets(text)) is not None:
+        yield from texts
+        return
     column = _column_of_tweets(text)
     if column is None:
-        yield from (line.strip() for line in text.splitlines() if line.strip())
+        lines = [line for line in text.splitlines() if line.strip()]
+        tabs = {line.count("\t") for line in lines}
+        if len(lines) > 1 and len(tabs) == 1 and min(tabs) > 1:
+            names = ", ".join(_TEXTS[:-1])
+            raise BadInput(
+                "text",
+                "the lines are rows of a table; its first line must name the column of the "
+                f"tweets: {names} or {_TEXTS[-1]}",
+            )
+        yield from map(str.strip, lines)
         return
     delimiter, at = column
     lines = io.StringIO(_without_separator_line(text), newline=None)

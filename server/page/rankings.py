@@ -263,7 +263,7 @@ def labels_of(retriever: str) -> tuple[str, str]:
         kind = retrievers.kind(retriever)
     except FactseekError:
         return retriever, ""
-    return kind.LABEL, kind.HELP
+    return kind.label, kind.help
 
 
 def kinds_of(served: Sequence[ServedIndex]) -> dict[str, RetrieverKind]:
@@ -272,10 +272,10 @@ def kinds_of(served: Sequence[ServedIndex]) -> dict[str, RetrieverKind]:
     """
     names = sorted(set(served[0].retrievers).intersection(*(one.retrievers for one in served)))
     kinds = {name: retrievers.kind(name) for name in names}
-    first = next((name for name in names if not kinds[name].FUSES), "")
+    first = next((name for name in names if not kinds[name].fuses), "")
     return {
         name: kinds[name]
-        for name in sorted(names, key=lambda name: (name != first, not kinds[name].FUSES))
+        for name in sorted(names, key=lambda name: (name != first, not kinds[name].fuses))
     }
 
 

@@ -30,7 +30,16 @@ from ..errors import BadInput
 from ..memory import charged_document
 from ..permissions import is_writable
 from ..runtime import ServedIndex, index_named, registry
-from .cards import LONGEST_EXCERPT, REVIEW, Mark, blocks, excerpt, review_of, title_of
+from .cards import (
+    LONGEST_EXCERPT,
+    REVIEW,
+    Mark,
+    blocks,
+    excerpt,
+    explanation_of,
+    review_of,
+    title_of,
+)
 from .forms import ONLY_LINK, is_only_link
 from .i18n import direction_of
 from .layout import blueprint, chosen_indexes, page_of, reason_of, short_of, state_parameters
@@ -227,6 +236,7 @@ def _card(served: ServedIndex, hit: Evidence, state: PageState) -> dict[str, Any
         "title": title_of(hit.title, hit.passage.text, hit.docid),
         "direction": "rtl" if direction_of(hit.language) == "rtl" else "auto",
         "review": review_of(hit.metadata),
+        "found": "" if hit.claim else explanation_of(hit.metadata),
         "link": link,
         "address": address if len(address) <= LONGEST_ADDRESS else own,
         **_citations(served, hit),

@@ -20,7 +20,7 @@ from factseek.cluster.actors import replicas_of, stop
 from factseek.cluster.ray_cluster import connect, disconnect
 from factseek.cluster.settings import ClusterSettings
 from factseek.core.domain import Filter
-from factseek.retrieval.encoders.runtime import SharedEncoders
+from factseek.retrieval.encoders.opening import SharedEncoders
 from factseek.retrieval.lucene.jvm import start
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search

@@ -10,7 +10,8 @@ import pytest
 from flask.testing import FlaskClient
 
 from factseek.core.deadline import Deadline
-from factseek.retrieval.encoders.runtime import OnnxEncoder, open_encoder
+from factseek.retrieval.encoders.endpoint import EndpointError
+from factseek.retrieval.encoders.runtime import OnnxEncoder, open_onnx_encoder
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
 from factseek.server.app import create_app
@@ -39,7 +40,7 @@ class Stuck:
 
 @pytest.fixture
 def stuck() -> Iterator[Stuck]:
-    made = Stuck(open_encoder(Config().encoder))
+    made = Stuck(open_onnx_encoder(Config().encoder))
     yield made
     made.free.set()
 
@@ -51,6 +52,23 @@ def client(folders: dict[str, Path], stuck: Stuck) -> Iterator[FlaskClient]:
         index.search(["measles"], Search(retriever="bm25"))
         yield create_app(config, {"english": index}).test_client()
         stuck.free.set()
+
+
+class Gone(Stuck):
+    """An encoder behind an address that does not answer."""
+
+    def encode_query(self, texts: Sequence[str]) -> Any:
+        raise EndpointError("does not answer: connection refused", place="http://127.0.0.1:9/v1")
+
+
+def test_words_answer_where_an_endpoint_does_not(folders: dict[str, Path], stuck: Stuck) -> None:
+    gone = Gone(stuck._encoder)
+    config = Config(server=ServerSettings(search_seconds=30))
+    with Index(folders["english"], config, encoders=lambda made_by, place: gone) as index:
+        answer = search(create_app(config, {"english": index}).test_client(), "hybrid")
+    assert answer.status_code == 200
+    assert answer.json["coverage"] == CUT_OFF
+    assert [hit["docid"] for hit in answer.json["hits"]][:1] == ["measles"]
 
 
 def search(client: FlaskClient, retriever: str) -> Any:

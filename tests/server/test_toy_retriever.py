@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from factseek.core.errors import ConfigError
 from factseek.retrieval import retrievers
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
@@ -19,41 +20,36 @@ from factseek.settings import Config, convert
 RETRIEVER = '''
 """Ranks by how many of the query's words a document holds, letter by letter."""
 
+from typing import Annotated
+
+import msgspec
+
+from ...core.settings import Settings
 from ..search.cut import top_k
-from ...core.records.runs import best_documents
-
-LABEL, HELP = "Toy", "words counted one by one"
-FUSES, WEIGHS_WORDS, BLOCKING, BATCHES = False, False, False, False
-DEFAULT_WEIGHT, PRIORITY = 0.25, -1
+from . import Retriever, RetrieverKind
 
 
-def names(manifest):
-    """Name the retriever."""
-    return ("toy",)
+class ToySettings(Settings, frozen=True, kw_only=True):
+    letters: Annotated[int, msgspec.Meta(ge=1)] = 3
 
 
-def lacks(name, manifest, config):
-    """Return None: it needs the documents alone."""
+SETTINGS = ToySettings
 
 
-def views(name, manifest, config):
-    """Name no view."""
-    return ()
+class ToyKind(RetrieverKind):
+    name = "toy"
+    label = "Toy"
+    help = "words counted one by one"
+    default_weight = 0.25
+
+    def open(self, name, snapshot, config, *, group):
+        return Toy(snapshot, config.of(ToySettings), group)
 
 
-def rankings(name, config):
-    """Name the one ranking."""
-    return (name,)
-
-
-def open(name, snapshot, config, *, group):
-    """Open it over a snapshot."""
-    return Toy(snapshot, group)
-
-
-class Toy:
-    def __init__(self, snapshot, group):
+class Toy(Retriever):
+    def __init__(self, snapshot, settings, group):
         self.rows, self.mask, self.group = snapshot.rows, snapshot.mask, group
+        self.letters = settings.letters
         texts = {
             document.docid: f"{document.title} {document.text}".casefold()
             for document in snapshot.documents()
@@ -68,20 +64,17 @@ class Toy:
             for query in queries
         ]
 
-    def columns(self, queries, k, where=None, limit=None):
-        """Return the documents of what search returns."""
-        return list(map(best_documents, self.search(queries, k, where, limit)))
-
-    def matching(self, query):
-        """Return None: every passage is ranked."""
-
     def fetch(self, query, n, where):
         """Return scores and rows."""
-        keep, words = self.mask(where), query.text.casefold().split()
+        keep = self.mask(where)
+        words = [word for word in query.text.casefold().split() if len(word) >= self.letters]
         rows = [row for row in range(len(self.texts)) if keep is None or keep[row]]
         scored = [(float(sum(word in self.texts[row] for word in words)), row) for row in rows]
         ranked = sorted(scored, key=lambda pair: -pair[0])[:n]
         return [score for score, _ in ranked], [row for _, row in ranked]
+
+
+KIND = ToyKind()
 '''
 QUERY = "measles vaccine doses"
 
@@ -138,3 +131,11 @@ def test_it_is_served_described_and_shown(fused: Index, folders: dict[str, Path]
     page = client.get(f"/?index=english&view=side&query={QUERY.replace(' ', '+')}").text
     assert '<section class="column toy"' in page
     assert "words counted one by one" in page
+
+
+def test_it_has_settings_of_its_own(folders: dict[str, Path]) -> None:
+    with Index(folders["english"], convert({"toy": {"letters": 6}}, "test")) as index:
+        (hits,) = index.search([QUERY], Search(retriever="toy"))
+    assert hits[0].score == 2.0  # "doses" is too short
+    with pytest.raises(ConfigError, match=r"toy\.letters"):
+        convert({"toy": {"letters": 0}}, "test")

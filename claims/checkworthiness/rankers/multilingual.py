@@ -30,7 +30,7 @@ from ....core.files import saving_reported, sync_tree
 from ....core.progress import Progress
 from ....core.records.model_file import State, array, number
 from ....retrieval.encoders.cache import model_folder
-from ....retrieval.encoders.runtime import OnnxEncoder, open_encoder
+from ....retrieval.encoders.runtime import OnnxEncoder, open_onnx_encoder
 from ....retrieval.encoders.sources import find_model
 from ...learning.folds import average_precision, check_enough, folds
 from ...settings import CHARACTERS, Config, MultilingualSettings
@@ -218,9 +218,11 @@ def _encoder(settings: MultilingualSettings, config: Config) -> OnnxEncoder:
         "model": settings.encoder,
         "max_tokens": settings.max_tokens,
         "document_prompt": "",
+        "truncate_dim": 0,
+        "similarity": "cosine",
         "languages": (),
     }
-    return open_encoder(msgspec.structs.replace(config.encoder, **encoder))
+    return open_onnx_encoder(msgspec.structs.replace(config.encoder, **encoder))
 
 
 def _same_encoder(name: str, config: Config) -> OnnxEncoder:

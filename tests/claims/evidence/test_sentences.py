@@ -22,7 +22,7 @@ from factseek.claims.text.polarity import lexicon
 from factseek.core.domain import Hit
 from factseek.core.errors import MachineError, NotFoundError
 from factseek.retrieval.config import EncoderSettings
-from factseek.retrieval.encoders.runtime import open_encoder
+from factseek.retrieval.encoders.opening import open_encoder
 from factseek.retrieval.encoders.sources import MULTILINGUAL, find_model
 from factseek.retrieval.search.index import Index
 

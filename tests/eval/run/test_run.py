@@ -134,7 +134,7 @@ BAD = [
         ["trec", "--retriever", "dense"],
         (
             "factseek: {index}: was built without vectors: it supports bm25, not dense; "
-            "rebuild it without --no-dense"
+            "add them with factseek compact --add vectors"
         ),
     ),
     (

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from factseek.core.errors import ClosedError, MachineError
 from factseek.retrieval.config import EncoderSettings
 from factseek.retrieval.encoders import cache as encoder_cache
-from factseek.retrieval.encoders.runtime import OnnxEncoder, open_encoder
+from factseek.retrieval.encoders.runtime import OnnxEncoder, open_onnx_encoder
 from factseek.retrieval.encoders.sources import ENGLISH, find_model
 
 TEXTS = [
@@ -57,7 +57,7 @@ def bits(vectors: NDArray[np.float32]) -> bytes:
 
 @pytest.fixture(scope="module")
 def encoder() -> Iterator[OnnxEncoder]:
-    opened = open_encoder(EncoderSettings(threads=2))
+    opened = open_onnx_encoder(EncoderSettings(threads=2))
     yield opened
     opened.close()
 
@@ -76,7 +76,7 @@ def test_vectors_are_of_unit_length_whatever_the_text(
 
 
 def test_an_encoder_that_is_closed_during_its_work_says_so() -> None:
-    encoder = open_encoder(EncoderSettings(threads=2))
+    encoder = open_onnx_encoder(EncoderSettings(threads=2))
     texts = (f"{TEXTS[-1]} {number}" for number in range(1_000_000))
     stream = encoder.encode_documents_stream(texts, size=1)
     next(stream)
@@ -175,7 +175,7 @@ CLAIMS = [
 @pytest.mark.real
 @pytest.mark.parametrize(("precision", "least"), [("fp32", 0.99999), ("int8", 0.98)])
 def test_the_bundled_model_agrees_with_sentence_transformers(precision: Any, least: float) -> None:
-    encoder = open_encoder(EncoderSettings(precision=precision))
+    encoder = open_onnx_encoder(EncoderSettings(precision=precision))
     plain = [text for text in TEXTS if text.isprintable() and len(text.split()) > 2]
     expected = sentence_transformer(find_model("all-MiniLM-L6-v2").path).encode(
         plain, show_progress_bar=False
@@ -193,7 +193,7 @@ def test_any_pipeline_is_exported_whole(kind: str, tmp_path: Path) -> None:
         tmp_path / "tiny", prompts={"query": "query : ", "document": "the claim : "}, kind=kind
     )
     settings = EncoderSettings(model=str(tiny), precision="fp32", cache=str(tmp_path / "cache"))
-    encoder = open_encoder(settings)
+    encoder = open_onnx_encoder(settings)
     assert (encoder.name, encoder.dimension, encoder.max_tokens, encoder.info.precision) == (
         "tiny",
         12,
@@ -204,11 +204,11 @@ def test_any_pipeline_is_exported_whole(kind: str, tmp_path: Path) -> None:
     assert cosines(encoder.encode_query(CLAIMS), model.encode_query(CLAIMS)).min() > 0.99999
     assert cosines(encoder.encode_document(CLAIMS), model.encode_document(CLAIMS)).min() > 0.99999
     assert np.abs(encoder.encode_query(CLAIMS) - encoder.encode_document(CLAIMS)).max() > 0.01
-    other = open_encoder(msgspec.structs.replace(settings, query_prompt="water "))
+    other = open_onnx_encoder(msgspec.structs.replace(settings, query_prompt="water "))
     assert (
         cosines(other.encode_query(CLAIMS), model.encode(CLAIMS, prompt="water ")).min() > 0.99999
     )
-    coarse = open_encoder(msgspec.structs.replace(settings, precision="int8"))
+    coarse = open_onnx_encoder(msgspec.structs.replace(settings, precision="int8"))
     assert cosines(coarse.encode_document(CLAIMS), model.encode_document(CLAIMS)).min() > 0.98
 
 
@@ -221,7 +221,7 @@ def test_a_layered_encoder_reads_the_mean_of_its_last_layers(
 
     model = sentence_transformer(folder := tiny_model(tmp_path / "deep", layers=layers))
     settings = EncoderSettings(model=str(folder), precision="fp32", cache=str(tmp_path / "cache"))
-    plain, layered = open_encoder(settings), open_encoder(settings, layered=True)
+    plain, layered = open_onnx_encoder(settings), open_onnx_encoder(settings, layered=True)
     tokens = [
         model.tokenizer(text, truncation=True, max_length=16, return_tensors="pt")
         for text in CLAIMS
@@ -245,17 +245,17 @@ def test_an_export_is_made_once_and_again_when_damaged(tiny: Path, cache: Path) 
     settings = EncoderSettings(model=str(tiny), precision="fp32", cache=str(cache))
     folder = encoder_cache.ensure_export(settings).folder
     graph = folder / "model.onnx"
-    before = bits(open_encoder(settings).encode_query(CLAIMS))
+    before = bits(open_onnx_encoder(settings).encode_query(CLAIMS))
     made = graph.stat().st_ino
     assert encoder_cache.ensure_export(settings).folder == folder
     assert graph.stat().st_ino == made
     content = bytearray(graph.read_bytes())
     content[len(content) // 2] ^= 1
     graph.write_bytes(content)
-    assert bits(open_encoder(settings).encode_query(CLAIMS)) == before
+    assert bits(open_onnx_encoder(settings).encode_query(CLAIMS)) == before
     assert graph.stat().st_ino != made
     (folder / "encoder.json").write_bytes(b"{")
-    assert bits(open_encoder(settings).encode_query(CLAIMS)) == before
+    assert bits(open_onnx_encoder(settings).encode_query(CLAIMS)) == before
     assert [path.name for path in cache.iterdir() if path.name.startswith(".")] == []
 
 
@@ -313,7 +313,7 @@ def test_a_missing_model_is_named(
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
     monkeypatch.chdir(tmp_path)
     with pytest.raises(MachineError) as caught:
-        open_encoder(EncoderSettings(model=model))
+        open_onnx_encoder(EncoderSettings(model=model))
     assert caught.value.line == message
 
 
@@ -337,7 +337,7 @@ def test_int8_retrieves_like_the_model_itself(data_dir: Path) -> None:
     texts = [f"{corpus[docid]['title']}\n{corpus[docid]['text']}" for docid in docids]
     found = {}
     for precision in ("int8", "fp32"):
-        encoder = open_encoder(EncoderSettings(precision=precision))  # type: ignore[arg-type]
+        encoder = open_onnx_encoder(EncoderSettings(precision=precision))  # type: ignore[arg-type]
         scores = (
             encoder.encode_query([queries[qid] for qid, _ in judged])
             @ encoder.encode_document(texts).T

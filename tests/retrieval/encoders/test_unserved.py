@@ -14,7 +14,7 @@ from factseek import EncoderSettings, commands
 from factseek.core.errors import MachineError
 from factseek.retrieval.config import CrossEncoderSettings
 from factseek.retrieval.encoders.cross_encoder import OnnxCrossEncoder
-from factseek.retrieval.encoders.runtime import open_encoder
+from factseek.retrieval.encoders.opening import open_encoder
 from tests.small_models import small_cross_encoder, small_encoder
 
 SETTINGS = "config_sentence_transformers.json"
@@ -60,25 +60,14 @@ def refusal(folder: Path) -> str:
     return refused.value.line.removeprefix(f"{folder}")
 
 
-@pytest.mark.parametrize("similarity", ["dot", "dot_product", "euclidean", "manhattan", "maxsim"])
+@pytest.mark.parametrize("similarity", ["euclidean", "manhattan", "maxsim"])
 def test_another_similarity_than_the_cosine_is_refused(similarity: str, tmp_path: Path) -> None:
     folder = copy_of(
         small_encoder(), tmp_path / "model", SETTINGS, {"similarity_fn_name": similarity}
     )
     assert refusal(folder) == (
         f"/{SETTINGS}: similarity_fn_name is {similarity}, but factseek compares vectors only by "
-        f"their cosine; {COSINE}"
-    )
-
-
-@pytest.mark.parametrize(
-    "file", [SETTINGS, "1_Pooling/config.json", "config.json", "sentence_bert_config.json"]
-)
-def test_vectors_that_the_model_shortens_are_refused(file: str, tmp_path: Path) -> None:
-    folder = copy_of(small_encoder(), tmp_path / "model", file, {"truncate_dim": 64})
-    assert (
-        refusal(folder)
-        == f"/{file}: truncate_dim is 64, but factseek cannot shorten vectors; {NULL}"
+        f"their cosine or their dot product; {COSINE}"
     )
 
 
@@ -173,7 +162,9 @@ def test_the_same_weights_with_modules_or_without_a_head_are_an_encoder(tmp_path
 def test_an_index_of_a_refused_model_is_not_begun(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = copy_of(small_encoder(), tmp_path / "model", SETTINGS, {"truncate_dim": 32})
+    folder = copy_of(
+        small_encoder(), tmp_path / "model", SETTINGS, {"similarity_fn_name": "euclidean"}
+    )
     (tmp_path / "texts.jsonl").write_text('{"id": "a", "text": "Water boils."}\n', "utf-8")
     index = tmp_path / "index"
     command = [
@@ -189,7 +180,8 @@ def test_an_index_of_a_refused_model_is_not_begun(
     where = f"factseek: {folder}/{SETTINGS}"
     assert (
         capsys.readouterr().err
-        == f"{where}: truncate_dim is 32, but factseek cannot shorten vectors; {NULL}\n"
+        == f"{where}: similarity_fn_name is euclidean, but factseek compares vectors only by "
+        f"their cosine or their dot product; {COSINE}\n"
     )
     assert not (index / "manifest.json").exists()
 

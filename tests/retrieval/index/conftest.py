@@ -18,7 +18,7 @@ from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.deletion import delete
 from factseek.retrieval import stages
 from factseek.retrieval.config import EncoderSettings
-from factseek.retrieval.encoders.runtime import open_encoder
+from factseek.retrieval.encoders.opening import open_encoder
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.store import columns
 from factseek.settings import convert

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from flask.testing import FlaskClient
 
+from factseek.retrieval.config import EncoderSettings
+from factseek.retrieval.encoders.opening import open_encoder
 from factseek.retrieval.search.index import Index
 
 MODEL = "all-MiniLM-L6-v2"
@@ -98,3 +100,15 @@ def test_openais_own_client(base: str) -> None:
         with pytest.raises(openai.NotFoundError) as error:
             client.embeddings.create(model="text-embedding-3-small", input="a")
         assert error.value.code == "model_not_found"
+
+
+def test_factseek_reads_what_openais_client_reads(base: str) -> None:
+    openai = pytest.importorskip("openai")
+    address = f"{base}/openai/v1"
+    with openai.OpenAI(base_url=address, api_key="any", max_retries=0) as client:
+        answer = client.embeddings.create(model=MODEL, input=TEXTS, encoding_format="float")
+    encoder = open_encoder(EncoderSettings(model=f"{address}#{MODEL}"))
+    expected = np.array([entry.embedding for entry in answer.data], dtype=np.float32)
+    np.testing.assert_allclose(encoder.encode_document(TEXTS), expected, atol=1e-6)
+    assert (encoder.dimension, encoder.name) == (384, f"{address}#{MODEL}")
+    encoder.close()
