@@ -83,9 +83,9 @@ class BuildRequest:
     header_row: int = 0
     places: Mapping[str, str] = field(default_factory=dict)
     archive: str = ""
+    vectors: GivenVectors | None = None
     by: str = ""
     stored_as: str = ""
-    vectors: GivenVectors | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -254,23 +254,6 @@ def _read_several(
     return documents, notes
 
 
-def _unfit(documents: Sequence[Document], rows: str) -> str:
-    """Return why these documents of a file cannot be added in a form, ``""`` if they can."""
-    settings = registry().config.server
-    remedy = "index it with factseek index KIND FILE --append --index DIR, which has no such limit"
-    if not documents:
-        return "contains nothing to add"
-    if len(documents) > settings.max_bulk:
-        return (
-            f"has {len(documents):,} documents, and a form takes {settings.max_bulk:,} "
-            f"(server.max_bulk); {remedy}"
-        )
-    if len(rows.encode()) > most_of_documents(settings):
-        most = megabytes(most_of_documents(settings))
-        return f"gives more than {most} MB of documents as JSON, the most of a form; {remedy}"
-    return ""
-
-
 def _options_of(form: AddState, served: ServedIndex) -> ReadOptions:
     """Return how to read a file: with the columns, the sheet and the header row that the user
     named.
@@ -288,6 +271,23 @@ def _options_of(form: AddState, served: ServedIndex) -> ReadOptions:
             columns[next_field(field, columns)] = name
     options.columns = columns
     return options
+
+
+def _unfit(documents: Sequence[Document], rows: str) -> str:
+    """Return why these documents of a file cannot be added in a form, ``""`` if they can."""
+    settings = registry().config.server
+    remedy = "index it with factseek index KIND FILE --append --index DIR, which has no such limit"
+    if not documents:
+        return "contains nothing to add"
+    if len(documents) > settings.max_bulk:
+        return (
+            f"has {len(documents):,} documents, and a form takes {settings.max_bulk:,} "
+            f"(server.max_bulk); {remedy}"
+        )
+    if len(rows.encode()) > most_of_documents(settings):
+        most = megabytes(most_of_documents(settings))
+        return f"gives more than {most} MB of documents as JSON, the most of a form; {remedy}"
+    return ""
 
 
 def _kind_of(path: Path, options: ReadOptions) -> str:
