@@ -56,9 +56,19 @@ def megabytes(size: int) -> str:
     return f"{size / 1_000_000:.1f}".removesuffix(".0")
 
 
+def most_of_documents(settings: ServerSettings) -> int:
+    """Return the maximum number of bytes of the documents of a file, as JSON.
+
+    A table becomes larger in JSON, which repeats the names of the fields in each document.
+    """
+    return settings.max_upload_bytes * 5 // 4
+
+
 def most_of_form(settings: ServerSettings) -> int:
-    """Return the maximum number of bytes of a form with a file: the file and the other fields."""
-    return settings.max_upload_bytes + settings.max_body_bytes
+    """Return the maximum number of bytes of a form: a file, or its documents, and the other
+    fields.
+    """
+    return most_of_documents(settings) + settings.max_body_bytes
 
 
 class Upload:

@@ -41,7 +41,14 @@ from ..errors import BadInput, RefusedError
 from ..permissions import folder_of, writable
 from ..runtime import ServedIndex, registry
 from ..schemas import DocumentRequest, RequestFields
-from ..uploads import ADDRESS, UploadTooLargeError, megabytes, most_of_form, room_reported
+from ..uploads import (
+    ADDRESS,
+    UploadTooLargeError,
+    megabytes,
+    most_of_documents,
+    most_of_form,
+    room_reported,
+)
 from ..writing import ConditionError, document_at, hand_over, perform, put_change
 from .forms import FIELDS, check_sent_from_page
 from .layout import blueprint, chosen_indexes, file_of, page_of, reason_of
@@ -277,12 +284,9 @@ def _unfit(documents: Sequence[Document], rows: str) -> str:
             f"has {len(documents):,} documents, and a form takes {settings.max_bulk:,} "
             f"(server.max_bulk); {remedy}"
         )
-    if len(rows) > settings.max_upload_bytes:
-        most = megabytes(settings.max_upload_bytes)
-        return (
-            f"gives more than {most} MB of documents, the most that a form takes "
-            f"(server.max_upload_bytes); {remedy}"
-        )
+    if len(rows.encode()) > most_of_documents(settings):
+        most = megabytes(most_of_documents(settings))
+        return f"gives more than {most} MB of documents as JSON, the most of a form; {remedy}"
     return ""
 
 

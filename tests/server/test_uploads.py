@@ -95,7 +95,7 @@ def test_a_large_file_is_read_with_its_length_and_without(server: Served) -> Non
 
 def test_a_file_that_is_too_large_names_the_limit_and_the_command(server: Served) -> None:
     just_above = form(table(3_050_000))
-    far_above = form(table(4_000_000))
+    far_above = form(table(5_000_000))
     for send, body in ((post, just_above), (post, far_above), (post_in_chunks, far_above)):
         status, page = send(server, body)
         assert status == 413
