@@ -41,7 +41,7 @@ from ..retrieval.search.index_state import IndexState
 from ..retrieval.search.options import CountQuery, ReadNote, ReplicaHealth, ShardHealth
 from ..retrieval.search.prepared_query import PreparedQuery
 from ..retrieval.search.snapshot import IndexEncoders, Snapshot
-from ..retrieval.store.documents import Place, ShortField, Stored
+from ..retrieval.store.documents import Addition, Place, ShortField, Stored
 from ..retrieval.store.manifest import Manifest
 from ..retrieval.store.signatures import Signatures
 from . import layout
@@ -315,6 +315,10 @@ class RemoteState:
     def document(self, docid: str) -> Document:
         """Return the document of this docid."""
         return self._call(Snapshot.document, docid)
+
+    def addition(self, docid: str) -> Addition:
+        """Return when and how the document of this docid was added."""
+        return self._call(Snapshot.addition, docid)
 
     def passages_of(self, docids: Sequence[str]) -> dict[str, list[Passage]]:
         """Return the passages of each of these documents, in order."""

@@ -25,7 +25,7 @@ from ..core.errors import PartMissingError
 from ..retrieval import retrievers
 from ..retrieval.config import BM25Settings, Config
 from ..retrieval.dense.vectors import Vectors
-from ..retrieval.lucene.analysis import Analyzer
+from ..retrieval.lucene.analysis import Analysis, Analyzer
 from ..retrieval.lucene.jvm import start
 from ..retrieval.lucene.spelling import WordNearby
 from ..retrieval.retrievers import ComposedKind, ParallelRankings, Rankings, Retriever
@@ -34,7 +34,7 @@ from ..retrieval.search.index_state import ShardState
 from ..retrieval.search.options import CountQuery, ReadNote, ShardHealth
 from ..retrieval.search.prepared_query import PreparedQuery
 from ..retrieval.search.snapshot import IndexEncoders, fitting_encoder
-from ..retrieval.store.documents import Place, ShortField, Stored
+from ..retrieval.store.documents import Addition, Place, ShortField, Stored
 from ..retrieval.store.manifest import Manifest
 from ..retrieval.store.signatures import WORDS, Signatures
 from .layout import Shards, owner
@@ -153,7 +153,7 @@ class ShardedState:
         # garbage collection.
         self.ask: AskShards = AskEvery(states, gather)
         self._analyzer: Callable[[], Analyzer] = partial(
-            self._opened.get, "terms", partial(_analyzer, config.java.heap, self.manifest.analyzer)
+            self._opened.get, "terms", partial(_analyzer, config.java.heap, self.manifest.analysis)
         )
         self.collection = CollectionTerms(self.manifest.id, len(states), self._analyzer, self.ask)
 
@@ -215,6 +215,10 @@ class ShardedState:
     def document(self, docid: str) -> Document:
         """Return the document of this docid, from the shard that owns it."""
         return self._owner_of(docid).document(docid)
+
+    def addition(self, docid: str) -> Addition:
+        """Return when and how the document of this docid was added."""
+        return self._owner_of(docid).addition(docid)
 
     def passages_of(self, docids: Sequence[str]) -> dict[str, list[Passage]]:
         """Return the passages of each of these documents, in order."""
@@ -343,9 +347,9 @@ class ShardedState:
         return [next(answers[self._owner(docid)]) for docid, _ in places]
 
 
-def _analyzer(heap: str, name: str) -> Analyzer:
+def _analyzer(heap: str, analysis: Analysis) -> Analyzer:
     start(heap)
-    return Analyzer(name)
+    return Analyzer(analysis)
 
 
 def _merged_facets(

@@ -102,17 +102,32 @@ def tweet(text: str) -> str:
     """Return a tweet without links, mentions and RT, with entities resolved; hashtags appear whole
     and as words.
     """
-    text = unescape(unescape(text))
-    text = _LINK.sub(" ", text)
-    text = _RETWEET.sub("", text)
-    text = _MENTION.sub(" ", text)
-    text = (_ASCII_HASHTAG if text.isascii() else _hashtag()).sub(
-        lambda tag: f" {_words_of(tag[1])} ", text
-    )
+    text = _without_marks_of_tweets(text)
+    text = _tag_in(text).sub(lambda tag: f" {' '.join(_spellings(tag[1]))} ", text)
     return " ".join(text.split())
 
 
-def _words_of(tag: str) -> str:
+def hashtags_of_words(text: str) -> tuple[tuple[str, str], ...]:
+    """Return the hashtags of a tweet that have several words, each whole and as its words."""
+    if "#" not in text and "＃" not in text:
+        return ()
+    text = _without_marks_of_tweets(text)
+    tags = (tuple(_spellings(tag[1])) for tag in _tag_in(text).finditer(text))
+    return tuple(dict.fromkeys((tag[0], tag[1]) for tag in tags if len(tag) == 2))
+
+
+def _without_marks_of_tweets(text: str) -> str:
+    text = unescape(unescape(text))
+    text = _LINK.sub(" ", text)
+    text = _RETWEET.sub("", text)
+    return _MENTION.sub(" ", text)
+
+
+def _tag_in(text: str) -> re.Pattern[str]:
+    return _ASCII_HASHTAG if text.isascii() else _hashtag()
+
+
+def _spellings(tag: str) -> list[str]:
     """Return a tag and, if it has several words, also these words, since texts contain both
     forms.
     """
@@ -129,7 +144,7 @@ def _words_of(tag: str) -> str:
         words += " " if char == "_" else char
         if unicodedata.category(char)[0] != "M":
             before = char
-    return tag if words == tag else f"{tag} {words}"
+    return [tag] if words == tag else [tag, " ".join(words.split())]
 
 
 PROFILES: dict[str, Callable[[str], str]] = {"plain": str, "tweet": tweet}  # the profiles by name

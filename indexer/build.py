@@ -8,10 +8,11 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
@@ -59,8 +60,10 @@ class BuildRequest:
     vectors, a view each, instead of the configured one. The build takes only documents whose docid
     ``share`` accepts, perhaps none. A ``quiet`` build does not report what the reader left out,
     because another build of the same sources does. ``wait`` is the seconds to wait for another
-    writer. ``dates``, ``columns`` and ``archive`` are those of ``ReadOptions``. ``vectors`` are
-    those that the user brings instead of an encoder.
+    writer. ``dates``, ``columns``, ``sheet``, ``header_row`` and ``archive`` are those of
+    ``ReadOptions``, and ``places`` are those of ``BadLines``. ``vectors`` are those that the user
+    brings instead of an encoder. ``by`` names the key of the client who sent the documents.
+    ``stored_as`` is the kind under which they are stored, if not ``kind``.
     """
 
     kind: str
@@ -76,8 +79,13 @@ class BuildRequest:
     wait: float = 0.0
     dates: str = ""
     columns: tuple[tuple[str, str], ...] = ()
+    sheet: str = ""
+    header_row: int = 0
+    places: Mapping[str, str] = field(default_factory=dict)
     archive: str = ""
     vectors: GivenVectors | None = None
+    by: str = ""
+    stored_as: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +136,31 @@ def build(request: BuildRequest, config: Config, encoders: Encoders | None = Non
         return replace(report, manifest=compacted.manifest, merged=fewer)
 
 
+def create_empty(request: BuildRequest, config: Config) -> Manifest:
+    """Publish an index without documents, and return its manifest.
+
+    The request has no sources, and its kind may be ``""``: documents of every kind can be added
+    later. Raises IndexStateError if an index exists and the request does not overwrite it.
+    """
+    folder = request.folder
+    if request.kind:
+        reader(request.kind)
+    with locked(folder, request.wait), os_errors_reported(folder):
+        manifests.check_whole(folder)
+        if (folder / manifests.NAME).is_file() and request.verb != "overwrite":
+            raise already_there(folder)
+        with closing(encoders_of(request, config)) as encoders:
+            shape = _shape(request, config, None, encoders)
+            tools = Tools(folder, shape, config, encoders)
+            for view in views(shape):
+                view.prepare(tools)
+        manifest = with_segments(shape, (), folder)
+        manifests.publish(folder, manifest)
+        forget_seen(folder)
+        journals.clean(folder)
+        return manifest
+
+
 def build_locked(
     request: BuildRequest,
     config: Config,
@@ -147,6 +180,10 @@ def build_locked(
         raise SourceError(
             f"--column: {request.kind} has fixed names", remedy=f"leave it out; {users} use it"
         )
+    reads_tables = getattr(reader(request.kind), "COLUMNS", False)
+    for option, value in (("--sheet", request.sheet), ("--header-row", request.header_row)):
+        if value and not reads_tables:
+            raise SourceError(f"{option} is for tables", remedy="leave it out")
     manifests.check_whole(request.folder)
     if (request.folder / manifests.NAME).is_file() and request.verb != "overwrite":
         if not request.verb:
@@ -186,7 +223,8 @@ def _read(
         [source.name for source in sources],
         [repr(request.share)] if request.share else [],
     )
-    more += [str(how) for how in (request.dates, request.columns, request.archive) if how]
+    hows = (request.dates, request.columns, request.archive, request.sheet, request.header_row)
+    more += [str(how) for how in hows if how]
     more += [request.vectors.digest] if request.vectors else []
     fingerprint = journals.fingerprint(
         request.kind, names, tools.manifest, request.verb, limits, *more
@@ -197,8 +235,10 @@ def _read(
         max_file_bytes=config.build.max_file_bytes,
         dates=request.dates,
         columns=dict(request.columns),
+        sheet=request.sheet,
+        header_row=request.header_row,
         archive=request.archive,
-        bad_lines=BadLines(config.build.skip_bad_lines),
+        bad_lines=BadLines(config.build.skip_bad_lines, places=request.places),
     )
     work: Work | None = None
     try:
@@ -212,6 +252,8 @@ def _read(
             journal=journals.recover_unfinished(request.folder, fingerprint)
             or journals.begin(request.folder, fingerprint, sources),
             options=options,
+            by=request.by,
+            stored_as=request.stored_as,
         )
         work.read(_records(request, options))
     except BaseException as error:
@@ -330,7 +372,7 @@ def _shape(
     if base is not None:
         check_fit(request, config, base)
         return base
-    declared = config.index.filter_fields or getattr(reader(request.kind), "FILTER_FIELDS", ())
+    declared = config.index.filter_fields or _filter_fields(request.kind)
     config = structs.replace(config, index=structs.replace(config.index, filter_fields=declared))
     language = language_code(request.language or config.index.language)
     left_out = () if request.dense else (VECTORS,)
@@ -348,6 +390,14 @@ def _shape(
         passages=0,
         segments=(),
     )
+
+
+def _filter_fields(kind: str) -> tuple[str, ...]:
+    """Return the filter fields of a kind of source; those of all kinds for an empty index without
+    one, because documents of every kind may come.
+    """
+    fields = [getattr(reader(name), "FILTER_FIELDS", ()) for name in ([kind] if kind else kinds())]
+    return tuple(dict.fromkeys(chain.from_iterable(fields)))
 
 
 def check_fit(request: BuildRequest, config: Config, base: Manifest) -> None:

@@ -42,9 +42,10 @@ from ..core.terminal import (
 from ..retrieval.arguments import add_filter, add_index, config_of
 from ..retrieval.filters import field_names, parse_filter
 from .collections import kinds, reader
+from .collections._documents import next_field
 from .intake.addresses import is_address
 from .intake.cli import KINDS as INTAKE_KINDS
-from .intake.cli import add_feed_options, add_intake_options, feeds_of, intake_of
+from .intake.cli import IntakeFiles, add_feed_options, add_intake_options, feeds_of, intake_of
 from .settings import Config
 
 if TYPE_CHECKING:
@@ -98,13 +99,14 @@ def _register_index(commands: Subparsers) -> None:
     )
     parser.add_argument(
         "kind",
+        nargs="?",
         type=_kind,
         metavar="KIND",
         help=f"one of {', '.join(sorted({*kinds(), *INTAKE_KINDS}))}",
     )
     parser.add_argument(
         "sources",
-        nargs="+",
+        nargs="*",
         type=_source,
         metavar="SOURCE",
         help="files or folders; for feed, sitemap and urls also addresses",
@@ -117,6 +119,11 @@ def _register_index(commands: Subparsers) -> None:
         ("overwrite", "replace the index"),
     ):
         verbs.add_argument(f"--{verb}", dest="verb", action="store_const", const=verb, help=what)
+    parser.add_argument(
+        "--empty",
+        action="store_true",
+        help="make an index without documents, for documents that are added later; without SOURCE",
+    )
     parser.add_argument(
         "--language", default="", metavar="CODE", help="language of the documents (default: en)"
     )
@@ -161,7 +168,20 @@ def _register_index(commands: Subparsers) -> None:
         metavar="FIELD=NAME",
         help="read FIELD from the table column NAME; fields: id, text, title, url, date, language, "
         "source and topic;"
-        " repeatable",
+        " repeatable; each further text becomes a passage of its own",
+    )
+    parser.add_argument(
+        "--sheet",
+        default="",
+        metavar="NAME",
+        help="the sheet of a workbook to read, or all (default: the first with content)",
+    )
+    parser.add_argument(
+        "--header-row",
+        type=_row,
+        default=0,
+        metavar="N",
+        help="the row of a table that names its columns, from 1 (default: it is found)",
     )
     parser.add_argument(
         "--dates",
@@ -249,6 +269,11 @@ def _register_upkeep(commands: Subparsers) -> None:
         "JSON-LD (default: jsonl)",
     )
     export.add_argument(
+        "--added",
+        action="store_true",
+        help="write in each line when the document was added, and the name of the key by which",
+    )
+    export.add_argument(
         "--output",
         type=Path,
         metavar="FILE",
@@ -323,6 +348,12 @@ def _seconds(value: str) -> float:
     return seconds
 
 
+def _row(value: str) -> int:
+    if not value.isdecimal() or not int(value):
+        raise argparse.ArgumentTypeError(f"{value} is not the number of a row, from 1")
+    return int(value)
+
+
 def _source(word: str) -> Path | str:
     """Return a source: an address as it is, anything else as a path."""
     if not word:
@@ -351,30 +382,73 @@ def make_index(
 
     ``build`` replaces the function for an index without shards.
     """
+    if args.empty:
+        if build is not None:
+            raise UsageError(
+                "--empty makes an index without shards",
+                remedy="leave out --shards and --ray, and divide the index later: factseek shard",
+            )
+        return _make_empty(args)
+    if not args.kind or not args.sources:
+        raise UsageError(
+            "give the kind of source and a SOURCE, or --empty for an index without documents",
+            remedy="see factseek index --help",
+        )
     began = perf_counter()
     columns = tuple(_columns(args.column or []).items())
-    with intake_of(args, _settings_of(args), columns) as (kind, sources):
-        if not sources:
+    with intake_of(args, _settings_of(args), columns) as intake:
+        if not intake.sources:
             return DONE
-        is_fetched = kind != args.kind
-        built = _build(args, build, kind, sources, () if is_fetched else columns)
+        is_fetched = intake.kind != args.kind
+        built = _build(args, build, intake, () if is_fetched else columns)
     _tell_build(args, built, perf_counter() - began)
+    return DONE
+
+
+def _make_empty(args: argparse.Namespace) -> int:
+    """Make an index without documents, and say how to add some."""
+    from .build import BuildRequest, create_empty
+
+    if args.sources:
+        raise UsageError(
+            "--empty reads no source", remedy=f"leave out {args.sources[0]}, or --empty"
+        )
+    if args.verb in ("append", "update"):
+        raise UsageError(f"--empty and --{args.verb} exclude each other", remedy="leave out one")
+    if args.kind in INTAKE_KINDS:
+        raise UsageError(
+            f"--empty: {args.kind} is no kind of document", remedy="leave it out, or give webpages"
+        )
+    request = BuildRequest(
+        kind=args.kind or "",
+        sources=(),
+        folder=args.index,
+        verb=args.verb,
+        language=args.language,
+        dense=not args.no_dense,
+        encoders=tuple(args.encoder or ()),
+        wait=args.wait,
+    )
+    manifest = create_empty(request, _settings_of(args))
+    facts = {"index": str(args.index), "manifest_id": manifest.id, "documents": 0, "passages": 0}
+    report(args, facts, f"{args.index}: made an empty index, language {manifest.language}\n")
+    say(f"add documents with factseek index KIND SOURCE --append --index {args.index}")
     return DONE
 
 
 def _build(
     args: argparse.Namespace,
     build: Callable[[BuildRequest, Config], BuildReport] | None,
-    kind: str,
-    sources: tuple[Path, ...],
+    intake: IntakeFiles,
     columns: tuple[tuple[str, str], ...],
 ) -> BuildReport:
     from . import build as builds
 
     settings = _settings_of(args)
     request = builds.BuildRequest(
-        kind=kind,
-        sources=sources,
+        kind=intake.kind,
+        sources=intake.sources,
+        places=intake.places,
         folder=args.index,
         verb=args.verb,
         language=args.language,
@@ -383,6 +457,8 @@ def _build(
         wait=args.wait,
         dates=args.dates,
         columns=columns,
+        sheet=args.sheet,
+        header_row=args.header_row,
         archive=args.archive.name if args.archive else "",
         vectors=_given_vectors(args, settings),
     )
@@ -412,6 +488,8 @@ def _columns(written: list[str]) -> dict[str, str]:
         field, mark, name = map(str.strip, each.partition("="))
         if not (field and mark and name):
             raise UsageError(f"--column {each!r}: write FIELD=NAME, as in text=Finding")
+        if name not in columns.values():
+            field = next_field(field, columns)
         if field in columns:
             raise UsageError(f"--column names {field} twice; give it once")
         columns[field] = name
@@ -576,7 +654,8 @@ def compact_index(args: argparse.Namespace, compact: Callable[..., Compacted] | 
     from . import compaction
 
     began = perf_counter()
-    before = read_published(args.index).views
+    published = read_published(args.index)
+    before = published.views
     config = config_of(args, Config)
     vectors = _given_vectors(args, config)
     compacted = (compact or compaction.compact)(
@@ -593,6 +672,8 @@ def compact_index(args: argparse.Namespace, compact: Callable[..., Compacted] | 
     added = sorted(compacted.manifest.views.keys() - before.keys())
     if added:
         done.append(f"added {', '.join(added)}")
+    if compacted.manifest.analysis != published.analysis:
+        done.append("renewed the analysis of words")
     seconds = perf_counter() - began
     line = (
         f"{', '.join(done)} in {seconds:.1f} s"
@@ -718,6 +799,8 @@ def _export_documents(args: argparse.Namespace) -> int:
     where = parse_filter(
         args.filter, declared=read_published(args.index).filter_fields if args.filter else ()
     )
+    if args.added and args.form != "jsonl":
+        raise UsageError("--added: a ClaimReview has no place for it", remedy="leave it out")
     to_file = args.output not in (None, Path("-"))
     if args.json and not to_file:
         raise UsageError(
@@ -726,7 +809,7 @@ def _export_documents(args: argparse.Namespace) -> int:
         )
     left_out: Counter[str] = Counter()
     pieces = (
-        export(args.index, where)
+        export(args.index, where, with_added=args.added)
         if args.form == "jsonl"
         else export_reviews(args.index, where, left_out)
     )

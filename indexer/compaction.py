@@ -17,8 +17,16 @@ from ..core.errors import UsageError
 from ..core.files import os_errors_reported
 from ..retrieval.config import IndexSettings
 from ..retrieval.encoders.given import GivenVectors
+from ..retrieval.lucene.analysis import ANALYSIS
 from ..retrieval.store import manifest as manifests
-from ..retrieval.store.manifest import VECTORS, VIEW_NAME, Manifest, SegmentInfo
+from ..retrieval.store.manifest import (
+    ANALYSIS_VERSION,
+    LUCENE,
+    VECTORS,
+    VIEW_NAME,
+    Manifest,
+    SegmentInfo,
+)
 from ..retrieval.views import Tools, descriptions, kinds
 from . import journal as journals
 from .deletion import with_segments
@@ -55,9 +63,10 @@ def compact(
     The result has as few segments as ``index.segment_passages`` allows. ``add`` names views to add
     to the index, such as ``signatures``; each of the encoders ``models`` adds its vectors.
     ``vectors`` are those of the one view of vectors that ``add`` names, such as ``vectors:mine``. A
-    new view makes every segment be written again. Raises UsageError if ``add`` names an unknown or
-    disabled view, IndexStateError if there is no index, another process writes it, or a file to
-    copy is damaged. After an error, the index keeps what was published before.
+    new view, or an analysis of an earlier version, makes every segment be written again. Raises
+    UsageError if ``add`` names an unknown or disabled view, IndexStateError if there is no index,
+    another process writes it, or a file to copy is damaged. After an error, the index keeps what
+    was published before.
     """
     manifests.read(folder)
     with locked(folder, wait), os_errors_reported(folder):
@@ -71,13 +80,21 @@ def compact(
             models = (base.encoder.model or base.encoder.name, *models)
         wanted = (*add, *([VECTORS, *further_views(models)] if models else ()))
         lacking = [name for name in wanted if name not in base.views]
+        is_outdated = base.analysis.version != ANALYSIS
         groups = (
             _by_kind(base.segments)
-            if lacking
+            if lacking or is_outdated
             else worth_merging(base.segments, config.index.segment_passages)
         )
         return _merge_and_publish(
-            folder, base, groups, config, lacking=lacking, models=models, given=given
+            folder,
+            base,
+            groups,
+            config,
+            lacking=lacking,
+            models=models,
+            given=given,
+            renews_analysis=is_outdated,
         )
 
 
@@ -182,9 +199,10 @@ def _merge_and_publish(
     lacking: Sequence[str] = (),
     models: Sequence[str] = (),
     given: Mapping[str, GivenVectors] | None = None,
+    renews_analysis: bool = False,
 ) -> Compacted:
     before = len(base.segments)
-    if not groups and not lacking:
+    if not groups and not lacking and not renews_analysis:
         return Compacted(base, before, 0)
     journals.clean(folder)
     with closing(Encoders(config, language=base.language, models=models, given=given)) as encoders:
@@ -196,7 +214,10 @@ def _merge_and_publish(
                 f"set index.{disabled[0]} to true",
             )
             raise UsageError(f"--add {disabled[0]}: {what}", remedy=remedy)
-        shape = msgspec.structs.replace(base, views={**base.views, **described})
+        views = {**base.views, **described}
+        if renews_analysis and LUCENE in views:
+            views[LUCENE] = {**views[LUCENE], ANALYSIS_VERSION: ANALYSIS}
+        shape = msgspec.structs.replace(base, views=views)
         tools = Tools(folder, shape, config, encoders)
         merges = [
             Merge([(folder, each) for each in group], tools, rebuild=frozenset(lacking))

@@ -14,6 +14,7 @@ from ..core.domain import Filter
 from ..core.files import os_errors_reported
 from ..retrieval.filters import matches
 from ..retrieval.store import manifest as manifests
+from ..retrieval.store.documents import SegmentDocuments, state_of
 from ..retrieval.store.index_folder import all_documents
 from ..retrieval.store.manifest import Manifest, SegmentInfo
 from . import journal as journals
@@ -75,6 +76,40 @@ def publish_without(folder: Path, before: Manifest, docids: Iterable[str]) -> in
     manifests.publish(folder, after)
     journals.clean(folder)
     return before.documents - after.documents
+
+
+def deleted_version(
+    opened: Sequence[SegmentDocuments], docid: str, state: str
+) -> tuple[int, int] | None:
+    """Return the number of the newest segment that has a deleted version of a document in this
+    state, and its row there, or None if a compaction dropped it.
+    """
+    for number in reversed(range(len(opened))):
+        version = opened[number].look_up_deleted(docid)
+        if version and state_of(version[1], opened[number].spans(docid)) == state:
+            return number, version[0]
+    return None
+
+
+def publish_restored(folder: Path, before: Manifest, versions: Iterable[tuple[str, str]]) -> None:
+    """Publish the index with deleted versions of documents, each a docid with its state, in place
+    of the published ones.
+
+    The caller holds the index's lock, and has seen with :func:`deleted_version` that the index has
+    them.
+    """
+    versions = list(versions)
+    segments = list(without(folder, before.segments, [docid for docid, _ in versions]))
+    with all_documents(folder, before.segments) as opened:
+        for docid, state in versions:
+            found = deleted_version(opened, docid, state)
+            if found is None:
+                continue
+            number, row = found
+            kept = tuple(deleted for deleted in segments[number].deleted if deleted != row)
+            segments[number] = msgspec.structs.replace(segments[number], deleted=kept)
+    manifests.publish(folder, with_segments(before, tuple(segments), folder))
+    journals.clean(folder)
 
 
 def without(

@@ -22,7 +22,8 @@ from ..retrieval.filters import matches
 from ..retrieval.search.opening import leased
 from ..retrieval.store.documents import StoredDocument
 from ..retrieval.store.index_folder import open_documents
-from .collections.jsonl import export_document
+from ..retrieval.store.manifest import SegmentInfo
+from .collections.jsonl import ADDED, export_document
 
 _HEAD = b'{"@context":"https://schema.org","@type":"DataFeed","dataFeedElement":[\n'
 _FOOT = b"\n]}\n"
@@ -33,6 +34,13 @@ def documents_of(folder: Path, where: Filter | None = None) -> Iterator[StoredDo
     """Yield the documents that match ``where``, segment by segment, from the state that is
     published at the start.
     """
+    return (stored for _, stored in _documents_by_segment(folder, where))
+
+
+def _documents_by_segment(
+    folder: Path, where: Filter | None
+) -> Iterator[tuple[SegmentInfo, StoredDocument]]:
+    """Yield each document of :func:`documents_of` with its segment."""
     with leased(folder) as parts:
         for part, segment in (
             (part, segment) for part, manifest in parts for segment in manifest.segments
@@ -40,17 +48,27 @@ def documents_of(folder: Path, where: Filter | None = None) -> Iterator[StoredDo
             with closing(open_documents(part, segment)) as documents:
                 for stored in documents.each_stored():
                     if where is None or matches(where, stored.document, segment.kind):
-                        yield stored
+                        yield segment, stored
 
 
-def export(folder: Path, where: Filter | None = None) -> Iterator[bytes]:
+def export(
+    folder: Path, where: Filter | None = None, *, with_added: bool = False
+) -> Iterator[bytes]:
     """Yield one line of JSON, with the document's checksum, for each document of
     :func:`documents_of`.
+
+    ``with_added`` also writes when each document was added, and the name of the key by which, as
+    far as this was recorded.
     """
-    return (
-        export_document(stored.document, stored.checksum).encode() + b"\n"
-        for stored in documents_of(folder, where)
-    )
+    for segment, stored in _documents_by_segment(folder, where):
+        added = _added_to(segment, stored) if with_added else {}
+        yield export_document(stored.document, stored.checksum, added).encode() + b"\n"
+
+
+def _added_to(segment: SegmentInfo, stored: StoredDocument) -> dict[str, str]:
+    added = segment.added_at(stored.row)
+    values = (added.time, added.by) if added else ("", "")
+    return {name: value for name, value in zip(ADDED, values, strict=True) if value}
 
 
 def export_reviews(folder: Path, where: Filter | None, left_out: Counter[str]) -> Iterator[bytes]:

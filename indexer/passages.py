@@ -7,8 +7,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import accumulate
 
-from ..core.domain import Span
+from ..core.domain import Document, Span
+from ..core.parts import parts_of
 from ..retrieval.sentences import SentenceSpan, sentences
+from .settings import PassageSettings
 
 _SHORTEST_TAIL = 0.2  # a remainder shorter than this share of a passage joins the passage before it
 
@@ -33,6 +35,28 @@ def split(text: str, words: int = 200, overlap: int = 1) -> tuple[Span, ...]:
         Span(i, sentence_spans[first].start, sentence_spans[last].end)
         for i, (first, last) in enumerate(groups)
     )
+
+
+def spans_of(
+    document: Document, settings: PassageSettings, split_text: bool | None
+) -> tuple[Span, ...]:
+    """Return the passages of a document.
+
+    Each part of its text has passages of its own: a claim is never in one with what was found. The
+    first part is split if ``split_text`` is true. The others are split too, unless it is false:
+    what a fact-checker found may be long.
+    """
+    first, *others = parts_of(document.text, document.metadata)
+    if not others and not split_text:
+        return whole(document.text)
+    spans: list[Span] = []
+    for part in (first, *others):
+        is_split = split_text is True or (split_text is None and part is not first)
+        text = document.text[part.start : part.end]
+        own = split(text, settings.words, settings.overlap_sentences) if is_split else whole(text)
+        for span in own:
+            spans.append(Span(len(spans), part.start + span.start, part.start + span.end))
+    return tuple(spans)
 
 
 def _groups(

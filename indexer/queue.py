@@ -49,7 +49,16 @@ only counted.
 Mode = Literal["append", "update"]
 State = Literal["queued", "running", "done", "failed"]
 Result = Literal[
-    "created", "replaced", "unchanged", "deleted", "absent", "conflict", "unsure", "failed"
+    "created",
+    "replaced",
+    "unchanged",
+    "deleted",
+    "restored",
+    "absent",
+    "dropped",
+    "conflict",
+    "unsure",
+    "failed",
 ]
 Work = Literal["changes", "bulks"]
 """The two kinds of work that wait in the queue."""
@@ -88,6 +97,7 @@ class RefusedDocument(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 class Job(msgspec.Struct, kw_only=True):
     """A bulk of documents. ``handled`` is the number of finished ``documents``.
 
+    ``by`` names the key of the client, ``kind`` is the kind under which the documents are stored.
     ``created``, ``started`` and ``ended`` are times in UTC, or empty. ``skipped`` counts the
     documents that were changed after the bulk was accepted. ``unread_date`` is the first of the
     ``unread_dates``, which were not understood. ``attempts`` counts the processes that have worked
@@ -109,6 +119,8 @@ class Job(msgspec.Struct, kw_only=True):
     unread_dates: int = 0
     unread_date: str = ""
     attempts: int = 0
+    by: str = ""
+    kind: str = ""
     created: str = ""
     started: str = ""
     ended: str = ""
@@ -133,16 +145,20 @@ class Job(msgspec.Struct, kw_only=True):
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):
-    """A change: it writes a document (``line``, as exported, with ``checksum``) or, if ``line`` is
-    empty, deletes it.
+    """A change: it writes a document (``line``, as exported, with ``checksum``), brings the version
+    in the state ``restore`` back, which an earlier change deleted or replaced, or else deletes it.
 
     If ``states`` is not empty, the document must be in one of these states before the change
-    (``*``: any state). If ``absent``, the document must not exist.
+    (``*``: any state). If ``absent``, the document must not exist. ``by`` names the key of the
+    client. ``kind`` is the kind under which the document is stored, ``""``: JSON lines.
     """
 
     docid: str
     line: str = ""
     checksum: str = ""
+    restore: str = ""
+    by: str = ""
+    kind: str = ""
     states: tuple[str, ...] = ()
     absent: bool = False
 
@@ -150,8 +166,8 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 class ChangeOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a change, with the reason if it ``failed``.
 
-    ``conflict``: the document is not in the required state. ``unsure``: a writer was killed while
-    it made the change.
+    ``conflict``: the document is not in the required state. ``dropped``: the version to restore is
+    not in the index any more. ``unsure``: a writer was killed while it made the change.
     """
 
     result: Result
@@ -232,12 +248,22 @@ class Queue:
         with self._transaction():
             return self._drop(number)
 
-    def submit_bulk(self, mode: Mode, documents: Sequence[bytes]) -> Job:
-        """Add documents, each a line of JSON, for the writer.
+    def submit_bulk(
+        self, mode: Mode, documents: Sequence[bytes], by: str = "", kind: str = ""
+    ) -> Job:
+        """Add documents, each a line of JSON, for the writer; ``by`` names the key of the client.
 
-        They are durable on disk when this method returns.
+        They are stored under ``kind``, ``""``: JSON lines. They are durable on disk when this
+        method returns.
         """
-        job = Job(id=secrets.token_hex(12), mode=mode, documents=len(documents), created=now())
+        job = Job(
+            id=secrets.token_hex(12),
+            mode=mode,
+            documents=len(documents),
+            by=by,
+            kind=kind,
+            created=now(),
+        )
         with self._transaction(durable=True):
             number = self._next()
             self._database.execute(

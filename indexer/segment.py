@@ -21,7 +21,7 @@ from ..core.progress import Bar, bar
 from ..retrieval.store.documents import DocumentWriter, StoredDocument
 from ..retrieval.store.index_folder import open_documents
 from ..retrieval.store.integrity import check_files
-from ..retrieval.store.manifest import BUILD, DOCUMENTS, SEGMENTS, FileInfo, SegmentInfo
+from ..retrieval.store.manifest import BUILD, DOCUMENTS, SEGMENTS, Added, FileInfo, SegmentInfo
 from ..retrieval.views import Merged, PassageSink, SegmentPlace, Tools, views
 from . import journal as journals
 
@@ -136,8 +136,10 @@ class Merge(NamedTuple):
         writer = TextWriter(built, first.kind, self.tools)
         # The rows of the copied passages, by segment of the group.
         rows: list[list[int]] = [[] for _ in merged]
+        added: list[Added] = []
         try:
-            for part, (document, spans, first_row, digest, source) in documents:
+            for part, (document, spans, first_row, digest, source, row) in documents:
+                _note_added(added, writer.stored.documents, merged[part].added_at(row))
                 writer.add(document, spans, digest, source)
                 rows[part].extend(range(first_row, first_row + len(spans)))
                 copying.update(len(spans))
@@ -170,9 +172,18 @@ class Merge(NamedTuple):
             files=checksums(built),
             text_seconds=round(sum(part.text_seconds for part in merged), 3),
             vector_seconds=round(sum(part.vector_seconds for part in merged), 3),
+            added=tuple(added),
         )
         settle(built, folder / SEGMENTS)
         return info
+
+
+def _note_added(added: list[Added], row: int, before: Added | None) -> None:
+    """Note when the document of a new row was added, unless that is as for the row before it."""
+    # An entry without a time stands for documents of earlier versions, which did not record it.
+    time, by = (before.time, before.by) if before else ("", "")
+    if (added[-1].time, added[-1].by) != (time, by) if added else time:
+        added.append(Added(row=row, time=time, by=by))
 
 
 def merged_segments(

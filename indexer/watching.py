@@ -16,7 +16,8 @@ from ..core.errors import SourceError, UserError
 from ..retrieval.store.manifest import NAME, check_whole, read
 from .build import BuildReport, BuildRequest, Verb, build, check_fit
 from .collections import reader
-from .collections._files import FOLDER_OUTSIDE, NOT_REGULAR, OUTSIDE, OWNER, leads_outside
+from .collections._files import FOLDER_OUTSIDE, NOT_REGULAR, OUTSIDE, leads_outside
+from .collections._unread import is_lock
 from .settings import Config
 
 UNFINISHED = (".tmp", ".part", ".partial", ".crdownload", ".swp", "~")
@@ -143,7 +144,7 @@ class Watch:
 
     def _stamp(self, path: Path) -> Stamp | None:
         is_hidden = any(part.startswith(".") for part in path.relative_to(self._folder).parts)
-        if is_hidden or path.name.startswith(OWNER) or path.name.endswith(UNFINISHED):
+        if is_hidden or is_lock(path.name) or path.name.endswith(UNFINISHED):
             return None
         if not fnmatch(path.name, self._pattern):
             return None

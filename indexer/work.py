@@ -13,14 +13,23 @@ from pathlib import Path
 from time import perf_counter
 
 from ..core.files import storable
+from ..core.parts import first_part
 from ..retrieval.store.documents import SegmentDocuments, checksum
 from ..retrieval.store.index_folder import open_documents
-from ..retrieval.store.manifest import BUILD, DOCUMENTS, SEGMENTS, SegmentInfo, SourceInfo
+from ..retrieval.store.manifest import (
+    BUILD,
+    DOCUMENTS,
+    SEGMENTS,
+    Added,
+    SegmentInfo,
+    SourceInfo,
+    now,
+)
 from ..retrieval.views import SegmentPlace, Tools, views
 from . import journal as journals
 from .collections import ReadOptions, Record, reader
 from .journal import Journal
-from .passages import split, whole
+from .passages import spans_of
 from .segment import TextWriter, checksums, settle
 from .settings import Config
 
@@ -54,19 +63,25 @@ class Work:
         tools: Tools,
         journal: Journal,
         options: ReadOptions,
+        by: str = "",
+        stored_as: str = "",
     ) -> None:
         """Resume from the journal.
 
-        ``live`` are the published segments; ``options`` are those of the records' reader.
+        ``live`` are the published segments; ``options`` are those of the records' reader. ``by``
+        names the key of a client; ``stored_as`` is the kind of the segments if not ``kind``.
 
         With ``updates``, a document replaces the live one with the same docid if their contents
         differ.
         """
+        kind = stored_as or kind
         self._kind, self._sources, self.updates = kind, sources, updates
+        self._by = by
         self._tools, self._folder = tools, tools.folder
         self._config = config
         self._reader = reader(kind)
-        self._split = config.passages.split.get(kind, getattr(self._reader, "SPLIT", False))
+        # True, False as configured, or None: whole texts, but split what is behind a claim
+        self._split = config.passages.split.get(kind, getattr(self._reader, "SPLIT", None))
         self._live = [open_documents(self._folder, info) for info in live]
         self._finished = [open_documents(self._folder, info) for info in journal.finished]
         # The documents that the sources contain and the index has already. They are on disk, so
@@ -156,16 +171,17 @@ class Work:
 
     def _write(self, writer: TextWriter, record: Record) -> None:
         document, progress = record.document, self.journal.progress
+        record = record._replace(
+            place=self.options.bad_lines.places.get(record.place, record.place)
+        )
         digest = checksum(document)
         written = writer.stored.look_up(document.docid) or _seen_in(self._finished, document.docid)
         seen = written or self._seen_live(record, digest)
         if seen is None:
-            settings, spans = self._config.passages, record.spans
-            if spans is None and self._split:
-                spans = split(document.text, settings.words, settings.overlap_sentences)
-            writer.add(
-                document, whole(document.text) if spans is None else spans, digest, record.place
-            )
+            spans = record.spans
+            if spans is None:
+                spans = spans_of(document, self._config.passages, self._split)
+            writer.add(document, spans, digest, record.place)
         elif seen[0] == digest:
             progress.duplicates += 1
         else:
@@ -214,7 +230,11 @@ class Work:
         stored = next(
             filter(None, (documents.document(document.docid) for documents in self._live)), None
         )
-        return record.known_by == "file" or (stored is not None and stored.text != document.text)
+        if record.known_by == "file" or stored is None:
+            return record.known_by == "file"
+        # An explanation may change; the claim is the first part of the text.
+        claims = (first_part(each.text, each.metadata) for each in (stored, document))
+        return next(claims) != next(claims)
 
     def _finish_text(self, writer: TextWriter) -> None:
         writer.finish()
@@ -235,7 +255,7 @@ class Work:
         info = SegmentInfo(
             name=folder.name,
             kind=self._kind,
-            split=self._split,
+            split=bool(self._split),
             sentences=getattr(self._reader, "SENTENCES", False),
             documents=documents,
             passages=passages,
@@ -243,6 +263,7 @@ class Work:
             files=checksums(folder),
             text_seconds=round(text_end - self._began, 3),
             vector_seconds=round(seconds, 3) if self._tools.manifest.encoder is not None else 0.0,
+            added=(Added(row=0, time=now(), by=self._by),),
         )
         self.journal.finished.append(info)
         self.journal.text_of = ""

@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import NamedTuple
@@ -26,12 +27,13 @@ from ..retrieval.store.index_folder import all_documents
 from ..retrieval.store.manifest import SHARDS, SourceInfo
 from . import journal as journals
 from .build import BuildRequest, build_locked
+from .collections import kinds, reader
 from .collections.jsonl import Refused, export_document, read_line, unread_date
 from .compaction import merge_surplus
-from .deletion import publish_without
+from .deletion import deleted_version, publish_restored, publish_without
 from .encoders import Encoders
 from .lock import locked
-from .queue import JOBS, ChangeOutcome, ClaimedChange, Job, Queue, Result, Work
+from .queue import JOBS, Change, ChangeOutcome, ClaimedChange, Job, Queue, Result, Work
 from .settings import Config
 from .trouble import Failure, of_process, passes, reason_of
 
@@ -108,11 +110,18 @@ def published_documents(folder: Path) -> Iterator[StateOfDocument]:
 
 
 def put(
-    folder: Path, lines: Sequence[str], config: Config, encoders: Encoders | None = None
+    folder: Path,
+    lines: Sequence[str],
+    config: Config,
+    encoders: Encoders | None = None,
+    *,
+    by: str = "",
+    kind: str = "",
 ) -> None:
     """Publish documents, as :func:`build` does.
 
-    Each replaces the published one with the same docid.
+    Each replaces the published one with the same docid. ``by`` names the key of the client who sent
+    them, and ``kind`` is the kind under which they are stored, ``""``: JSON lines.
 
     ``lines`` come from :func:`factseek.indexer.collections.jsonl.export_document`; no docid occurs
     twice. The caller holds the index's lock.
@@ -121,7 +130,14 @@ def put(
     journals.clean(folder)  # all batches have the same fingerprint, and none may resume another
     try:
         source.write_text("".join(f"{line}\n" for line in lines), "utf-8")
-        request = BuildRequest(kind="jsonl", sources=(source,), folder=folder, verb="update")
+        request = BuildRequest(
+            kind="jsonl",
+            sources=(source,),
+            folder=folder,
+            verb="update",
+            by=by,
+            stored_as=_stored_as(kind),
+        )
         # The index keeps its own analyzer; the configured one applies only to new indexes.
         index = msgspec.structs.replace(config.index, analyzer="")
         build_locked(request, msgspec.structs.replace(config, index=index), (SOURCE,), encoders)
@@ -131,6 +147,11 @@ def put(
         raise
     finally:
         source.unlink(missing_ok=True)
+
+
+def _stored_as(kind: str) -> str:
+    """Return ``kind`` if a document of it can be written again from its text alone, else ``""``."""
+    return kind if kind in kinds() and not getattr(reader(kind), "SENTENCES", False) else ""
 
 
 class _Item(NamedTuple):
@@ -368,6 +389,9 @@ class Writer:
                 results.update(
                     (each.number, result_of(each, live(each.change.docid))) for each in claimed
                 )
+            for each in claimed:
+                if results[each.number] == "restored" and not _is_kept(folder, each.change):
+                    results[each.number] = "dropped"
 
         def with_result(*names: Result) -> list[ClaimedChange]:
             return [each for each in claimed if results[each.number] in names]
@@ -375,18 +399,40 @@ class Writer:
         if failure := self._try(judge):
             self._answer(claimed, results, failure)
             return failure
-        puts, gone = with_result("created", "replaced"), with_result("deleted")
-        lines, docids = [each.change.line for each in puts], [each.change.docid for each in gone]
-        failures = (
+        gone, restored = with_result("deleted"), with_result("restored")
+        docids = [each.change.docid for each in gone]
+        versions = [(each.change.docid, each.change.restore) for each in restored]
+        failures = [
             self._settle(
-                with_result("unchanged", "absent", "conflict", "unsure"), results, lambda: None
+                with_result("unchanged", "absent", "dropped", "conflict", "unsure"),
+                results,
+                lambda: None,
             ),
-            self._settle(puts, results, lambda: put(folder, lines, self._config, self._encoders)),
+            *self._put_all(with_result("created", "replaced"), results),
             self._settle(
                 gone, results, lambda: publish_without(folder, manifests.read(folder), docids)
             ),
-        )
+            self._settle(
+                restored,
+                results,
+                lambda: publish_restored(folder, manifests.read(folder), versions),
+            ),
+        ]
         return next((failure for failure in failures if failure), None)
+
+    def _put_all(
+        self, puts: Sequence[ClaimedChange], results: Mapping[int, Result]
+    ) -> Iterator[Failure | None]:
+        """Publish documents, those of each key and kind together, as a segment has one of each."""
+        groups: dict[tuple[str, str], list[ClaimedChange]] = {}
+        for each in puts:
+            groups.setdefault((each.change.by, each.change.kind), []).append(each)
+        for (by, kind), group in groups.items():
+            lines = [each.change.line for each in group]
+            publish = partial(
+                put, self._folder, lines, self._config, self._encoders, by=by, kind=kind
+            )
+            yield self._settle(group, results, publish)
 
     def _settle(
         self,
@@ -451,7 +497,14 @@ class Writer:
             with published_documents(self._folder) as live:
                 after, lines = bulk.next(live, self._queue.newer_writes(id_))
             if lines:
-                put(self._folder, lines, self._config, self._encoders)
+                put(
+                    self._folder,
+                    lines,
+                    self._config,
+                    self._encoders,
+                    by=bulk.job.by,
+                    kind=bulk.job.kind,
+                )
             bulk.job = after
             # The job advanced, so earlier processes did not die at the next slice.
             after.attempts, after.state = 1, "running"
@@ -533,6 +586,12 @@ class Writer:
         self._logged = line
 
 
+def _is_kept(folder: Path, change: Change) -> bool:
+    """Return whether the index still has the version that a change restores."""
+    with all_documents(folder, manifests.read(folder).segments) as opened:
+        return deleted_version(opened, change.docid, change.restore) is not None
+
+
 def result_of(claimed: ClaimedChange, there: DocumentState | None) -> Result:
     """Return the result of a change; ``there`` is the document's state, or None if the index does
     not contain it.
@@ -547,6 +606,8 @@ def result_of(claimed: ClaimedChange, there: DocumentState | None) -> Result:
         )
     if not met:
         return "conflict"
+    if change.restore:
+        return "restored"
     if not change.line:
         return "deleted" if there else "absent"
     if there is None:

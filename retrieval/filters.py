@@ -15,10 +15,10 @@ from urllib.parse import quote
 
 from ..core.domain import Document, Filter
 from ..core.errors import QueryError
-from ..core.folding import fold, folded_value
+from ..core.folding import folded_value
 from ..core.languages import language_code
 from ..core.text import refuse_text
-from .lucene.analysis import LETTER, parts_of, words_of
+from .lucene.analysis import LETTER, Analysis, fold_words, parts_of, words_of
 
 FIELDS = ("topic", "source", "language", "kind")
 # The prefix of declared fields' tokens; tokens of built-in fields have no prefix.
@@ -217,25 +217,27 @@ def _common(name: str, first: tuple[str, ...], second: tuple[str, ...]) -> tuple
     )
 
 
-def tokens(document: Document, kind: str, segment: str, declared: Sequence[str] = ()) -> str:
+def tokens(
+    document: Document, kind: str, segment: str, analysis: Analysis, declared: Sequence[str] = ()
+) -> str:
     """Return a document's tokens for filters and deletions in Lucene, separated by spaces."""
     shared = _join_tokens(kind, document.topic, document.source, document.language, document.date)
     pairs = (
         (name, value) for name in declared for value in metadata_values(document.metadata.get(name))
     )
     own = (token(f"{METADATA}.{name}", value) for name, value in pairs)
-    titles = title_tokens(document.title, by_letters=True)
+    titles = title_tokens(document.title, analysis, by_letters=True)
     return " ".join((token("id", f"{segment}:{document.docid}"), shared, *titles, *own))
 
 
-def title_tokens(title: str, *, by_letters: bool = False) -> list[str]:
+def title_tokens(title: str, analysis: Analysis, *, by_letters: bool = False) -> list[str]:
     """Return the search tokens of a title's words; in scripts without spaces they are letters or
     pairs of letters.
 
     ``by_letters`` adds tokens of the index alone: single letters and parts of words.
     """
     # Turkish: I without a dot is ı in lower case.
-    form = fold(title).replace("İ", "i").replace("ı", "i").casefold()
+    form = fold_words(analysis, title).replace("İ", "i").replace("ı", "i").casefold()
     words = {*words_of(form), *(parts_of(form).split() if by_letters else ())}
     for word in () if form.isascii() else [word for word in words if not word.isascii()]:
         words.remove(word)

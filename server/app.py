@@ -45,7 +45,7 @@ def create_app(
     app.url_map.merge_slashes = False
     app.url_map.converters["docid"] = DocidConverter
     errors.register(app, page.problem_page)
-    hooks.register(app, registry.counts)
+    hooks.register(app, registry.counts, has_keys=bool(config.server.keys))
     auth.register(app, config.server, rates)
     for module in (routes, rankers, writing):
         module.api.install(app)

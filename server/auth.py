@@ -14,17 +14,20 @@ import struct
 from collections.abc import Mapping
 from time import monotonic
 
-from flask import Flask, g, request
+from flask import Flask, g, has_request_context, request
 
-from .errors import RefusedError, dialect
+from .errors import RefusedError, dialect, is_for_person
 from .memory import SharedMemory
-from .settings import ServerSettings
+from .settings import KEY_PREFIX, ServerSettings
 
 # Addresses that need no key: monitoring, and files of the page.
 OPEN = ("/livez", "/readyz", "/metrics", "/static/")
 # Chromium reads only the first challenge in a line. Basic comes first, so that browsers ask for a
 # password.
-_CHALLENGE = 'Basic realm="factseek: any user name, the key as password", Bearer realm="factseek"'
+_BEARER = 'Bearer realm="factseek"'
+_CHALLENGE = f'Basic realm="factseek: any user name, the key as password", {_BEARER}'
+# The page at which the browser itself asks for the key; elsewhere, a form of the page asks.
+ASKING_PAGE = "page.key_page"
 _BUCKET = struct.Struct("16sdd")  # caller, remaining requests, time of that state
 _LEAST = 1024
 _PROBES = 16
@@ -32,7 +35,7 @@ _PROBES = 16
 
 def new_key() -> str:
     """Return a new key: 256 random bits."""
-    return f"fs_{secrets.token_urlsafe(32)}"
+    return f"{KEY_PREFIX}{secrets.token_urlsafe(32)}"
 
 
 def digest(key: str) -> str:
@@ -59,7 +62,7 @@ def register(app: Flask, settings: ServerSettings, rates: Rates | None) -> None:
             return
         key = _sent_key() if settings.keys else ""
         if settings.keys and not key and (settings.private or not settings.writes):
-            raise _make_unauthorized()
+            raise make_unauthorized()
         name = _name_of(key, settings.keys) if key else ""
         g.caller = name or f"address {request.remote_addr}"
         # A wrong key counts too, towards the rate of its address: else keys could be tried without
@@ -72,7 +75,7 @@ def register(app: Flask, settings: ServerSettings, rates: Rates | None) -> None:
             )
             raise RefusedError(reason, 429, "too-many-requests", retry_after=wait)
         if key and not name:
-            raise _make_unauthorized()
+            raise make_unauthorized()
         if name:
             g.key_name = name
 
@@ -87,20 +90,48 @@ def _name_of(key: str, keys: Mapping[str, str]) -> str:
     return known[-1] if known else ""
 
 
+def key_name() -> str:
+    """Return the name of the key that the current request has sent, ``""`` if it has no known
+    key.
+    """
+    name: str = g.get("key_name", "")
+    return name
+
+
 def check_key() -> None:
     """Raise RefusedError if the current request, which changes something, has no known key."""
     g.changes = True
     if not g.get("key_name"):
-        raise _make_unauthorized()
+        raise make_unauthorized()
 
 
-def _make_unauthorized() -> RefusedError:
+def make_unauthorized() -> RefusedError:
+    """Return the error for a request without a known key."""
     reason = "send a key that this server knows: Authorization: Bearer KEY"
-    return RefusedError(reason, 401, "unauthorized", headers={"WWW-Authenticate": _CHALLENGE})
+    challenge = _BEARER if has_request_context() and _is_asked_by_form() else _CHALLENGE
+    return RefusedError(reason, 401, "unauthorized", headers={"WWW-Authenticate": challenge})
 
 
-def _sent_key() -> str:
-    scheme, _, value = request.headers.get("Authorization", "").partition(" ")
+def _is_asked_by_form() -> bool:
+    """Return whether the answer to the current request is a page whose form asks for the key.
+
+    A browser that sends a key by itself must be told that the key is wrong, and would not show the
+    form.
+    """
+    by_itself = request.headers.get("Authorization", "").lower().startswith("basic")
+    is_view = request.method in ("GET", "HEAD") and request.endpoint != ASKING_PAGE
+    return is_view and not by_itself and is_for_person()
+
+
+def is_known(authorization: str, api_key: str, keys: Mapping[str, str]) -> bool:
+    """Return whether these headers of a request have one of the keys."""
+    key = _key_in(authorization, api_key)
+    return bool(key and _name_of(key, keys))
+
+
+def _key_in(authorization: str, api_key: str) -> str:
+    """Return the key in two headers of a request, ``""`` if there is none."""
+    scheme, _, value = authorization.partition(" ")
     if scheme.lower() == "bearer":
         return value.strip()
     if scheme.lower() == "basic":
@@ -108,8 +139,16 @@ def _sent_key() -> str:
             return base64.b64decode(value, validate=True).decode().partition(":")[2]
         except ValueError:  # not base64, not ASCII, or not UTF-8 inside
             return ""
-    if key := request.headers.get("X-API-Key", "").strip():
+    return api_key.strip()
+
+
+def _sent_key() -> str:
+    headers = request.headers
+    authorization = headers.get("Authorization", "")
+    if key := _key_in(authorization, headers.get("X-API-Key", "")):
         return key
+    if authorization.partition(" ")[0].lower() in ("bearer", "basic"):
+        return ""
     spoken = dialect()
     return request.args.get(spoken.key_parameter, "") if spoken and spoken.key_parameter else ""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,12 @@ def register(commands: Subparsers) -> None:
         metavar="NAME",
         help="the owner of the key, as shown in the log and the configuration",
     )
+    key.add_argument(
+        "--hash",
+        action="store_true",
+        help="print the line for a key that you already have; the command reads the key from the "
+        "terminal or from standard input",
+    )
     key.set_defaults(command=make_key)
 
 
@@ -102,12 +109,16 @@ def _add_named(
 
 
 def make_key(args: argparse.Namespace) -> int:
-    """Print a new key and its line for the configuration."""
+    """Print a new key and its line for the configuration, or only the line of an existing key."""
     if not _KEY_NAME.fullmatch(args.name):
         remedy = "use up to 64 letters, digits, '.', '_' and '-'"
         raise UsageError(f"{args.name[:80]!r} cannot be the name of a key", remedy=remedy)
     from .auth import digest, new_key
 
+    if args.hash:
+        key = _read_key()
+        write(f"{args.name}: {digest(key)}\n")
+        return DONE
     key = new_key()
     write(f"{key}\n")
     what = (
@@ -116,6 +127,18 @@ def make_key(args: argparse.Namespace) -> int:
     )
     say(f"{what}:\n  {args.name}: {digest(key)}")
     return DONE
+
+
+def _read_key() -> str:
+    """Return a key from the terminal, which does not show it, or from standard input."""
+    # Importing it is only worth it here.
+    from getpass import getpass
+
+    line = getpass("the key: ") if sys.stdin.isatty() else sys.stdin.readline()
+    key = line.strip()
+    if not key:
+        raise UsageError("there is no key on standard input", remedy="type or paste the key")
+    return key
 
 
 def serve(args: argparse.Namespace) -> int:

@@ -40,8 +40,10 @@ _HTTP = {
 }
 TITLES = {
     "bad-input": "The request is invalid",
+    "dropped": "The earlier version is gone",
     "internal": "The server failed",
     "method-not-allowed": "Method not allowed",
+    "no-room": "No room on the disk",
     "not-found": "Not found",
     "not-written": "Not written",
     "precondition-failed": "The document does not match the condition",
@@ -183,13 +185,7 @@ def answer(error: Exception) -> Response | HTTPException:
         )
         body = msgspec.json.encode(spoken.failure.of(msgspec.structs.replace(problem, status=own)))
         response = Response(body, own, mimetype="application/json")
-    elif (
-        not request.path.startswith(("/v1/", "/livez", "/readyz"))
-        and request.accept_mimetypes.best_match(
-            ["application/json", "text/html"], "application/json"
-        )
-        == "text/html"
-    ):  # a person reads it
+    elif is_for_person():
         response = Response(
             current_app.extensions[_PAGE](problem), problem.status, mimetype="text/html"
         )
@@ -206,6 +202,14 @@ def answer(error: Exception) -> Response | HTTPException:
     if isinstance(error, HTTPException) and error.code == 405:
         response.headers["Allow"] = dict(error.get_headers()).get("Allow", "")
     return response
+
+
+def is_for_person() -> bool:
+    """Return whether a person reads the answer to the current request, in a browser."""
+    if dialect() is not None or request.path.startswith(("/v1/", "/livez", "/readyz")):
+        return False
+    offered = ["application/json", "text/html"]
+    return request.accept_mimetypes.best_match(offered, "application/json") == "text/html"
 
 
 def log_failure(error: Exception, problem: Problem) -> None:

@@ -25,6 +25,8 @@ from urllib.parse import unquote_to_bytes
 from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 
 from ..core.errors import FactseekError
+from . import uploads
+from .auth import is_known, make_unauthorized
 from .errors import OverloadedError, RefusedError, StoppingError
 from .hooks import LAST_LINE, REFUSAL
 from .memory import MEMORY, Budget, Charge
@@ -36,9 +38,12 @@ ALWAYS = ("/livez", "/readyz", "/metrics")
 # Seconds for a refused client to read the reason, and for a last request before a stop.
 LAST_CALL = 2.0
 _LAST_WORDS = LAST_CALL + 1.0  # seconds after the time of a stop for a last line or a refusal
+UPLOAD = "factseek.upload"  # the key in the scope for the file of a request's body
 RESET = "factseek.reset"  # the key in the scope for the function that resets the connection
 # Requests that wait for a writer have their own threads, so that no search waits.
 _CHANGES = ("PUT", "DELETE")
+# The addresses of the page whose forms change an index.
+_FORMS = ("/add", "/edit/", "/delete/", "/undo/")
 _CHANGE_THREADS, _ALWAYS_THREADS, _STREAM_THREADS = 16, 2, 2
 # Bytes of a body that are not charged: large bodies never block ordinary searches.
 _FREE_BODY = 16_384
@@ -90,7 +95,7 @@ class Answer(NamedTuple):
 class Gateway:
     """The application as an ASGI 3 callable.
 
-    PUT, DELETE and requests to ``changing`` addresses wait for a writer.
+    PUT, DELETE, the page's forms and requests to ``changing`` addresses wait for a writer.
     """
 
     def __init__(
@@ -138,6 +143,8 @@ class Gateway:
         finally:
             if task is not None:
                 self._running.discard(task)
+            if UPLOAD in scope:
+                scope[UPLOAD].close()
             charge.close()
 
     def end(self) -> None:
@@ -149,7 +156,12 @@ class Gateway:
     async def _exchange(
         self, scope: Any, environ: dict[str, Any], charge: Charge, receive: Any, sender: _Sender
     ) -> None:
-        changes = scope["method"] in _CHANGES or scope["path"] in self._changing
+        method, path = scope["method"], scope["path"]
+        changes = (
+            method in _CHANGES
+            or path in self._changing
+            or (method == "POST" and path.startswith(_FORMS))
+        )
         lane = (
             self._always
             if scope["path"] in ALWAYS
@@ -160,10 +172,13 @@ class Gateway:
         try:
             if scope.get("crowded") and lane is not self._always:
                 raise OverloadedError
-            body = await self._body(scope, receive, charge)
-            environ["wsgi.input"] = io.BytesIO(body)
-            if body:
-                environ["CONTENT_LENGTH"] = str(len(body))
+            if self._is_upload(scope, environ):
+                await self._receive_file(scope, environ, receive)
+            else:
+                body = await self._body(scope, receive, charge)
+                environ["wsgi.input"] = io.BytesIO(body)
+                if body:
+                    environ["CONTENT_LENGTH"] = str(len(body))
             answer = await self._answer(lane, scope, environ, join=scope["http_version"] == "1.0")
             if answer.rest is not None:
                 await self._stream(answer, receive, sender)
@@ -192,11 +207,48 @@ class Gateway:
             # reset.
             scope[RESET]()
 
+    def _is_upload(self, scope: Any, environ: dict[str, Any]) -> bool:
+        """Return whether a request is a form with a file, from a client with a key.
+
+        Raises RefusedError if the form is too large for a client without a key.
+        """
+        settings = self.settings
+        if scope["method"] != "POST" or scope["path"] != uploads.ADDRESS or not settings.writes:
+            return False
+        sent = environ.get("HTTP_AUTHORIZATION", ""), environ.get("HTTP_X_API_KEY", "")
+        if is_known(*sent, settings.keys):
+            return True
+        if _announced(scope) > settings.max_body_bytes:
+            raise make_unauthorized()
+        return False
+
+    async def _receive_file(self, scope: Any, environ: dict[str, Any], receive: Any) -> None:
+        """Write the body of a request to the disk, from where the application reads it."""
+        most = uploads.most_of_form(self.settings)
+        too_large = uploads.UploadTooLargeError(self.settings.max_upload_bytes)
+        if _announced(scope) > most:
+            raise too_large
+        upload = scope[UPLOAD] = await asyncio.to_thread(uploads.Upload)
+        upload.check_room(_announced(scope))
+        waiting, more = bytearray(), True
+        while more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise _GoneError
+            waiting += message["body"]
+            more = message.get("more_body")
+            if upload.size + len(waiting) > most:
+                raise too_large
+            if len(waiting) >= uploads.AT_ONCE or not more:
+                # The disk may be slow, and other clients must not wait for it.
+                await asyncio.to_thread(upload.write, bytes(waiting))
+                waiting.clear()
+        await asyncio.to_thread(upload.rewind)
+        environ["wsgi.input"] = upload.file
+        environ["CONTENT_LENGTH"] = str(upload.size)
+
     async def _body(self, scope: Any, receive: Any, charge: Charge) -> bytes:
-        announced = next(
-            (int(value) for name, value in scope["headers"] if name == b"content-length"), 0
-        )
-        if announced > self.settings.max_body_bytes:
+        if _announced(scope) > self.settings.max_body_bytes:
             raise RequestEntityTooLarge
         body = bytearray()
         while True:
@@ -290,6 +342,11 @@ class Gateway:
                 while (await receive()).get("more_body"):
                     pass
         await send({"type": "http.response.body", "body": b""})
+
+
+def _announced(scope: Any) -> int:
+    """Return the number of bytes that a request announces for its body, 0 if it announces none."""
+    return next((int(value) for name, value in scope["headers"] if name == b"content-length"), 0)
 
 
 def environ_of(scope: Any) -> dict[str, Any]:

@@ -5,6 +5,7 @@ counts.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import partial
 from urllib.parse import unquote_to_bytes
 
@@ -41,12 +42,18 @@ PROTECTION = {
 }
 
 
-def register(app: Flask, counts: Counts) -> None:
+_POLICY = "Content-Security-Policy"
+# Where there are keys, the page's script sends the key that a user typed into the page along with
+# its requests.
+PROTECTION_WITH_KEYS = {**PROTECTION, _POLICY: f"{PROTECTION[_POLICY]}; connect-src 'self'"}
+
+
+def register(app: Flask, counts: Counts, *, has_keys: bool = False) -> None:
     """Give every request of ``app`` an id, and every answer its headers and its line in the log;
     count the answers.
     """
     app.before_request(_begin)
-    app.after_request(partial(_finish, counts))
+    app.after_request(partial(_finish, counts, PROTECTION_WITH_KEYS if has_keys else PROTECTION))
 
 
 def _begin() -> None:
@@ -76,10 +83,10 @@ def _begin() -> None:
         raise RefusedError(reason, 415, "unsupported-media-type")
 
 
-def _finish(counts: Counts, response: Response) -> Response:
+def _finish(counts: Counts, protection: Mapping[str, str], response: Response) -> Response:
     noted, answered = g._get_current_object(), request_ctx.request
     call: Call = noted.call
-    response.headers.extend(PROTECTION)
+    response.headers.extend(protection)
     response.headers["X-Request-Id"] = call.request_id
     if noted.get("unanswerable"):
         mark_failed()

@@ -135,6 +135,7 @@ class EvidenceHit(BaseModel):
     date: str
     url: str
     rating: str = ""
+    explanation: str = ""
     score: float
 
 
@@ -365,19 +366,23 @@ def _hit_of(number: int, hit: Evidence, index: str) -> EvidenceHit:
     else:
         where = ", ".join(filter(None, (source, hit.date, link)))
         citation = f"{hit.title or hit.docid} ({where})"
-    if len(text) > _EXCERPT:
-        text = f"{text[:_EXCERPT].rsplit(' ', 1)[0]} …"
+    explanation = "" if hit.claim else hit.metadata.get("explanation", "")
     return EvidenceHit(
         citation=f"[{number}] {citation}",
         docid=hit.docid,
         title=hit.title,
-        passage=text,
+        passage=_excerpt(text),
         source=hit.source,
         date=hit.date,
         url=hit.url,
         rating=rating if isinstance(rating, str) else "",
+        explanation=_excerpt(explanation) if isinstance(explanation, str) else "",
         score=hit.score,
     )
+
+
+def _excerpt(text: str) -> str:
+    return text if len(text) <= _EXCERPT else f"{text[:_EXCERPT].rsplit(' ', 1)[0]} …"
 
 
 def _with_declared_options(call: Callable[..., T]) -> Callable[..., T]:

@@ -34,6 +34,13 @@ def writable(name: str) -> ServedIndex:
     return served
 
 
+def is_writable(served: ServedIndex) -> bool:
+    """Return whether a caller with a key may change the index."""
+    settings = registry().config.server
+    is_whole = not (folder_of(served) / SHARDS).is_file()
+    return settings.writes and bool(settings.keys) and is_whole
+
+
 def folder_of(served: ServedIndex) -> Path:
     """Return the directory of an index."""
     return served.index.info.place.resolve()

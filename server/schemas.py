@@ -548,12 +548,19 @@ class PassagePlace(AnswerPart, kw_only=True):
     text: str
 
 
-class DocumentWithPassages(AnswerPart):
-    """A document with its passages."""
+class DocumentWithPassages(AnswerPart, kw_only=True):
+    """A document with its passages.
+
+    ``added`` is the time in UTC when this version was added; indexes of earlier versions of
+    factseek did not record it. A client with a key also gets ``added_by``, the name of the key that
+    sent the document.
+    """
 
     request_id: str
     index: str
     manifest_id: str
+    added: TextIfAny = UNSET
+    added_by: TextIfAny = UNSET
     document: DocumentAnswer
     passages: list[PassagePlace]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Self
@@ -10,8 +11,13 @@ import msgspec
 
 from ..claims.settings import ClaimsSettings, VerdictSettings
 from ..cluster.settings import ClusterSettings
+from ..core.errors import ConfigError
 from ..core.settings import Count, Positive, Settings, anchored_path
 from ..indexer import settings as indexer
+
+KEY_PREFIX = "fs_"
+"""The beginning of every key that factseek makes."""
+_HASH = re.compile(r"[0-9a-f]{64}")
 
 
 class ServerSettings(Settings, frozen=True, kw_only=True):
@@ -32,11 +38,10 @@ class ServerSettings(Settings, frozen=True, kw_only=True):
     search_seconds: Annotated[float, msgspec.Meta(gt=0, le=3600)] = 10.0
     stop_seconds: Annotated[float, msgspec.Meta(gt=0, le=86_400)] = 30.0
     per_minute: Count = 0
-    keys: dict[str, Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}$")]] = msgspec.field(
-        default_factory=dict
-    )
+    keys: dict[str, str] = msgspec.field(default_factory=dict)
     log_queries: bool = False
     max_body_bytes: Positive = 2_000_000
+    max_upload_bytes: Positive = 20_000_000
     max_batch: Positive = 1_000
     max_batch_hits: Positive = 1_000_000
     max_filter_values: Positive = 1_000
@@ -79,3 +84,17 @@ class Config(indexer.Config, frozen=True, kw_only=True):
     verdict: VerdictSettings = VerdictSettings()
     server: ServerSettings = ServerSettings()
     cluster: ClusterSettings = ClusterSettings()
+
+    def reconcile(self, place: str) -> Self:
+        """Also raise ConfigError if a key is not the hash of one. The error does not contain the
+        key.
+        """
+        for name, held in self.server.keys.items():
+            if not _HASH.fullmatch(held):
+                what = "is a key" if held.startswith(KEY_PREFIX) else "is not the hash of a key"
+                raise ConfigError(
+                    f"server.keys.{name}: {what}, but the configuration takes only hashes",
+                    place=place,
+                    remedy=f"factseek key {name} --hash asks for the key and prints its line",
+                )
+        return super().reconcile(place)

@@ -26,11 +26,13 @@ import uvicorn
 from gunicorn.workers.base import Worker
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from .gateway import LAST_CALL, RESET, Gateway
+from .gateway import LAST_CALL, RESET, UPLOAD, Gateway
 from .memory import give_memory_back, share_memory_among_threads
 
 # Seconds to send a request or read more of an answer; and of silence between requests.
 READING, IDLE = 20.0, 15.0
+# Bytes a second of an upload that is not too slow: it may take longer than `READING`.
+_SLOWEST_UPLOAD = 50_000
 # Bytes of a head, and of its address; a body may have a longer query.
 _MOST_HEAD, _MOST_ADDRESS = 16_384, 8_190
 BACKLOG = 2048  # the number of connections that may wait until they are accepted
@@ -60,6 +62,7 @@ class _Connection(HttpToolsProtocol):
         )
         self._unread = b""
         self._silent = 0  # bytes of heads, trailers or chunk framing since the last useful data
+        self._received = 0  # bytes of the body of the current request
         self._status = 400
         self._dead = self._crowded = self._stopping = self._half_closed = False
         self._head_since = 0.0  # the time when the incomplete head began; 0 if there is none
@@ -198,7 +201,7 @@ class _Connection(HttpToolsProtocol):
             )
         ):
             raise ValueError
-        self._head_since = self._silent = 0
+        self._head_since = self._silent = self._received = 0
         self.scope[RESET] = self._reset  # type: ignore[literal-required]
         if self._crowded:
             self.scope["crowded"] = True  # type: ignore[typeddict-unknown-key]
@@ -208,6 +211,7 @@ class _Connection(HttpToolsProtocol):
 
     def on_body(self, body: bytes) -> None:
         self._silent = 0
+        self._received += len(body)
         super().on_body(body)
 
     def on_message_complete(self) -> None:
@@ -279,7 +283,10 @@ class _Connection(HttpToolsProtocol):
         elif self._dead:
             return
         elif self._answers:
-            late = now > self._answer_since + READING
+            # The gateway accepts so large a file only from a client with a key.
+            is_upload = UPLOAD in self.cycle.scope
+            allowed = READING + (self._received / _SLOWEST_UPLOAD if is_upload else 0.0)
+            late = now > self._answer_since + allowed
             if late and self.cycle.more_body and not self.cycle.response_started:
                 self._refuse(408)
         elif self._head_since:

@@ -27,7 +27,7 @@ from ..retrieval.store.manifest import SHARDS, Manifest
 from . import schemas
 from .api.operations import CLAIM, Routes
 from .api.routes import ETAG, document_state
-from .auth import check_key
+from .auth import check_key, key_name
 from .call import current_call
 from .errors import BadInput, RefusedError
 from .permissions import folder_of
@@ -58,6 +58,12 @@ class ConditionError(RefusedError):
     status, slug = 412, "precondition-failed"
 
 
+class DroppedError(RefusedError):
+    """The version of a document that a change restores is not in the index any more."""
+
+    status, slug = 410, "dropped"
+
+
 class NotWrittenError(RefusedError):
     """A change was not published, or it is unknown whether it was."""
 
@@ -82,22 +88,28 @@ def document_at(docid: str, sent: DocumentRequest, manifest: Manifest) -> Docume
     return document
 
 
-def put_change(document: Document, states: tuple[str, ...] = (), *, absent: bool = False) -> Change:
+def put_change(
+    document: Document, states: tuple[str, ...] = (), *, absent: bool = False, kind: str = ""
+) -> Change:
     """Return the change that writes a document; ``states`` and ``absent`` are its conditions, as in
-    :class:`Change`.
+    :class:`Change`, and ``kind`` is the kind under which it is stored.
     """
     return Change(
         docid=document.docid,
         line=export_document(document),
         checksum=checksum(document),
+        by=key_name(),
+        kind=kind,
         states=states,
         absent=absent,
     )
 
 
-def hand_over(served: ServedIndex, mode: Mode, items: Iterable[bytes]) -> Job:
+def hand_over(served: ServedIndex, mode: Mode, items: Iterable[bytes], kind: str = "") -> Job:
     """Submit documents, each in JSON, and return their job; raise NotWrittenError if it cannot be
     stored.
+
+    ``kind`` is the kind under which they are stored.
     """
     folder, most = folder_of(served), registry().config.server.max_queued
     with _queue(folder) as queue:
@@ -107,15 +119,18 @@ def hand_over(served: ServedIndex, mode: Mode, items: Iterable[bytes]) -> Job:
             )
         # Line ends may occur between the parts of an object, but never inside a string.
         job = queue.submit_bulk(
-            mode, [item.replace(b"\r", b" ").replace(b"\n", b" ") for item in items]
+            mode,
+            [item.replace(b"\r", b" ").replace(b"\n", b" ") for item in items],
+            key_name(),
+            kind,
         )
     _ensure_writer(folder)
     return job
 
 
 def perform(served: ServedIndex, change: Change) -> Result:
-    """Make a change and wait until it is served; raise ConditionError, NotFoundError or
-    NotWrittenError.
+    """Make a change and wait until it is served; raise ConditionError, DroppedError, NotFoundError
+    or NotWrittenError.
     """
     folder, patience = folder_of(served), registry().config.server.write_seconds
     deadline = monotonic() + patience
@@ -136,6 +151,8 @@ def perform(served: ServedIndex, change: Change) -> Result:
     registry().counts.add((("writes_total", served.name, result), 1))
     if result == "conflict":
         raise ConditionError("the document is not in the state that the request requires")
+    if result == "dropped":
+        raise DroppedError("the earlier version was removed when the index was compacted")
     if result == "absent":
         raise NotFoundError(f"there is no document {change.docid!r} in this index")
     if result == "unsure":
@@ -382,5 +399,5 @@ def _say_why_it_waits(job: Job, reason: str) -> None:
 
 def _job(name: str, job: Job) -> schemas.JobAnswer:
     fields = {**msgspec.to_builtins(job), "request_id": current_call().request_id, "index": name}
-    del fields["attempts"]
+    del fields["attempts"], fields["by"], fields["kind"]
     return msgspec.convert(fields, schemas.JobAnswer)

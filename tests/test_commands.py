@@ -281,8 +281,8 @@ BAD_COMMANDS = {
         ),
     ),
     "columns twice": (
-        [*INDEX, "new", "--column", "text=a", "--column", "text=b"],
-        "--column names text twice; give it once",
+        [*INDEX, "new", "--column", "title=a", "--column", "title=b"],
+        "--column names title twice; give it once",
     ),
     "columns of no table": (
         [*INDEX, "new", "--column", "text=a"],

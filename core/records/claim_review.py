@@ -17,6 +17,7 @@ from urllib.parse import quote
 import msgspec
 
 from ..domain import Claim, Document
+from ..parts import first_part, parts_of
 
 # The prefix of a percent-escaped docid, for the id of a review without a web address.
 URN = "urn:x-factseek:"
@@ -37,7 +38,8 @@ def review_of(document: Document) -> dict[str, Any] | None:
             "@type": "ClaimReview",
             "@id": name_of(document.docid),
             "url": document.url,
-            "claimReviewed": document.text,
+            "claimReviewed": first_part(document.text, known),
+            "reviewBody": _body(document),
             "headline": document.title,
             "datePublished": document.date,
             "inLanguage": document.language,
@@ -59,6 +61,14 @@ def review_of(document: Document) -> dict[str, Any] | None:
             "itemReviewed": _claim(known),
         }
     )
+
+
+def _body(document: Document) -> str:
+    """Return what the text of a review says besides its claim and its explanation."""
+    _, *others = parts_of(document.text, document.metadata)
+    texts = [document.text[part.start : part.end] for part in others]
+    explanation = _text(document.metadata, "explanation").strip()
+    return "\n".join(text for text in texts if text != explanation)
 
 
 def name_of(docid: str) -> str:

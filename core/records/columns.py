@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple, NoReturn, Protocol
+from typing import Literal, NamedTuple, NoReturn, Protocol
 
 from .lines import Faults
 from .names import Names
@@ -60,47 +60,150 @@ def _known_columns(
     return known
 
 
+Sample = Sequence[Sequence[str]]
+"""The cells of the first rows below a header; they show what the columns contain."""
+Content = Literal["", "addresses", "flags", "numbers", "texts"]
+"""What the cells of a column are; ``""`` if all are empty. Dates count as numbers."""
+_FLAGS = frozenset(
+    "0 1 n no y yes t true f false x - nein ja non oui sí si não sim evet hayır да нет не "
+    "نعم لا".split()
+)
+_NUMBER = re.compile(r"[-+~<>≤≥]?[\s%€$£.,:/+-]*\d[\d\s%€$£.,:/+-]*")
+_ADDRESS = re.compile(r"https?://\S+", re.I)
+
+
+def content_of(cells: Iterable[str]) -> Content:
+    """Return what the cells of a column are, if all of them are the same, else ``texts``."""
+    filled = [text for cell in cells if (text := cell.strip())]
+    if not filled:
+        return ""
+    if all(text.casefold() in _FLAGS for text in filled):
+        return "flags"
+    if all(_NUMBER.fullmatch(text) for text in filled):
+        return "numbers"
+    return "addresses" if all(_ADDRESS.fullmatch(text) for text in filled) else "texts"
+
+
 class Columns(NamedTuple):
     """The columns that a reader looks for.
 
     A header must have a column for a field of each group in ``required``, and for each field in
     ``chosen``, whose column the user named. A column that only ``names`` contains, and not the
     reader's ``own`` names, is a guess, which is noted. If no column fits the field ``docid``, ids
-    are made from the content of the rows; an empty ``docid`` disables this. ``unused`` begins the
-    note about unused columns, which appears if ids are made or a column is guessed.
+    are made from the content of the rows; an empty ``docid`` disables this. The reader ``keeps``
+    columns without a meaning as metadata, which is noted; else they are named if ids are made or a
+    column is guessed.
+
+    A column of the field ``text`` must contain texts: the word "claim" may also head a column of
+    flags. If the columns of the field ``address`` contain no addresses, another column that does
+    takes their place. The user's choices are never changed.
     """
 
     names: Names
     required: Sequence[Sequence[str]]
     own: Names | None = None
     docid: str = ""
-    unused: str = "these columns are not used:"
+    keeps: bool = False
     chosen: Collection[str] = ()
+    text: str = ""
+    address: str = ""
 
-    def of(self, header: Sequence[str]) -> dict[str, list[str]]:
+    @property
+    def looks_below(self) -> bool:
+        """Whether the rows below a header decide what its columns mean."""
+        return bool(self.text or self.address)
+
+    def of(self, header: Sequence[str], sample: Sample = ()) -> dict[str, list[str]]:
         """Return the columns of each field in a header; guess if no column has one of the reader's
         own names.
+
+        ``sample`` has the first rows below the header.
         """
-        known = columns_of(header, self.names)
-        sure = columns_of(header, self.own) if self.own else known
+        known = dict(columns_of(header, self.names))
+        sure = dict(columns_of(header, self.own)) if self.own else known
+        contents = self._contents(header, sample)
+        if self.text in known and self.text not in self.chosen:
+            for columns in (known, sure):
+                if self.text in columns:
+                    columns[self.text] = [
+                        name for name in columns[self.text] if self._is_text(name, contents[name])
+                    ]
         columns = {
             field: each if field in self.chosen else sure.get(field) or each[:1]
             for field, each in known.items()
+            if each
         }
         # A column without a name has the ids only if no other column has them.
         if named := [name for name in columns.get(self.docid, ()) if name.strip()]:
             columns[self.docid] = named
+        self._find_addresses(header, columns, contents)
         return columns
 
+    def _is_text(self, name: str, content: Content) -> bool:
+        """Return whether a column may have the texts; one that is called ``text``, or has the
+        reader's own first name for it, has them whatever they look like.
+        """
+        sure = ("text", *(self.own or self.names)[self.text][:1])
+        return content in ("", "texts") or plain_name(name) in map(plain_name, sure)
+
+    def _contents(self, header: Sequence[str], sample: Sample) -> dict[str, Content]:
+        """Return what the columns contain, as far as that decides what they mean."""
+        if not sample or not self.looks_below:
+            return dict.fromkeys(header, "")
+        contents: dict[str, Content] = {}
+        for number, name in enumerate(header):
+            cells = (row[number] for row in sample if number < len(row))
+            contents.setdefault(name, content_of(cells))
+        return contents
+
+    def _find_addresses(
+        self,
+        header: Sequence[str],
+        columns: dict[str, list[str]],
+        contents: Mapping[str, Content],
+    ) -> None:
+        """Let the first column of addresses be the address, unless a column with its name has
+        addresses.
+
+        A column of other addresses, such as those of a publisher, keeps its meaning.
+        """
+        field = self.address
+        if field not in self.names or field in self.chosen:
+            return
+        named = columns.get(field, [])
+        if any(contents[name] == "addresses" for name in named):
+            return
+        others = {
+            name
+            for other, each in columns.items()
+            if other in self.chosen or other.lower().endswith(("url", "image", "sameas"))
+            for name in each
+        }
+        for name in header:
+            if name.strip() and contents[name] == "addresses" and name not in others:
+                for other in [each for each in columns if each != self.docid]:
+                    columns[other] = [column for column in columns[other] if column != name]
+                    if not columns[other]:
+                        del columns[other]
+                columns[field] = [name]
+                return
+
     def check(
-        self, line: int, header: Sequence[str], notices: Notices, shown: Collection[str] = ()
+        self,
+        line: int,
+        header: Sequence[str],
+        notices: Notices,
+        shown: Collection[str] = (),
+        sample: Sample = (),
     ) -> bool:
         """Return whether ids must be made, and note guesses; a message names the columns ``shown``,
         or else the header.
 
         Refuse a table in which a required column is missing or occurs twice.
         """
-        columns = self.of(header)
+        columns = self.of(header, sample)
+        if self.text and self.text not in columns:
+            self.refuse_content(line, header, sample, notices)
         self._refuse_missing(line, columns, shown or header, notices)
         self._refuse_twice(line, columns, header, notices)
 
@@ -114,9 +217,21 @@ class Columns(NamedTuple):
         if makes_ids:
             text = "no column contains ids; each row gets an id made from its content"
             notices.note(line, text)
-        if makes_ids or beyond:
+        if makes_ids or beyond or self.keeps:
             self._note_unused(line, columns, header, notices)
         return makes_ids
+
+    def refuse_content(
+        self, line: int, header: Sequence[str], sample: Sample, notices: Notices
+    ) -> None:
+        """Refuse a table whose only columns of texts, by their names, contain something else."""
+        contents = self._contents(header, sample)
+        for name in columns_of(header, self.names).get(self.text, ()):
+            notices.refuse(
+                line,
+                f"the column {name!r} contains {contents[name]}, not texts; name the column of the "
+                f"texts with --column text=NAME; the columns are {_listed(header)}",
+            )
 
     @property
     def _needed(self) -> list[Sequence[str]]:
@@ -137,12 +252,13 @@ class Columns(NamedTuple):
             is_chosen = fields[0] in self.chosen
             known = self.names if is_chosen else self.own or self.names
             names = [repr(name) for field in fields for name in known[field] if name]
-            there = [repr(name[:40]) for name in list(shown)[:_MOST_COLUMNS_SHOWN]]
-            if len(shown) > _MOST_COLUMNS_SHOWN:
-                there.append("…")
-            listed = ", ".join(there) or "none"
+            advice = ""
+            if self.text in fields and self.text not in self.chosen:
+                advice = "; name that of the texts with --column text=NAME"
             notices.refuse(
-                line, f"there is no column {' or '.join(names)}; the columns are {listed}"
+                line,
+                f"there is no column {' or '.join(names)}; the columns are {_listed(shown)}"
+                f"{advice}",
             )
 
     def _refuse_twice(
@@ -173,4 +289,13 @@ class Columns(NamedTuple):
         if len(unused) > _MOST_UNUSED_SHOWN:
             shown += ", …"
         advice = "give one a meaning with --column, as in --column date=NAME"
-        notices.note(line, f"{self.unused} {shown}; {advice}")
+        what = "these columns become metadata" if self.keeps else "these columns are not used"
+        notices.note(line, f"{what}: {shown}; {advice}")
+
+
+def _listed(names: Collection[str]) -> str:
+    """Return the names of columns for a message."""
+    there = [repr(name[:40]) for name in list(names)[:_MOST_COLUMNS_SHOWN]]
+    if len(names) > _MOST_COLUMNS_SHOWN:
+        there.append("…")
+    return ", ".join(there) or "none"

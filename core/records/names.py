@@ -16,7 +16,7 @@ ANY_TABLE: Names = {
     "text": (
         "text content body claim statement finding النص نص المحتوى الادعاء текст съдържание "
         "твърдение texto contenido afirmación metin içerik iddia inhalt behauptung aussage texte "
-        "contenu affirmation"
+        "contenu affirmation claim_text tweet_text tweet_content full_text tweet"
     ).split(),
     "title": (
         "title headline العنوان عنوان заглавие título titular başlık titel überschrift titre"
@@ -29,6 +29,14 @@ ANY_TABLE: Names = {
     "rating": (
         "rating verdict ruling conclusion الحكم التقييم النتيجة вердикт оценка veredicto "
         "calificación valoración karar sonuç bewertung urteil ergebnis évaluation"
+    ).split(),
+    # what a fact-checker found
+    "explanation": (
+        "explanation what_we_found our_finding our_findings findings review_body reasoning reason "
+        "rationale justification analysis assessment summary abstract description "
+        "التفسير الشرح التوضيح ما_وجدناه الملخص обяснение резюме explicación resumen "
+        "qué_encontramos açıklama özet bulgular erklärung begründung erläuterung einschätzung "
+        "zusammenfassung was_wir_fanden explication résumé analyse ce_que_nous_avons_trouvé"
     ).split(),
 }
 """Names of columns in tables without a fixed format, in seven languages."""
@@ -51,7 +59,7 @@ VERIFIED_CLAIMS: Names = {
     "text": "vclaim claim text".split(),
     "title": ["title"],
     "url": "url page_url link".split(),
-    "date": "date published publish_date".split(),
+    "date": "date published publish_date review_date".split(),
     "language": "language lang".split(),
     "source": "source publisher site".split(),
     "topic": "topic topic_id".split(),
@@ -60,6 +68,7 @@ VERIFIED_CLAIMS: Names = {
     "rating": "rating verdict".split(),
     "label": ["label"],
     "verdict": ["verdict"],
+    "explanation": "explanation what_we_found review_body".split(),
 }
 
 CLAIM_REVIEWS: Names = {
@@ -78,7 +87,10 @@ CLAIM_REVIEWS: Names = {
     "reviewRating.ratingValue": "reviewRating.ratingValue ratingValue rating_value".split(),
     "reviewRating.bestRating": "reviewRating.bestRating bestRating best_rating".split(),
     "reviewRating.worstRating": "reviewRating.worstRating worstRating worst_rating".split(),
-    "reviewRating.ratingExplanation": "reviewRating.ratingExplanation explanation".split(),
+    "reviewRating.ratingExplanation": (
+        "reviewRating.ratingExplanation explanation what_we_found"
+    ).split(),
+    "reviewBody": ["reviewBody"],
     "itemReviewed.author.name": "itemReviewed.author.name claimant claim_author".split(),
     "itemReviewed.author.jobTitle": "itemReviewed.author.jobTitle claimant_job".split(),
     "itemReviewed.author.sameAs": "itemReviewed.author.sameAs claimant_page".split(),

@@ -41,6 +41,8 @@ _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]|^\xd0\xcf")
 _INSIDE = {
     b"mimetypeapplication/vnd.oasis.opendocument.spreadsheet": "an OpenDocument spreadsheet (.ods)",
     b"mimetypeapplication/vnd.oasis.opendocument.text": "an OpenDocument text (.odt)",
+    b"mimetypeapplication/vnd.oasis.opendocument.presentation": "a presentation (.odp)",
+    b"mimetypeapplication/epub+zip": "an e-book (.epub)",
     b"word/": "a Word document (.docx)",
     b"ppt/": "a presentation (.pptx)",
     b"xl/": "an Excel workbook (.xlsx)",
@@ -110,11 +112,18 @@ def _is_old_pickle(start: bytes) -> bool:
 
 def list_advice(value: object) -> str:
     """Return advice for a JSON list of objects, ``""`` if the value is not such a list."""
+    if isinstance(value, list) and _is_records(value) and (known := _annotated_claim(value[0])):
+        return known
     return ": write its objects one per line, as jq -c '.[]' does" if _is_records(value) else ""
 
 
 def wrapper_advice(row: Mapping[str, object]) -> str:
-    """Return advice for an object in which exactly one value is a list of objects, else ``""``."""
+    """Return advice for an object in which exactly one value is a list of objects, else ``""``.
+
+    The objects in a claim are no documents, but annotations.
+    """
+    if known := _annotated_claim(row):
+        return known
     names = [name for name, value in row.items() if _is_records(value)]
     if len(names) != 1 or len(names[0]) > 40 or not names[0].isprintable():
         return ""
@@ -127,6 +136,29 @@ def wrapper_advice(row: Mapping[str, object]) -> str:
     return (
         f"; its {name!r} is a list of objects: write these one per line, as jq -c "
         f"{shlex.quote(path)} does"
+    )
+
+
+def _annotated_claim(row: Mapping[str, object]) -> str:
+    """Return what a claim with annotations is, and how to index it; ``""`` for other objects."""
+    annotations = [name for name, value in row.items() if _is_records(value)]
+    if not isinstance(row.get("claim"), str) or not annotations:
+        return ""
+    if "questions" in annotations:
+        return (
+            "; it is a claim of AVeriTeC, and its questions are its annotators': jq -c "
+            "'to_entries[] | {id: .key} + .value' numbers the published list, and factseek index "
+            "claims reads the result"
+        )
+    if "evidences" in annotations:
+        return (
+            "; it is a claim of Climate-FEVER: factseek index claims reads it, and factseek index "
+            "jsonl its evidence, as jq -c '.evidences[] | {id: .evidence_id, title: .article, "
+            "text: .evidence}' gives it"
+        )
+    return (
+        f"; it is a claim, and its {annotations[0][:40]!r} are annotations: factseek index claims "
+        "reads claims with an id"
     )
 
 
@@ -185,7 +217,15 @@ _MARKS = {
 _REMEDIES = {
     ("Excel",): 'in Excel, save the sheet as "CSV UTF-8 (Comma delimited)"',
     ("spreadsheet",): "save the sheet as CSV, in UTF-8",
-    ("Word", "OpenDocument text", "RTF", "rich-text", "office document", "presentation"): SAVE_TEXT,
+    (
+        "Word",
+        "OpenDocument text",
+        "RTF",
+        "rich-text",
+        "office document",
+        "presentation",
+        "e-book",
+    ): SAVE_TEXT,
     ("PDF",): f"{SAVE_TEXT}, as pdftotext does",
     ("compressed",): "unpack it first",
     (UTF32,): "save it as UTF-8 (iconv -f UTF-32 -t UTF-8)",
@@ -198,6 +238,8 @@ _REMEDIES = {
     ): "save its rows as JSON lines or CSV with the program that wrote it",
 }
 """The remedies, by words that describe a binary file."""
+_ROOT = re.compile(r"<([A-Za-z_][\w.-]*)")
+"""The first tag of an XML file."""
 _SEPARATOR_LINE = re.compile(r"sep=[,;|\t]\r?")
 _SENTENCES: dict[Form, str] = {
     "binary": "not text",
@@ -211,8 +253,8 @@ _SENTENCES: dict[Form, str] = {
 
 
 class TableShape(NamedTuple):
-    """The shape of a file: its form, and the cells of its first row or the keys of its first JSON
-    object.
+    """The shape of a file: its form, and the cells of its first row, the keys of its first JSON
+    object or the name of its first XML element.
 
     ``encoding`` is Python's name, ``""`` if it is unknown. ``content`` describes a binary file in
     words.
@@ -356,7 +398,7 @@ def _form(text: str) -> tuple[Form, tuple[str, ...]]:
     if first[0] in "{[":
         return _json(first)
     if first[0] == "<":
-        return ("HTML" if first.lower().startswith(("<!doctype html", "<html")) else "XML"), ()
+        return _markup(text, first)
     if "\t" in lines[0]:
         # A cell that is too long has no closing quote.
         rows = _rows(lines[:1], "\t") or [lines[0].split("\t")]
@@ -369,6 +411,13 @@ def _form(text: str) -> tuple[Form, tuple[str, ...]]:
     if len(words[0]) > 1 and len({len(row) for row in words}) == 1:
         return "blanks", tuple(words[0])
     return "text", (first,)
+
+
+def _markup(text: str, first: str) -> tuple[Form, tuple[str, ...]]:
+    if first.lower().startswith(("<!doctype html", "<html")):
+        return "HTML", ()
+    root = _ROOT.search(text)
+    return "XML", (root[1],) if root else ()
 
 
 def _json(first: str) -> tuple[Form, tuple[str, ...]]:

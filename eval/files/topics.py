@@ -11,15 +11,16 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from ...core.domain import Query
 from ...core.errors import QueryError
+from ...core.records.columns import plain_name
 from ...core.records.json_lines import read_objects
 from ...core.records.lines import Strict, quote_value
-from ...core.records.names import QUERIES, TAGGED_QUERIES
+from ...core.records.names import ANY_TABLE, QUERIES, TAGGED_QUERIES, TWEETS, VERIFIED_CLAIMS
 from ...core.records.runs import column, encodable
 from ...core.records.table import read_loose_rows
 from ...core.records.table_shape import (
@@ -28,9 +29,19 @@ from ...core.records.table_shape import (
     column_name,
     wrapper_advice,
 )
+from ...core.records.tweet_objects import tweets_in, whole_file
 from ...core.text import unescape
 from .answers import TaskQuery
-from .tables import Numbered, Rows, cell_of, shape_of_lines, split_lines, table_lines
+from .tables import (
+    Numbered,
+    Rows,
+    cell_of,
+    finite,
+    shape_of_lines,
+    split_lines,
+    table_lines,
+    whole,
+)
 
 _QIDS = QUERIES["qid"]
 _TEXTS = QUERIES["text"]
@@ -41,6 +52,15 @@ _TAGGED_TEXTS = TAGGED_QUERIES["text"]
 _NAMED = "name two columns qid and query"
 _ACCEPTED = "give lines of qid TAB text, CSV with a header, JSON lines, or TREC's topics"
 
+_COLUMN_NAME = re.compile(r"[^\W\d][\w.-]*(?: [\w.-]+)?")
+"""The name of a column: one or two words, which begin with a letter."""
+_USUAL_NAMES = frozenset(
+    plain_name(name)
+    for names in (ANY_TABLE, QUERIES, TWEETS, VERIFIED_CLAIMS)
+    for each in names.values()
+    for name in each
+    if name
+)
 _BLOCKS = ("top", "topic", "query")
 """The elements that can hold a topic.
 
@@ -116,6 +136,10 @@ def read_queries(path: Path, *, quoting: bool = False) -> list[TaskQuery]:
 def _drafts(path: Path, faults: Strict, *, quoting: bool) -> Iterator[_Draft]:
     numbered = table_lines(path, faults)
     filled = [(line, text) for line, text in numbered if text.strip()]
+    if (tweets := whole_file("\n".join(text for _, text in filled))) is not None:
+        for number, tweet in enumerate(tweets, 1):
+            yield _of_object(filled[0][0], tweet, faults, f"tweet {number} ")
+        return
     shape = shape_of_lines(filled)
     match shape.form:
         case "empty":
@@ -141,17 +165,17 @@ def _of_objects(filled: Numbered, faults: Strict) -> Iterator[_Draft]:
             rows = json.loads("\n".join(text for _, text in filled))
         except (ValueError, RecursionError):
             faults.error(0, "is not a JSON list")
-        yield from (
-            _of_object(filled[0][0], row, faults, f"item {number} ")
-            for number, row in enumerate(rows, 1)
-        )
+        for number, row in enumerate(rows, 1):
+            for tweet in tweets_in(row) if isinstance(row, dict) else [row]:
+                yield _of_object(filled[0][0], tweet, faults, f"item {number} ")
         return
     for line, row in read_objects(filled, faults, "any"):
-        yield _of_object(line, row, faults, "")
+        for tweet in tweets_in(row):
+            yield _of_object(line, tweet, faults, "")
 
 
 def _of_object(line: int, row: object, faults: Strict, item: str) -> _Draft:
-    if not isinstance(row, dict):
+    if not isinstance(row, Mapping):
         faults.error(line, f"{item}is not a JSON object")
     cells = {
         column_name(name): cell_of(value).strip()
@@ -203,9 +227,15 @@ def _of_table(
         faults.error(
             filled[0][0], f"{shape.sentence} and {names}: a table needs a header; {_NAMED}"
         )
-    if all(text.count("\t") == 5 for _, text in filled):
+    if all(_is_of_run(text) for _, text in filled):
         two = "a query has two (qid TAB text)"
         faults.error(filled[0][0], f"has 6 columns, but {two}; six columns are a run, not queries")
+    if columns := _constant_columns(filled):
+        faults.error(
+            filled[0][0],
+            f"the rows have {columns} columns, but a query has two (qid TAB text): name the "
+            f"columns in a first line, two of them qid and query",
+        )
     for line, written in filled:
         qid, tab, rest = written.partition("\t")
         if not tab:
@@ -226,24 +256,51 @@ def _header(shape: TableShape, line: int, rows: Rows, faults: Strict) -> tuple[i
         text_at = 1
     if qid_at is not None and text_at is not None:
         return qid_at, text_at
-    # The first row looks like a header if all of its cells are single words. Every row below must
-    # have a text of several words, and an id with a digit.
-    cells, below = shape.cells, rows[1:]
-    words = (
-        all(cell.strip().replace("-", "_").isidentifier() for cell in cells)
-        and len(cells[0].strip()) > 1
-    )
-    texts = all(any(len(cell.split()) > 1 for cell in row) for _, row in below)
-    digits = [any(map(str.isdigit, row[0])) for row in (cells, *(row for _, row in below))]
-    if words and texts and below and not digits[0] and all(digits[1:]):
+    if _is_unknown_header(shape, rows):
         lacking = "ids" if qid_at is None else "queries"
-        known = f"no column of {lacking}, only {', '.join(map(quote_value, cells))}"
+        known = f"no column of {lacking}, only {', '.join(map(quote_value, shape.cells))}"
         faults.error(
             line,
             f"is a header with {known}: expected {_list(_QIDS if qid_at is None else _TEXTS)}; "
             f"{_NAMED}",
         )
     return None
+
+
+def _is_unknown_header(shape: TableShape, rows: Rows) -> bool:
+    """Return whether the first row names columns, although none or only one of them is known.
+
+    All of its cells are single words, and every row below has a text of several words. Besides, the
+    row has more than two columns, one of its cells is a usual name of a column, or only the rows
+    below have a digit in their first cell.
+    """
+    names, below = shape.names, rows[1:]
+    words = all(_COLUMN_NAME.fullmatch(cell.strip()) for cell in shape.cells)
+    texts = all(any(len(cell.split()) > 1 for cell in row) for _, row in below)
+    if not (words and texts and below and len(set(names)) == len(names)):
+        return False
+    digits = [any(map(str.isdigit, row[0])) for row in (shape.cells, *(row for _, row in below))]
+    ids_below = len(names[0]) > 1 and not digits[0] and all(digits[1:])
+    usual = not _USUAL_NAMES.isdisjoint(map(plain_name, names))
+    return ids_below or usual or len(names) > 2
+
+
+def _is_of_run(line: str) -> bool:
+    """Return whether a line has the columns of a run, whose fourth and fifth are numbers."""
+    cells = line.split("\t")
+    return len(cells) == 6 and whole(cells[3].strip()) is not None and finite(cells[4]) is not None
+
+
+def _constant_columns(filled: Numbered) -> int:
+    """Return the number of columns of a table without a header, 0 if the lines form none.
+
+    Nearly all rows have the same number of columns, and that is more than two. Fewer rows with
+    further tabs have them in their texts.
+    """
+    counts = Counter(text.count("\t") + 1 for _, text in filled)
+    ((columns, frequency),) = counts.most_common(1)
+    is_table = len(filled) > 1 and columns > 2 and frequency * 10 >= len(filled) * 9
+    return columns if is_table else 0
 
 
 def _list(names: Sequence[str]) -> str:

@@ -17,6 +17,7 @@ from ...core.records.names import TWEETS
 from ...core.records.runs import encodable
 from ...core.records.table import header_cells, read_loose_rows
 from ...core.records.table_shape import column_name, wrapper_advice
+from ...core.records.tweet_objects import tweets_in, whole_file
 from .answers import TaskQuery
 from .tables import (
     Numbered,
@@ -53,12 +54,17 @@ def read_tweets(path: Path) -> list[Tweet]:
     faults = Strict(path)
     first = next((line for _, line in text_lines(path, faults) if line.strip()), "")
     tweets = []
-    if first.lstrip().startswith(("{", "[")):
+    whole = whole_file("\n".join(line for _, line in text_lines(path, faults)))
+    if whole is not None:
+        tweets += [tweet_of(path, 1, fields_of(row)) for row in whole]
+    elif first.lstrip().startswith(("{", "[")):
         for line, row in json_objects(path, faults):
-            fields = fields_of(row)
-            if not has_id(fields) and "id_str" not in fields and (advice := wrapper_advice(row)):
-                raise SourceError(f"has no tweet_id{advice}", place=f"{path}:{line}")
-            tweets.append(tweet_of(path, line, fields))
+            for tweet in tweets_in(row):
+                fields = fields_of(tweet)
+                lacks_id = not has_id(fields) and "id_str" not in fields
+                if lacks_id and (advice := wrapper_advice(row)):
+                    raise SourceError(f"has no tweet_id{advice}", place=f"{path}:{line}")
+                tweets.append(tweet_of(path, line, fields))
     elif numbered := table_lines(path, faults):
         line, text = numbered[0]
         delimiter = delimiter_of(text, numbered)
@@ -232,7 +238,8 @@ def stream(
             row = json.loads(text)
         except (ValueError, RecursionError):
             raise SourceError(f"is not JSON: {quote_value(text.strip())}", place=place) from None
-        cells = {"id": str(number), **fields_of(row)}
-        yield statement_of(path, tweet_of(path, number, cells))._replace(
-            speaker=cells.get("speaker", "")
-        )
+        for tweet in tweets_in(row):
+            cells = {"id": str(number), **fields_of(tweet)}
+            yield statement_of(path, tweet_of(path, number, cells))._replace(
+                speaker=cells.get("speaker", "")
+            )

@@ -52,6 +52,8 @@ form.
 RECORDS: tuple[Form, ...] = ("tabs", "commas", "JSON lines")
 """The usual forms of a file of records with names."""
 
+ALL_SHEETS = "all"
+"""The name that stands for all sheets of a workbook."""
 MOST_NAMED = 100_000
 """The maximum number of names of left-out things in memory; the others are only counted."""
 
@@ -79,10 +81,14 @@ class LeftOut(NamedTuple):
 
 @dataclass(slots=True)
 class BadLines:
-    """The lines that could not be read. More than ``limit`` bad lines raise an error."""
+    """The lines that could not be read. More than ``limit`` bad lines raise an error.
+
+    ``places`` has other names of places, such as the addresses of pages in a temporary file.
+    """
 
     limit: int = 0
     count: int = 0
+    places: Mapping[str, str] = field(default_factory=dict)
     examples: list[str] = field(default_factory=list)
 
     def report(self, place: str, reason: str, remedy: str = "fix it") -> None:
@@ -91,6 +97,7 @@ class BadLines:
         Raises SourceError, with place and reason, if more than ``limit`` lines were reported.
         """
         self.count += 1
+        place = self.places.get(place, place)
         message = f"{place}: {reason}"
         if len(self.examples) < 20:
             self.examples.append(message)
@@ -124,7 +131,9 @@ class ReadOptions:
     ``max_line_bytes`` limits the length of a line of text, ``max_file_bytes`` the length of a file
     that is read whole (a web page, a JSON file). ``dates`` is the order of a date such as 3/5/2020
     (``day-first`` or ``month-first``) if its file does not show the order. ``columns`` maps fields
-    to the names of table columns. ``notes`` lists the reader's guesses and hints. ``skipped``
+    to the names of table columns. ``sheet`` names the sheet of a workbook (``""``: the first with
+    content, ``ALL_SHEETS``: every one), and ``header_row`` is the number of the row with the names
+    of the columns (0: to be found). ``notes`` lists the reader's guesses and hints. ``skipped``
     counts, by reason, the things that a reader left out on purpose; ``left_out`` lists those that
     the reader named, at most ``MOST_NAMED``. ``unread_dates`` counts the dates that are kept as
     written and cannot be used to filter.
@@ -136,6 +145,8 @@ class ReadOptions:
     max_file_bytes: int = 50_000_000
     dates: str = ""
     columns: Mapping[str, str] = field(default_factory=dict)
+    sheet: str = ""
+    header_row: int = 0
     notes: list[str] = field(default_factory=list)
     bad_lines: BadLines = field(default_factory=BadLines)
     skipped: Counter[str] = field(default_factory=Counter)
@@ -172,6 +183,10 @@ class ReadOptions:
             self.unread_dates.example = self.unread_dates.example or f"{written[:40]!r} ({place})"
         return date
 
+    def named(self, path: Path) -> str:
+        """Return a file as a place for messages, with the sheet that is read if one was chosen."""
+        return f"{path}[{self.sheet}]" if self.sheet and self.sheet != ALL_SHEETS else str(path)
+
     def note(self, what: str) -> None:
         """Keep a note for the user, unless the same note was kept before."""
         if what not in self.notes:
@@ -181,7 +196,8 @@ class ReadOptions:
         """Count a thing that is left out on purpose, and keep its name."""
         self.skipped[reason] += 1
         if len(self.left_out) < MOST_NAMED:
-            self.left_out.append(LeftOut(str(place), reason))
+            name = self.bad_lines.places.get(str(place), str(place))
+            self.left_out.append(LeftOut(name, reason))
 
     def silent(self) -> ReadOptions:
         """Return a copy for a first pass: it has the same limits, but reports nothing and accepts

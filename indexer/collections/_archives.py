@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import codecs
 import logging
 import re
 import zlib
-from collections.abc import Iterator, Mapping
-from contextlib import redirect_stderr, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
-from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 from urllib.parse import urljoin
 
 from ...core.records.dates import clean_date
+from ...core.records.table_shape import binary_content
 from . import ReadOptions
 from ._child import BadFileError
+from ._codings import DamagedCodingError, UnreadCodingError, decoded, names_of
 from ._files import open_bytes
 from ._formats import ENDINGS
 from ._wacz import SUFFIX as WACZ
@@ -27,7 +29,17 @@ SUFFIXES = (".warc", ".arc", WACZ)
 _PAGE_SUFFIXES = (".html", ".htm", ".xhtml", ".txt", *ENDINGS)
 
 _PAGE_TYPES = ("text/html", "application/xhtml+xml", "text/plain")
-_PACKINGS = ("br", "zstd", "compress", "x-compress")
+_UNKNOWN_TYPES = ("", "unknown/unknown", "application/unknown", "*/*")
+"""Content types that do not say what the content is, as in the standard MIME Sniffing."""
+_NO_PAGE = "neither HTML nor plain text"
+_INCOMPLETE = "page of several records, of which one is missing"
+_LOOKED_AT = 4_096
+_HTML = re.compile(
+    rb"(?:\xef\xbb\xbf)?\s*(?:<!--.*?-->\s*|<\?xml[^>]*>\s*)*"
+    rb"<(?:!doctype html|html|head|body|title|meta|script|style|div|h1|p|table|a|br|b)[\s>/]",
+    re.I | re.S,
+)
+"""The beginning of a page, whose first tag is one of those that the standard lists."""
 _PAGE_RECORDS = ("response", "resource", "conversion")
 _REDIRECTS = ("301", "302", "303", "307", "308")
 _ADDRESS = re.compile(r"(?:https?|ftp|file)://", re.I)
@@ -108,6 +120,7 @@ def _captures(place: str, open_stream: OpenStream, options: ReadOptions) -> Iter
     # Warcio warns of addresses with spaces, which it repairs.
     logging.getLogger("warcio").setLevel(logging.ERROR)
     number = 0
+    segments = _Segments()
     try:
         with open_stream() as stream:
             # An error comes after all earlier bytes.
@@ -117,8 +130,9 @@ def _captures(place: str, open_stream: OpenStream, options: ReadOptions) -> Iter
             for following in records:
                 _check_end(records, record, f"{place}#{number}")
                 record, number = following, number + 1
-                if capture := _capture(record, f"{place}#{number}", options):
+                if capture := _capture(record, f"{place}#{number}", options, segments):
                     yield capture
+            segments.count_open(options)
             _check_end(records, record, f"{place}#{number}")
             if records.next_line:
                 raise BadFileError(place, "ends inside the header of a record; fetch it again")
@@ -183,25 +197,36 @@ def _check_end(records: Any, record: Any, place: str) -> None:
         )
 
 
-def _capture(record: Any, place: str, options: ReadOptions) -> Capture | None:
-    if record.rec_type is None or record.length is None:
-        what = (
-            "the header of the record has no type or no length; the rest of the archive cannot "
-            "be read"
-        )
+def _capture(record: Any, place: str, options: ReadOptions, segments: _Segments) -> Capture | None:
+    if record.length is None:
+        what = "the header of the record has no length; the rest of the archive cannot be read"
         raise BadFileError(place, what)
+    if record.rec_type is None:
+        options.bad_lines.report(place, "the header of the record has no WARC-Type")
+        return None
+    if record.rec_type == "continuation":
+        return segments.add(record, options)
     if record.rec_type == "revisit":
         options.skipped["revisit of an archived page"] += 1
     if record.rec_type not in _PAGE_RECORDS:
         return None
+    page = _read_page(record, place, options)
+    if page is not None and _header(record.rec_headers, "WARC-Segment-Number") == "1":
+        segments.open(page)
+        return None
+    return page.capture(options) if page is not None else None
+
+
+def _read_page(record: Any, place: str, options: ReadOptions) -> _Page | None:
+    """Return a page with its body, or None if a record is no page, is cut off, or lacks a date or a
+    length.
+    """
     url = _header(record.rec_headers, "WARC-Target-URI", "uri").strip("<>")
     answer = record.http_headers
-    declared = _header(answer, "Content-Type") if answer else (record.content_type or "")
-    media_type = declared.partition(";")[0].strip().lower()
     reasons = {
         "record without a web address": not _ADDRESS.match(url),
         "HTTP status other than 200": answer is not None and answer.get_statuscode() != "200",
-        "neither HTML nor plain text": media_type not in _PAGE_TYPES,
+        _NO_PAGE: not _may_be_page(_declared_types(record)),
     }
     if reason := next((reason for reason, holds in reasons.items() if holds), ""):
         options.skipped[reason] += 1
@@ -211,49 +236,135 @@ def _capture(record: Any, place: str, options: ReadOptions) -> Capture | None:
     if not (moment and length.isdecimal()):
         options.bad_lines.report(place, "the header of the record has no date or no length")
         return None
-    content = _content(record, place, options)
-    charset = _CHARSET.search(declared)
-    if content is None:
-        return None
-    named = charset[1] if charset else ""
-    record_id = _header(record.rec_headers, "WARC-Record-ID").strip("<>")
-    return Capture(place, url, moment, media_type, named, content, record_id)
-
-
-def _content(record: Any, place: str, options: ReadOptions) -> bytes | None:
-    from warcio.bufferedreaders import BufferedReader
-
-    answer = record.http_headers
-    packing = _header(answer, "Content-Encoding").strip().lower() if answer else ""
-    unread = packing in _PACKINGS and packing not in BufferedReader.get_supported_decompressors()
-    if unread or packing == "x-gzip":
-        answer.replace_header("Content-Encoding", "identity" if unread else "gzip")
-    with redirect_stderr(StringIO()) as damage:  # warcio only prints the errors of unpacking
-        content: bytes = record.content_stream().read(options.max_file_bytes + 1)
+    body = record.raw_stream.read(options.max_file_bytes + 1)
     while record.raw_stream.read(1 << 16):
         pass
     if record.raw_stream.limit:  # the archive was cut here; _check_end reports it after the record
         return None
-    if damage.getvalue():
-        options.leave_out(place, f"page whose {packing} data are damaged")
-        return None
-    if len(content) > options.max_file_bytes:
-        options.bad_lines.report(
-            place, f"is longer than {options.max_file_bytes:,} bytes (build.max_file_bytes)"
+    return _Page(record, place, url, moment, body)
+
+
+class _Page:
+    """A page whose body is read, but not yet decoded."""
+
+    def __init__(self, record: Any, place: str, url: str, moment: str, body: bytes) -> None:
+        self.place, self.url, self.moment, self.body = place, url, moment, body
+        self.record_id = _header(record.rec_headers, "WARC-Record-ID").strip("<>")
+        self._types = _declared_types(record)
+        answer = record.http_headers
+        self._codings = [
+            coding
+            for name in ("Content-Encoding", "Transfer-Encoding")
+            for coding in names_of(_values(answer, name) if answer else [])
+        ]
+
+    def capture(self, options: ReadOptions) -> Capture | None:
+        """Return the page, or None if it cannot be read, which is then counted or reported."""
+        most = options.max_file_bytes
+        try:
+            content = decoded(self.body, self._codings, most)
+        except DamagedCodingError as error:
+            options.leave_out(self.place, f"page whose {error} data are damaged")
+            return None
+        except UnreadCodingError as error:
+            options.skipped[f"packed with {error}, which factseek does not read"] += 1
+            return None
+        if len(content) > most or len(self.body) > most:
+            options.bad_lines.report(
+                self.place, f"is longer than {most:,} bytes (build.max_file_bytes)"
+            )
+            return None
+        declared = next((each for each in self._types if _media_type(each) in _PAGE_TYPES), "")
+        media_type = _media_type(declared) or _type_of_content(content)
+        if not media_type:
+            options.skipped[_NO_PAGE] += 1
+            return None
+        charset = next(filter(None, map(_CHARSET.search, (declared, *self._types))), None)
+        return Capture(
+            self.place,
+            self.url,
+            self.moment,
+            media_type,
+            charset[1] if charset else "",
+            content,
+            self.record_id,
         )
-        return None
-    # An archive may contain unpacked content under the old header.
-    if unread and not _is_text(content):
-        options.skipped[f"packed with {packing}, which factseek does not read"] += 1
-        return None
-    return content
 
 
-def _is_text(content: bytes) -> bool:
+class _Segments:
+    """Joins the records of pages that were cut into several (WARC/1.1, 7)."""
+
+    def __init__(self) -> None:
+        self._pages: dict[str, tuple[_Page, list[bytes]]] = {}
+
+    def open(self, page: _Page) -> None:
+        """Keep the first segment of a page."""
+        self._pages[page.record_id] = page, [page.body]
+
+    def add(self, record: Any, options: ReadOptions) -> Capture | None:
+        """Add a further segment; return the page if it is the last one."""
+        origin = _header(record.rec_headers, "WARC-Segment-Origin-ID").strip("<>")
+        number = _header(record.rec_headers, "WARC-Segment-Number")
+        page, bodies = self._pages.get(origin, (None, []))
+        if page is None:
+            return None  # of a record that is no page, or in another archive
+        size = sum(map(len, bodies))
+        bodies.append(record.raw_stream.read(max(0, options.max_file_bytes + 1 - size)))
+        if number != str(len(bodies)):
+            del self._pages[origin]
+            options.skipped[_INCOMPLETE] += 1
+            return None
+        if not _header(record.rec_headers, "WARC-Segment-Total-Length"):
+            return None
+        del self._pages[origin]
+        page.body = b"".join(bodies)
+        return page.capture(options)
+
+    def count_open(self, options: ReadOptions) -> None:
+        """Count the pages whose last segment is missing."""
+        if self._pages:
+            options.skipped[_INCOMPLETE] += len(self._pages)
+        self._pages.clear()
+
+
+def _declared_types(record: Any) -> list[str]:
+    """Return the content types that a record declares, each with its parameters."""
+    answer = record.http_headers
+    values = _values(answer, "Content-Type") if answer else [record.content_type or ""]
+    return [each.strip() for value in values for each in value.split(",") if each.strip()]
+
+
+def _may_be_page(types: Sequence[str]) -> bool:
+    """Return whether one of the types is a page's, or none of them says what the content is."""
+    media_types = [_media_type(each) for each in types]
+    return not _declared(media_types) or any(each in _PAGE_TYPES for each in media_types)
+
+
+def _declared(media_types: Sequence[str]) -> list[str]:
+    return [each for each in media_types if each not in _UNKNOWN_TYPES]
+
+
+def _media_type(declared: str) -> str:
+    return declared.partition(";")[0].strip().lower()
+
+
+def _type_of_content(content: bytes) -> str:
+    """Return the type of a page that declares none, ``""`` if it is neither HTML nor text."""
+    start = content[:_LOOKED_AT]
+    if _HTML.match(start):
+        return "text/html"
+    if binary_content(start) or b"\0" in start or not start.strip():
+        return ""
     try:
-        return content.lstrip().startswith(b"<") or "\0" not in content.decode("utf-8")
+        codecs.getincrementaldecoder("utf-8")().decode(start)
     except UnicodeDecodeError:
-        return False
+        return ""
+    return "text/plain"
+
+
+def _values(headers: Any, name: str) -> list[str]:
+    """Return all values of a header that may be there several times."""
+    return [str(value) for key, value in headers.headers if key.lower() == name.lower()]
 
 
 def _header(headers: Any, *names: str) -> str:

@@ -15,6 +15,7 @@ from ...core.domain import NO_METADATA, Document, Span
 from ...core.errors import SourceError
 from ...core.folding import folded_value
 from ...core.languages import identifier, language_code
+from ...core.parts import PART_STARTS, join_parts
 from ...core.records.columns import columns_of
 from ...core.records.dates import ORDERS, order_of
 from ...core.records.json_lines import json_name
@@ -32,6 +33,7 @@ _UNFIT = re.compile(r"[\s\x00-\x1f\x7f-\x9f\ud800-\udfff\ufeff]")
 # An id of CheckThat!: topic, page of the topic, snippet of the page: CT20-AR-05-0003-001,
 # CT19-T2-001-09-01.
 _CHECKTHAT = re.compile(r"((CT\d\d-[A-Z0-9]+-\d+)-\d+)(-\d+)?")
+_FURTHER_TEXT = re.compile(r"text [1-9]\d*")
 _LETTERS_TO_TELL = 20
 _CHARS_TO_READ = 4000
 _ENGLISH = re.compile(r"\b(?:the|of|and|to|in|is|that|for|was|were|with|are|not)\b", re.I | re.A)
@@ -56,6 +58,7 @@ def chosen_columns(
         if field in names:
             fields[meaning] = field
     fields |= {field: field for field in names}
+    fields |= {name: name for name in options.columns if _FURTHER_TEXT.fullmatch(name)}
 
     if unknown := next((field for field in options.columns if field not in fields), ""):
         remedy = f"the fields are {', '.join(sorted(fields))}"
@@ -82,7 +85,25 @@ def names_of_any_table(
     for field, own in names.items():
         common = ANY_TABLE.get(meant.get(field, ""), ())
         all_names[field] = (chosen[field],) if field in chosen else (*own, *common)
+    for field, column in chosen.items():
+        all_names.setdefault(field, (column,))  # further texts
     return all_names
+
+
+def next_field(field: str, columns: Mapping[str, str]) -> str:
+    """Return the field for the next column that a user names: each further text has its own."""
+    texts = sum(each == "text" or _FURTHER_TEXT.fullmatch(each) is not None for each in columns)
+    return f"text {texts + 1}" if field == "text" and texts else field
+
+
+def texts_behind(row: Mapping[str, str], explanation: str = "") -> list[str]:
+    """Return the texts of a row behind its first one: those that the user named, else what a
+    fact-checker found.
+    """
+    further = [field for field in row if _FURTHER_TEXT.fullmatch(field)]
+    if further:
+        return [row[field] for field in sorted(further, key=lambda field: int(field[5:]))]
+    return [explanation] if explanation else []
 
 
 def check_docid(docid: str) -> str | None:
@@ -189,12 +210,14 @@ def make_record(
     metadata: Mapping[str, Any] = NO_METADATA,
     *,
     spans: tuple[Span, ...] | None = None,
+    behind: Sequence[str] = (),
     empty: str = "no text",
 ) -> Record | None:
     """Make a document from fields with the names of :class:`Document`; if this fails, report why
     and return ``None``.
 
-    A document without text and title is left out for the reason ``empty``. The language is
+    The texts ``behind`` the text, each a part of its own, join it unless the text is empty. A
+    document without text and title is left out for the reason ``empty``. The language is
     ``options.language`` if the fields give none, and ``und`` if they give an unknown one. An
     unreadable date or language becomes metadata.
     """
@@ -213,6 +236,10 @@ def make_record(
             options.date(place, written)
         options.leave_out(place, empty)
         return None
+    if text.strip() and any(map(str.strip, behind)):
+        text, starts = join_parts((text, *behind))
+        if len(starts) > 1:
+            metadata = {**metadata, PART_STARTS: starts}
     date, language = options.date(place, written), language_code(named) if named else ""
     if written and not date:
         metadata = {**metadata, "date": written}
@@ -224,6 +251,18 @@ def make_record(
         docid, text, title, url, date, language or options.language, source, topic, metadata
     )
     return Record(document, place, spans)
+
+
+def kept_columns(others: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the metadata of a row: ``known`` ones, before them its ``others`` without a meaning.
+
+    No other has the name of a field of documents, or of known metadata.
+    """
+    kept = {}
+    for name, value in others.items():
+        is_taken = name in Document._fields or name in known or name == PART_STARTS
+        kept[f"column {name}" if is_taken else name] = value
+    return {**kept, **known}
 
 
 def named_fields(

@@ -21,10 +21,15 @@ from ...core.terminal import join_words
 from . import ReadOptions
 from ._child import BadFileError
 from ._formats import ZIP
-from ._unread import PART_OF_PAGE, describe_others, folders_of_pages, reason_unread
+from ._unread import (
+    LOCK,
+    PART_OF_PAGE,
+    describe_others,
+    folders_of_pages,
+    is_lock,
+    reason_unread,
+)
 
-OWNER = "~$"
-"""The beginning of the name of the file that Excel keeps beside an open workbook."""
 NOT_REGULAR = "not a regular file"
 OUTSIDE = "link to a file outside the folder"
 FOLDER_OUTSIDE = "link to a folder outside the folder"
@@ -103,6 +108,8 @@ def one_file(path: Path, inside: str = "") -> Path:
         raise SourceError("is a folder; give a file", place=path)
     if not stat.S_ISREG(status.st_mode):
         raise SourceError("is not a regular file; save its content to a file first", place=path)
+    if is_lock(path.name):
+        raise SourceError(f"is the {LOCK}", place=path, remedy="give the document itself")
     if status.st_size == 0:
         raise SourceError("is empty", place=path)
     return path
@@ -118,7 +125,7 @@ def _folder_files(
 ) -> list[Path]:
     endings = tuple(ending for suffix in suffixes for ending in (suffix, f"{suffix}.gz"))
     try:
-        there, linked_folders, parts = _walk(folder, saved_pages=saved_pages)
+        there, linked_folders, parts, locks = _walk(folder, saved_pages=saved_pages)
         named = [path for path in there if path.name.lower().endswith(endings)]
         outside = [path for path in there if path.is_symlink() and leads_outside(path, folder)]
         named = sorted(set(named).difference(outside))
@@ -135,6 +142,7 @@ def _folder_files(
         (OUTSIDE, sorted(outside)),
         (FOLDER_OUTSIDE, folders_outside),
         (PART_OF_PAGE, sorted(parts)),
+        (LOCK, sorted(locks)),
     ):
         for path in paths:
             options.leave_out(path, reason)
@@ -152,9 +160,11 @@ def _folder_files(
     return sorted(regular, key=lambda path: path.parts)
 
 
-def _walk(folder: Path, *, saved_pages: bool) -> tuple[list[Path], list[Path], list[Path]]:
-    """Return the files below a folder, the folders that are links, and the files that are parts of
-    saved pages; hidden entries are ignored.
+def _walk(
+    folder: Path, *, saved_pages: bool
+) -> tuple[list[Path], list[Path], list[Path], list[Path]]:
+    """Return the files below a folder, the folders that are links, the files that are parts of
+    saved pages, and the lock files; hidden entries are ignored.
     """
 
     def fail(error: OSError) -> None:
@@ -163,6 +173,7 @@ def _walk(folder: Path, *, saved_pages: bool) -> tuple[list[Path], list[Path], l
     there: list[Path] = []
     linked_folders: list[Path] = []
     parts: list[Path] = []
+    locks: list[Path] = []
     folders_of_parts: set[Path] = set()
     for parent, folders, names in os.walk(folder, onerror=fail):
         folders[:] = [name for name in folders if not name.startswith(".")]
@@ -173,17 +184,20 @@ def _walk(folder: Path, *, saved_pages: bool) -> tuple[list[Path], list[Path], l
             folders_of_parts.update(paths)
         elif saved_pages:
             folders_of_parts.update(Path(parent, name) for name in folders_of_pages(folders, names))
-        files = [Path(parent, name) for name in names if not name.startswith((".", OWNER))]
+        locks += [Path(parent, name) for name in names if is_lock(name)]
+        shown = [name for name in names if not name.startswith(".") and not is_lock(name)]
+        files = [Path(parent, name) for name in shown]
         (parts if is_part else there).extend(files)
-    return there, linked_folders, parts
+    return there, linked_folders, parts, locks
 
 
 @contextmanager
-def open_bytes(path: Path, *, zipped: bool = False) -> Iterator[io.BufferedReader]:
+def open_bytes(path: Path, *, zipped: bool = False, sheet: str = "") -> Iterator[io.BufferedReader]:
     """Open a file for reading.
 
-    Decompress it if it begins like gzip. For a workbook, yield its first table as text. Other ZIP
-    archives are refused, unless all archives are wanted as they are (``zipped``).
+    Decompress it if it begins like gzip. For a workbook, yield a sheet as text: the one named, or
+    the first with content. Other ZIP archives are refused, unless all archives are wanted as they
+    are (``zipped``).
     """
     try:
         with open_regular(path) as raw:
@@ -194,17 +208,18 @@ def open_bytes(path: Path, *, zipped: bool = False) -> Iterator[io.BufferedReade
             if head.startswith(b"PK") and shape_of_start(head).content.endswith(
                 ("(.xlsx)", "(.ods)")
             ):
-                from ._office import first_table
+                from ._office import read_sheet
 
-                yield io.BufferedReader(cast(io.RawIOBase, io.BytesIO(first_table(path))))
+                content = io.BytesIO(read_sheet(path, sheet))
+                yield io.BufferedReader(cast(io.RawIOBase, content))
                 return
             if head.startswith(MAGIC):
                 unpacked = Unpacked(
                     raw, "collection", partial(BadFileError, path), "; fetch it again"
                 )
-                content: io.BufferedReader = io.BufferedReader(unpacked)
-                with content:
-                    yield content
+                plain: io.BufferedReader = io.BufferedReader(unpacked)
+                with plain:
+                    yield plain
                 return
             _refuse_packed(path, head)
             yield raw
@@ -233,7 +248,7 @@ def read_bytes(path: Path, options: ReadOptions, *, zipped: bool = False) -> byt
 
     Raises BadFileError if it has more than ``options.max_file_bytes``.
     """
-    with open_bytes(path, zipped=zipped) as stream:
+    with open_bytes(path, zipped=zipped, sheet=options.sheet) as stream:
         content = stream.read(options.max_file_bytes + 1)
     if len(content) > options.max_file_bytes:
         raise BadFileError(

@@ -40,7 +40,7 @@ class Reported:
     """Reports the faults of a file as bad lines of a source, and keeps notes."""
 
     def __init__(self, path: Path, options: ReadOptions) -> None:
-        self._path, self._options = path, options
+        self._path, self._options = Path(options.named(path)), options
 
     def error(self, line: int, reason: str) -> None:
         """Count a bad line; raise SourceError if there are too many."""
@@ -61,7 +61,7 @@ class Reported:
 def read_lines(path: Path, options: ReadOptions, fallback: str = "") -> Iterator[tuple[str, str]]:
     """Yield the place and the text of each line of ``path``: see :func:`numbered_lines`."""
     for number, line in numbered_lines(path, options, fallback):
-        yield f"{path}:{number}", line
+        yield f"{options.named(path)}:{number}", line
 
 
 def numbered_lines(
@@ -75,7 +75,7 @@ def numbered_lines(
     line that has a NUL byte, is not UTF-8 or is longer than ``options.max_line_bytes`` is bad.
     ``fallback`` names the encoding of lines that are not UTF-8, for old collections.
     """
-    with open_bytes(path) as raw:
+    with open_bytes(path, sheet=options.sheet) as raw:
         start = raw.peek(LOOKED_AT)
         if content := binary_content(start):
             raise BadFileError(path, content)
@@ -98,7 +98,7 @@ def numbered_lines(
                     line = line.removeprefix(codecs.BOM_UTF8)
                 text, reason = _text(line, readline, limit, fallback)
                 if reason:
-                    options.bad_lines.report(f"{path}:{number}", reason)
+                    options.bad_lines.report(f"{options.named(path)}:{number}", reason)
                 else:
                     yield number, text
         except UnicodeError:

@@ -1,4 +1,4 @@
-"""Read the first table of a workbook, and the text of a PDF, with the libraries of
+"""Read the sheets of a workbook, and the text of a PDF, with the libraries of
 ``factseek[office]``.
 
 Reading a small file may take all memory or hours, because of a far-away cell or a page that expands
@@ -8,31 +8,24 @@ factseek.indexer.collections._office``), which limits memory and time.
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 import sys
 import unicodedata
-from collections.abc import Iterator
 from functools import lru_cache
 from importlib.util import find_spec
 from itertools import accumulate
 from pathlib import Path
 from statistics import quantiles
-from typing import Any
 
 import msgspec
 
 from ._child import MEMORY, SECONDS, BadFileError, ask_child, limit_process
+from ._workbook import MOST_BYTES, PROTECTED, list_sheets, read_workbook_sheet
 
 SHEETS = (".xlsx", ".ods")
 PDF = ".pdf"
-_LIBRARIES = {"sheet": "python_calamine", "pdf": "pypdf"}
+_LIBRARIES = {"sheet": "python_calamine", "sheets": "python_calamine", "pdf": "pypdf"}
 NEEDS = "needs more packages; install them with: pip install 'factseek[office]'"
-PROTECTED = "is protected by a password; save it without one"
-MOST_BYTES = 100_000_000
-"""The maximum number of bytes in a file to read, and in the text that it contains."""
-_ROUNDED = 2**53  # from here on, a float does not represent every integer
 _SHORT_LINE = 0.7
 """A line of a PDF ends a paragraph, or is a heading, if it is shorter than this share of a usual
 line.
@@ -56,23 +49,28 @@ def select_readable(*suffixes: str) -> tuple[str, ...]:
     )
 
 
-def first_table(path: Path) -> bytes:
-    """Return a workbook's first sheet with content, as tab-separated UTF-8 text, one line per
-    row.
+def read_sheet(path: Path, name: str = "") -> bytes:
+    """Return a sheet of a workbook as tab-separated UTF-8 text, one line per row: the one named, or
+    the first with content.
     """
-    return _sheet(path, path.stat().st_mtime_ns, path.stat().st_size).texts[0].encode()
+    return _sheet(path, name, path.stat().st_mtime_ns, path.stat().st_size).texts[0].encode()
 
 
-def sheet_note(path: Path) -> str:
-    """Return a note about which sheet of a workbook is read, and about rounded numbers; ``""`` if
-    there is neither.
+def sheet_notes(path: Path, name: str = "") -> list[str]:
+    """Return notes about the other sheets of a workbook, if none was named, and about numbers and
+    formulas whose values are lost.
     """
-    return _sheet(path, path.stat().st_mtime_ns, path.stat().st_size).title
+    return _sheet(path, name, path.stat().st_mtime_ns, path.stat().st_size).title.splitlines()
+
+
+def sheet_names(path: Path) -> list[str]:
+    """Return the names of the sheets of a workbook that have content."""
+    return _read_in_child("sheets", path, "a workbook").texts
 
 
 @lru_cache(maxsize=1)  # a file is read several times in a row
-def _sheet(path: Path, _changed: int, _size: int) -> _Answer:
-    return _read_in_child("sheet", path, "a workbook")
+def _sheet(path: Path, name: str, _changed: int, _size: int) -> _Answer:
+    return _read_in_child("sheet", path, "a workbook", name)
 
 
 def pdf_text(path: Path) -> tuple[str, str, list[int]]:
@@ -84,80 +82,14 @@ def pdf_text(path: Path) -> tuple[str, str, list[int]]:
     return answer.title, "\n".join(answer.texts), starts
 
 
-def _read_in_child(what: str, path: Path, name: str) -> _Answer:
+def _read_in_child(what: str, path: Path, name: str, *arguments: str) -> _Answer:
     if not find_spec(_LIBRARIES[what]):
         raise BadFileError(path, f"is {name}, which {NEEDS}")
     if path.stat().st_size > MOST_BYTES:
         raise BadFileError(path, f"is longer than {MOST_BYTES:,} bytes")
     damaged = f"is damaged, or {name} that needs more than {SECONDS} s or {MEMORY >> 30} GB to read"
-    return ask_child(path, "_office", what, str(path.resolve()), kind=_Answer, damaged=damaged)
-
-
-def _read_sheet(path: str) -> _Answer | str:
-    import python_calamine as calamine
-
-    try:
-        workbook = calamine.load_workbook(path)
-        names = workbook.sheet_names
-        for name in names:
-            rounded: list[str] = []
-            table = "".join(_lines(workbook.get_sheet_by_name(name), rounded))
-            if table.strip():
-                notes = [f"only the sheet {name!r} is read, but there are {len(names)} sheets"] * (
-                    len(names) > 1
-                )
-                notes += [
-                    f"{number} is rounded to 15 digits; format its column as text"
-                    for number in rounded[:1]
-                ]
-                return _Answer("; ".join(notes), [table])
-    except calamine.PasswordError:
-        return PROTECTED
-    except calamine.CalamineError as error:
-        reason = " ".join(str(error).split())[:200]
-        return f"is not a valid workbook ({reason}); save it again, or save it as CSV"
-    return "is a workbook whose sheets are empty"
-
-
-def _lines(sheet: Any, rounded: list[str]) -> Iterator[str]:
-    """Yield the rows as lines.
-
-    If a row has several cells, all are quoted, so that each is read back unchanged.
-
-    Add to ``rounded`` the integers that are too large for a number in a workbook.
-    """
-    yield "\n" * (sheet.start[0] if sheet.start else 0)  # so that line numbers are row numbers
-    line, size, header = io.StringIO(), 0, True
-    writer = csv.writer(line, csv.excel_tab, quoting=csv.QUOTE_ALL, lineterminator="\n")
-    for row in sheet.iter_rows():
-        cells = [_plain(cell) for cell in row]
-        rounded += [cell for cell, number in zip(cells, row, strict=True) if _is_rounded(number)]
-        if header and any(cells):  # the first line of a file names its columns
-            cells, header = [" ".join(cell.split()) for cell in cells], False
-        if len(cells) == 1:
-            line.write(f"{' '.join(cells[0].split())}\n")
-        elif any(cells):
-            writer.writerow(cells)
-        else:
-            line.write("\n")
-        size += line.tell()
-        if size > MOST_BYTES:
-            raise MemoryError
-        yield line.getvalue()
-        line.seek(0)
-        line.truncate()
-
-
-def _is_rounded(cell: Any) -> bool:
-    return isinstance(cell, float) and cell.is_integer() and abs(cell) >= _ROUNDED
-
-
-def _plain(cell: Any) -> str:
-    if hasattr(cell, "isoformat"):
-        return str(cell.isoformat()).removesuffix("T00:00:00")
-    if isinstance(cell, float) and cell.is_integer():
-        return str(int(cell))
-    return str(cell).replace("\0", " ")
+    arguments = (what, str(path.resolve()), *arguments)
+    return ask_child(path, "_office", *arguments, kind=_Answer, damaged=damaged)
 
 
 def _read_pdf(path: str) -> _Answer | str:
@@ -227,8 +159,16 @@ def _without_placeholder(title: str) -> str:
 def main() -> None:
     """Read the file that the arguments name, and write the answer to standard output."""
     limit_process()
-    what, path = sys.argv[1:]
-    answer = _read_sheet(path) if what == "sheet" else _read_pdf(path)
+    what, path, *name = sys.argv[1:]
+    match what:
+        case "pdf":
+            answer: _Answer | str = _read_pdf(path)
+        case "sheets":
+            names = list_sheets(path)
+            answer = names if isinstance(names, str) else _Answer("", names)
+        case _:
+            sheet = read_workbook_sheet(path, *name)
+            answer = sheet if isinstance(sheet, str) else _Answer(sheet.notes, [sheet.text])
     sys.stdout.buffer.write(msgspec.msgpack.encode(answer))
 
 

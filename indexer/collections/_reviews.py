@@ -208,13 +208,18 @@ def metadata_of(node: Node) -> dict[str, Any]:
         "rating": rating.words,
         "verdict": rating.verdict,
         "scale": [] if None in rating.scale else [*rating.scale],
-        "explanation": rating.explanation,
+        "explanation": rating.explanation or body_of(node),
         "publisher": text_in(publisher, "name"),
         "publisher_url": address_in(publisher, "url", "sameAs"),
         "publisher_image": address_in(publisher, "image", "logo"),
         "author": "" if author == text_in(publisher, "name") else author,
     }
     return {name: part for name, part in known.items() if part}
+
+
+def body_of(node: Node) -> str:
+    """Return the text of a review, ``""`` if it has only a claim and a rating."""
+    return text_in(node, "reviewBody")
 
 
 class Rating(NamedTuple):

@@ -13,6 +13,10 @@ from ._formats import readable_endings
 from ._office import NEEDS, PDF, SHEETS, select_readable
 
 PART_OF_PAGE = "part of a saved page"
+LOCK = "lock file of an open document"
+SAVE_AS_DOCX = "save it as .docx or as a PDF"
+OWNER = "~$"
+"""The beginning of the name of the file that Excel keeps beside an open workbook."""
 _READ_BY = {
     **dict.fromkeys(
         (".html", ".htm", ".xhtml", ".txt", PDF, *TEXTS, ".warc", ".arc", ".wacz"), "webpages"
@@ -22,14 +26,21 @@ _READ_BY = {
     ".jsonld": "claimreview",
 }
 """The kind of source that reads most files with an ending."""
-_OFFICE = frozenset(f".{ending}" for ending in "doc epub odp ppt pptx rtf xls zip".split())
+_OFFICE = frozenset(f".{ending}" for ending in "doc epub odp ppt pptx rtf".split())
 """Endings of files with text that no reader reads, although a user may expect it."""
-_PACKED = (".7z", ".bz2", ".rar", ".tar", ".tgz", ".xz", ".z", ".zst")
+_TABLES = frozenset({".xls"})
+_PACKED = (".zip", ".7z", ".bz2", ".rar", ".tar", ".tgz", ".xz", ".z", ".zst")
 _NO_TEXT = frozenset(
     f".{ending}"
     for ending in "avif bmp css eot gif ico jpeg jpg js mov mp3 mp4 ogg png svg tif tiff ttf wav "
     "webm webp woff woff2".split()
 )
+_NOT_READ = {
+    _OFFICE: f"; {SAVE_AS_DOCX}",
+    _TABLES: "; save it as .xlsx or CSV",
+    _NO_TEXT: "",
+}
+"""The endings of files that no reader reads, with what to do with them."""
 _ENDING = re.compile(r"\.\w{1,10}")
 _PAGE = re.compile(r"\.x?html?$", re.I)
 _PARTS = re.compile(
@@ -52,8 +63,9 @@ def reason_unread(path: Path) -> str:
         return f"{what} {NEEDS}"
     if ending in _READ_BY:
         return f"{what} factseek index {_READ_BY[ending]} reads"
-    if ending in _OFFICE or ending in _NO_TEXT:
-        return f"{what} factseek does not read"
+    for endings, remedy in _NOT_READ.items():
+        if ending in endings:
+            return f"{what} factseek does not read{remedy}"
     if ending.endswith(_PACKED):
         return f"{what} factseek does not read; unpack it"
     return f"{what} is read only if you name it"
@@ -63,7 +75,8 @@ def describe_others(paths: Iterable[Path]) -> tuple[str, str]:
     """Return which of the unread files of a folder a user may have meant, and what to do with them;
     ``""`` for both if there are none.
     """
-    endings = sorted({_ending(path) for path in paths} & (_OFFICE | set(_READ_BY)))
+    meant = {*_OFFICE, *_TABLES, *_READ_BY, ".zip"}
+    endings = sorted({_ending(path) for path in paths} & meant)
     if not endings:
         return "", ""
     remedies = []
@@ -74,6 +87,11 @@ def describe_others(paths: Iterable[Path]) -> tuple[str, str]:
         remedies.append(f"for each of them, {SAVE_TEXT}")
     what = f"{join_words(endings)} files, which this kind of source does not use"
     return what, "; ".join(remedies)
+
+
+def is_lock(name: str) -> bool:
+    """Return whether a file is what a program keeps beside an open document."""
+    return name.startswith(OWNER) or (name.startswith(".~lock.") and name.endswith("#"))
 
 
 def folders_of_pages(folders: Iterable[str], files: Iterable[str]) -> list[str]:

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ._formats import FileText
-from ._office import MOST_BYTES, PROTECTED
 from ._plain_html import joined_lines
+from ._workbook import MOST_BYTES, PROTECTED
 
 _OTHER_WORD_TEXTS = ("word/footnotes.xml", "word/endnotes.xml")
 _WORD_TEXT = re.compile(r"word/document\d*\.xml")

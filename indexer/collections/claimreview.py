@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
+from ...core.domain import NO_METADATA
 from ...core.records.columns import Columns
+from ...core.records.encodings import guess_encoding
 from ...core.records.names import CLAIM_REVIEWS
 from ...core.terminal import join_words
 from ...core.text import unescape
@@ -25,17 +28,19 @@ from ._documents import (
     Docids,
     chosen_columns,
     digest,
+    kept_columns,
     make_record,
     names_of_any_table,
     text_language,
+    texts_behind,
 )
 from ._files import expand, read_bytes
 from ._lines import read_json
 from ._linked_data import BrokenScriptError, Node, microdata, nodes_of_type, parse_script, scripts
 from ._office import SHEETS, select_readable
 from ._pages import PageTooLargeError, binary_kind, check_attributes, decode
-from ._reviews import DOCID, Rating, docid_in, fields_of, metadata_of, ratings_of
-from ._tables import read_json_lines, read_rows
+from ._reviews import DOCID, Rating, body_of, docid_in, fields_of, metadata_of, ratings_of
+from ._tables import TableRow, each_sheet, find_table, first_cells, read_json_lines, read_whole_rows
 
 SUMMARY = "fact-checks as schema.org ClaimReview: web pages, JSON-LD, Data Commons' feed, CSV"
 COLUMNS = True
@@ -60,6 +65,7 @@ _MEANINGS = {
         "datePublished": "date",
     },
     **{"inLanguage": "language", "author.name": "source", "reviewRating.alternateName": "rating"},
+    "reviewRating.ratingExplanation": "explanation",
 }
 """The document field that each property becomes."""
 
@@ -88,10 +94,18 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
 
 
 class _Review(NamedTuple):
+    """A review with its place.
+
+    ``language`` and ``base`` are those of its page. A table may have columns without a meaning
+    (``others``), and further columns of texts that the user named.
+    """
+
     place: str
     node: Node
     language: str = ""
     base: str = ""
+    others: Mapping[str, Any] = NO_METADATA
+    further: Sequence[str] = ()
 
 
 class _SeveralRatings:
@@ -139,11 +153,56 @@ def _reviews(path: Path, options: ReadOptions) -> Iterator[_Review]:
         for place, content in read_json_lines(path, options):
             yield from (_Review(place, node) for node in nodes_of_type(content, _TYPE))
     else:
-        chosen = chosen_columns(CLAIM_REVIEWS, options, _MEANINGS)
-        names = names_of_any_table(CLAIM_REVIEWS, chosen, _MEANINGS)
-        columns = Columns(names, (("claimReviewed",),), CLAIM_REVIEWS, chosen=chosen)
-        for place, row in read_rows(path, options, columns):
-            yield _Review(place, _nest(row))
+        for place, row, others in _rows_of_sheets(path, options, _columns(options)):
+            further = {field: text for field, text in row.items() if field.startswith("text ")}
+            node = _nest({field: text for field, text in row.items() if field not in further})
+            yield _Review(place, node, others=others, further=texts_behind(further))
+
+
+def _rows_of_sheets(path: Path, options: ReadOptions, columns: Columns) -> Iterator[TableRow]:
+    for of_sheet in each_sheet(path, options):
+        yield from read_whole_rows(path, of_sheet, columns)
+
+
+def is_desk_table(path: Path, start: bytes, options: ReadOptions) -> bool:
+    """Return whether a table that begins with ``start`` has columns of a claim, its rating and what
+    was found, as the tables of a desk have.
+    """
+    columns = _columns(options)
+    shape, _ = find_table(path, start, columns, options)
+    encoding = "" if shape.encoding else guess_encoding(start)
+    wanted = {"claimReviewed", "reviewRating.alternateName", "reviewRating.ratingExplanation"}
+    return wanted <= columns.of(first_cells(shape, encoding)).keys()
+
+
+def _columns(options: ReadOptions) -> Columns:
+    chosen = chosen_columns(CLAIM_REVIEWS, options, _MEANINGS)
+    return Columns(
+        names_of_any_table(CLAIM_REVIEWS, chosen, _MEANINGS),
+        required=(("claimReviewed",),),
+        own=CLAIM_REVIEWS,
+        keeps=True,
+        chosen=chosen,
+        text="claimReviewed",
+        address="url",
+    )
+
+
+def has_review(content: bytes) -> bool:
+    """Return whether a web page contains a review of a claim."""
+    if _TYPE.encode() not in content or binary_kind(content):
+        return False
+    page = decode(content)
+    for script in scripts(page):
+        with suppress(BrokenScriptError):
+            if _TYPE in script and nodes_of_type(parse_script(script), _TYPE):
+                return True
+    if "itemscope" not in page:
+        return False
+    with suppress(PageTooLargeError):
+        check_attributes(page)
+        return bool(microdata(page, _TYPE))
+    return False
 
 
 def _nest(row: Mapping[str, str]) -> Node:
@@ -215,7 +274,14 @@ def _record(review: _Review, docids: Docids, options: ReadOptions) -> Record | N
         )
     language = fields["language"] or text_language(fields["text"], review.language)
     fields |= {"docid": docids.make_unique(docid), "language": language}
-    record = make_record(fields, review.place, options, metadata)
+    found = dict.fromkeys((str(metadata.get("explanation", "")), body_of(review.node)))
+    record = make_record(
+        fields,
+        review.place,
+        options,
+        kept_columns(review.others, metadata),
+        behind=review.further or list(found),
+    )
     # Reviews of one page share its address, so the address does not show that a stored review is
     # the same one.
     return record and record._replace(known_by="" if docid_in(review.node) else "text")

@@ -15,12 +15,18 @@ from ...core.records.names import VERIFIED_CLAIMS, Names
 from ...core.records.table_shape import wrapper_advice
 from . import RECORDS, Files, ReadOptions, Record, dated
 from ._child import BadFileError
-from ._documents import chosen_columns, make_record, names_of_any_table
+from ._documents import (
+    chosen_columns,
+    kept_columns,
+    make_record,
+    names_of_any_table,
+    texts_behind,
+)
 from ._files import expand
 from ._lines import read_json
 from ._office import SHEETS, select_readable
 from ._reviews import with_rating
-from ._tables import Row, read_rows, texts_of
+from ._tables import TableRow, each_sheet, noted_keys, others_of, read_whole_rows, texts_of
 
 SUMMARY = "verified claims: TSV, CSV, JSON or JSON lines with an id, vclaim and title"
 COLUMNS = True
@@ -30,7 +36,7 @@ FILES: Sequence[Files] = [
     ("JSON", frozenset()),
 ]
 
-_METADATA = ("subtitle", "author", "rating", "label", "verdict")
+_METADATA = ("subtitle", "author", "rating", "label", "verdict", "explanation")
 
 
 @dated
@@ -38,27 +44,49 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
     """Yield the verified claims of each file in order; the files of a folder are read in the order
     of their names.
     """
-    for path in expand(
-        sources, (".tsv", ".csv", ".jsonl", ".json", *select_readable(*SHEETS)), options
-    ):
-        chosen = chosen_columns(VERIFIED_CLAIMS, options)
-        names = names_of_any_table(VERIFIED_CLAIMS, chosen)
-        if path.name.lower().removesuffix(".gz").endswith(".json"):
-            rows = _json_rows(path, options, names if chosen else VERIFIED_CLAIMS)
-        else:
-            columns = Columns(names, (("text",),), VERIFIED_CLAIMS, "docid", chosen=chosen)
-            rows = read_rows(path, options, columns)
-        for place, row in rows:
-            metadata = with_rating({name: row[name] for name in _METADATA if name in row})
-            if "docid" not in row:
-                options.bad_lines.report(place, "has no id")
-            elif record := make_record(
-                row, place, options, metadata, empty="claims without a text"
-            ):
-                yield record
+    endings = (".tsv", ".csv", ".jsonl", ".json", *select_readable(*SHEETS))
+    for path in expand(sources, endings, options):
+        for of_sheet in each_sheet(path, options):
+            yield from _read_file(path, of_sheet)
 
 
-def _json_rows(path: Path, options: ReadOptions, names: Names) -> Iterator[tuple[str, Row]]:
+def _read_file(path: Path, options: ReadOptions) -> Iterator[Record]:
+    for place, row, others in _rows(path, options):
+        known = with_rating({name: row[name] for name in _METADATA if name in row})
+        behind = texts_behind(row, row.get("explanation", ""))
+        if "docid" not in row:
+            options.bad_lines.report(place, "has no id")
+        elif record := make_record(
+            row,
+            place,
+            options,
+            kept_columns(others, known),
+            behind=behind,
+            empty="claims without a text",
+        ):
+            yield record
+
+
+def _rows(path: Path, options: ReadOptions) -> Iterator[TableRow]:
+    chosen = chosen_columns(VERIFIED_CLAIMS, options)
+    names = names_of_any_table(VERIFIED_CLAIMS, chosen)
+    if path.name.lower().removesuffix(".gz").endswith(".json"):
+        own = names if chosen else VERIFIED_CLAIMS
+        return noted_keys(path, _json_rows(path, options, own), options)
+    columns = Columns(
+        names,
+        required=(("text",),),
+        own=VERIFIED_CLAIMS,
+        docid="docid",
+        keeps=True,
+        chosen=chosen,
+        text="text",
+        address="url",
+    )
+    return read_whole_rows(path, options, columns)
+
+
+def _json_rows(path: Path, options: ReadOptions, names: Names) -> Iterator[TableRow]:
     try:
         content = read_json(path, options)
     except BadFileError as error:
@@ -68,9 +96,12 @@ def _json_rows(path: Path, options: ReadOptions, names: Names) -> Iterator[tuple
         place = f"{path}:{number}" if isinstance(content, list) else str(path)
         if not isinstance(entry, dict):
             options.bad_lines.report(place, "is not a JSON object with a claim")
-        elif (row := texts_of(entry, columns_of(tuple(entry), names), place, options)) is None:
             continue
-        elif "docid" not in row and (advice := wrapper_advice(entry)):
+        there = columns_of(tuple(entry), names)
+        row = texts_of(entry, there, place, options)
+        if row is None:
+            continue
+        if "docid" not in row and (advice := wrapper_advice(entry)):
             options.bad_lines.report(place, f"has no id{advice}")
         else:
-            yield place, row
+            yield TableRow(place, row, others_of(entry, there, row))

@@ -2,7 +2,8 @@
 
 A source is a release's folder (with ``metadata.csv`` in it) or the table itself: CSV, TSV, JSON
 lines, Parquet, or the pandas pickle of CheckThat! 2025 task 4b. Columns are found by name, so all
-releases with a ``cord_uid`` can be read.
+releases can be read. The first of them have no ``cord_uid``: there, the id of a paper is the digest
+of its PDF file, else its number in PubMed Central or PubMed, or its DOI.
 
 Rows that share a ``cord_uid`` are one paper, also across sources. The first row with a value for a
 field is used, except that the longest abstract and the most precise date win.
@@ -23,6 +24,7 @@ from typing import Any, NamedTuple
 from ...core.domain import Span
 from ...core.records.columns import Columns
 from ...core.records.dates import clean_date
+from ...core.records.table_shape import shape_of
 from . import RECORDS, Files, ReadOptions, Record, dated
 from ._child import BadFileError
 from ._documents import check_docid, digest, make_record
@@ -46,7 +48,14 @@ _NAMES = {
     name: (name,)
     for name in ("cord_uid", "title", "abstract", "publish_time", "url", *_FILES, *_METADATA)
 }
+_OLDER_IDS = ("sha", "pmcid", "pubmed_id", "doi")
+"""The columns with the id of a paper in the first releases, best first."""
 _COLUMNS = Columns(_NAMES, (("cord_uid",), ("title", "abstract")))
+_FIRST_COLUMNS = Columns(
+    {name: _NAMES[name] for name in _NAMES if name != "cord_uid"},
+    (("sha",), ("title", "abstract"), ("source_x",)),
+)
+"""The columns of the first releases."""
 
 
 class _Paper(NamedTuple):
@@ -112,11 +121,26 @@ def _group_rows(papers: Iterable[_Paper], repeats: Mapping[int, int]) -> Iterato
 
 def _papers(tables: Sequence[tuple[Path, _ParseFolder]], options: ReadOptions) -> Iterator[_Paper]:
     for path, parses in tables:
-        for place, row in read_rows(path, options, _COLUMNS):
+        is_first = _is_first_release(path)
+        for place, row in read_rows(path, options, _FIRST_COLUMNS if is_first else _COLUMNS):
+            if is_first and (docid := _older_id(row)):
+                row["cord_uid"] = docid
             if reason := check_docid(row["cord_uid"]) if "cord_uid" in row else "has no cord_uid":
                 options.bad_lines.report(place, reason)
             else:
                 yield _Paper(place, row, parses)
+
+
+def _is_first_release(path: Path) -> bool:
+    """Return whether a table has the columns of the first releases, without ``cord_uid``."""
+    if path.suffix.lower() not in (".csv", ".tsv"):
+        return False
+    names = shape_of(path).names
+    return {"sha", "source_x", "title"} <= set(names) and "cord_uid" not in names
+
+
+def _older_id(row: Row) -> str:
+    return next((_parts(row[name])[0] for name in _OLDER_IDS if row.get(name, "").strip("; ")), "")
 
 
 def _merge_rows(rows: Sequence[Row]) -> Row:

@@ -35,6 +35,7 @@ _JSON_FEED = "jsonfeed.org/version"
 OWN_KEY = "_factseek"
 """The key of this program's own object in an item of a JSON Feed, as the format admits."""
 _LOOKED_AT = 4_096
+_SITEMAP = re.compile(rb"<(?:\w+:)?(?:urlset|sitemapindex)\b")
 _BLOCKS = frozenset(
     "address article aside blockquote br dd div dl dt figcaption figure footer h1 h2 h3 h4 h5 h6 "
     "header hr li ol p pre section table td th tr ul".split()
@@ -206,6 +207,8 @@ def parse_feed(content: bytes, headers: Mapping[str, str] | None = None) -> list
         io.BytesIO(content), response_headers=dict(headers or {}), sanitize_html=False
     )
     if not feed.version:
+        if _SITEMAP.search(content[:_LOOKED_AT]):
+            raise ValueError("is a sitemap, not a feed; read it with factseek index sitemap")
         raise ValueError("is not a feed: RSS, Atom or JSON Feed")
     language = feed.feed.get("language", "")
     return [_xml_item(entry, language) for entry in feed.entries]
@@ -221,7 +224,7 @@ def _xml_item(entry: Any, language: str) -> Item:
         id=entry.get("id", "").strip(),
         title=" ".join((text_of_html(title) if is_markup else title).split()),
         link=web_link(entry.get("link", "")),
-        date=entry.get("published") or entry.get("updated") or "",
+        date=entry.get("published") or dict(entry).get("updated") or "",
         author=" ".join(author.split()),
         text=text_of_html(whole),
         language=language,

@@ -5,8 +5,9 @@ A line that ``factseek export`` wrote has every field and a checksum, and is rea
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -31,7 +32,12 @@ FILES: tuple[Files, ...] = (
 )
 
 EXPORTED = (*Document._fields, "checksum")
-"""All keys of an exported line."""
+"""All keys of an exported line, except those of :data:`ADDED`."""
+ADDED = ("added", "added_by")
+"""The keys that an exported line may have besides: when the document was added, and by which key.
+
+They describe the index that was exported, so a reader ignores them.
+"""
 _Exported = msgspec.defstruct(
     "_Exported", [*((name, str) for name in Document._fields[:-1]), ("metadata", dict[str, Any])]
 )
@@ -48,10 +54,16 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
 
 
 def _record(row: dict[str, Any], place: str, options: ReadOptions) -> Record | None:
-    if row.keys() == set(EXPORTED):
-        return _read_exported(row, place, options)
+    if is_exported(row):
+        own = {name: value for name, value in row.items() if name not in ADDED}
+        return _read_exported(own, place, options)
     found = named_fields(row, DOCUMENTS, place, options, _REQUIRED)
     return None if found is None else make_record(found[0], place, options, found[1])
+
+
+def is_exported(keys: Iterable[str]) -> bool:
+    """Return whether these are the keys of a line that ``factseek export`` wrote."""
+    return set(keys).difference(ADDED) == set(EXPORTED)
 
 
 def _read_exported(row: dict[str, Any], place: str, options: ReadOptions) -> Record | None:
@@ -107,14 +119,17 @@ def unread_date(document: Document) -> str:
     return "" if document.date else str(document.metadata.get("date", ""))
 
 
-def export_document(document: Document, digest: str = "") -> str:
+def export_document(
+    document: Document, digest: str = "", added: Mapping[str, str] = MappingProxyType({})
+) -> str:
     """Return a document as a line of JSON; reading the line returns an equal document.
 
-    ``digest`` is its checksum.
+    ``digest`` is its checksum; ``added`` has further keys, those of :data:`ADDED`.
     """
     row = {
         **document._asdict(),
         "metadata": dict(document.metadata),
         "checksum": digest or checksum(document),
+        **added,
     }
     return msgspec.json.encode(row, order="deterministic").decode()

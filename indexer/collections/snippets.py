@@ -13,16 +13,17 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
 from ...core.errors import SourceError
-from ...core.records.columns import Columns, columns_of, plain_name
+from ...core.records.columns import Columns, Sample, columns_of, plain_name
 from ...core.records.json_lines import json_name
 from ...core.records.names import SNIPPETS
-from ...core.records.table import is_quoted, split_row
-from ...core.records.table_shape import SAVE_AS_UTF8, TABLES, shape_of_start
+from ...core.records.table import MISSING, Dialect, Row, is_quoted, split_row
+from ...core.records.table_shape import SAVE_AS_UTF8, TABLES
 from . import Files, ReadOptions, Record, dated
 from ._documents import (
     checkthat_ids,
@@ -30,14 +31,18 @@ from ._documents import (
     make_record,
     named_fields,
     names_of_any_table,
+    texts_behind,
 )
 from ._files import expand
-from ._lines import Reported, parse_json_object, read_lines
+from ._lines import Reported, numbered_lines, parse_json_object
 from ._office import SHEETS, select_readable
 from ._reviews import with_rating
 from ._tables import (
-    content_id,
+    ContentIds,
+    each_sheet,
+    find_table,
     first_cells,
+    first_rows,
     guessed_encoding,
     is_table,
     kind_for,
@@ -88,21 +93,27 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
     for path in expand(
         sources, (".tsv", ".csv", ".jsonl", ".ndjson", ".json", *select_readable(*SHEETS)), options
     ):
-        yield from _read_file(path, options)
+        for of_sheet in each_sheet(path, options):
+            yield from _read_file(path, of_sheet)
 
 
 def _read_file(path: Path, options: ReadOptions) -> Iterator[Record]:
-    start = start_of(path)
-    shape = shape_of_start(start)
+    start = start_of(path, options.sheet)
+    shape, top = find_table(path, start, _make_columns(options), options)
     refuse_binary(path, shape)
     if shape.form in ("HTML", "XML"):
         raise SourceError(f"{shape.sentence}, not snippets", place=path, remedy=remedy_for(shape))
     fallback = guessed_encoding(path, start, options)
+    encoding = fallback or shape.encoding
     if shape.form in TABLES[1:]:
         cells = first_cells(shape, fallback)
-        if _header(cells, f"{path}:1", options) is not None:
-            rows = read_cells(path, options, shape.delimiter, quoting=True, fallback=fallback)
-            yield from _read_rows(path, rows, options, shape.delimiter)
+        place = f"{options.named(path)}:{top}"
+        if _header(cells, place, options) is not None:
+            rows = read_cells(
+                path, options, shape.delimiter, quoting=True, fallback=fallback, top=top
+            )
+            sampled = first_rows(start, encoding, Dialect(shape.delimiter, missing=MISSING))
+            yield from _read_rows(path, rows, sampled, options, shape.delimiter)
             return
         if is_table(start, shape):
             if not (shape.encoding or fallback):
@@ -112,8 +123,13 @@ def _read_file(path: Path, options: ReadOptions) -> Iterator[Record]:
                 kind_for(shape),
             )
             remedy = f"read it with factseek index {kind}" if kind else _rename(cells)
-            raise SourceError(what, place=f"{path}:1", remedy=remedy)
-    lines = ((place, line) for place, line in read_lines(path, options, fallback) if line.strip())
+            raise SourceError(what, place=place, remedy=remedy)
+    numbered = numbered_lines(path, options, fallback)
+    lines = (
+        (f"{options.named(path)}:{number}", line)
+        for number, line in numbered
+        if number >= top and line.strip()
+    )
     first = next(lines, None)
     if first is None:
         return
@@ -133,8 +149,9 @@ def _read_file(path: Path, options: ReadOptions) -> Iterator[Record]:
             "\t",
         )
         quoting = mark != "\t" or is_quoted(start, mark)
-        rows = read_cells(path, options, mark, quoting=quoting, fallback=fallback)
-        yield from _read_rows(path, rows, options, mark)
+        rows = read_cells(path, options, mark, quoting=quoting, fallback=fallback, top=top)
+        sampled = first_rows(start, encoding, Dialect(mark, quoting, MISSING))
+        yield from _read_rows(path, rows, sampled, options, mark)
 
 
 def _is_header_by(mark: str, place: str, line: str, options: ReadOptions) -> bool:
@@ -184,39 +201,34 @@ def _paragraphs(
 
 
 def _read_rows(
-    path: Path, rows: Iterator[tuple[int, list[str]]], options: ReadOptions, mark: str
+    path: Path,
+    rows: Iterator[Row],
+    sampled: Sequence[Row],
+    options: ReadOptions,
+    mark: str,
 ) -> Iterator[Record]:
+    """Yield the documents of the rows of a table; ``sampled`` has the first of them once more."""
     rows = ((line, cells) for line, cells in rows if any(cell.strip() for cell in cells))
     first = next(rows, None)
     if first is None:
         return
     first_line, cells = first
-    place = f"{path}:{first_line}"
-    header = _header(cells, place, options)
-    if header is None:
-        second = next(rows, None)
-        rows = chain([second], rows) if second else rows
-        may_be_id = len(cells) in _HEADERLESS and plain_name(cells[0]) not in _OTHER_IDS
-        if (
-            may_be_id
-            and second
-            and not _DIGIT.search(cells[0])
-            and _OF_NO_NAME.search(second[1][0].strip())
-        ):
-            what = 'its first line is a header, but does not name columns "id" and "text"'
-            raise SourceError(what, place=place, remedy=_rename(cells))
+    name = options.named(path)
+    place = f"{name}:{first_line}"
+    sample = [each for number, each in sampled if number > first_line]
+    header = _header(cells, place, options, sample)
     columns = header or _headerless(cells, place)
-    if header is None and not _DIGIT.search(cells[0]):
-        what = (
-            "the first line has no known column names, so the columns are read as "
-            f"{', '.join(columns)}"
-        )
-        options.note(f"{place}: {what}; see --column")
-    makes_ids = bool(header) and _make_columns(options).check(
-        first_line, [cell.strip() for cell in cells], Reported(path, options)
+    if header is None:
+        _check_headerless(cells, sample, columns, place, options)
+    wanted, named = _make_columns(options), [" ".join(cell.split()) for cell in cells]
+    makes_ids = bool(header) and wanted.check(
+        first_line, named, Reported(path, options), sample=sample
     )
+    there = wanted.of(named, sample) if header else {}
+    are_ids_addresses = bool(there) and there.get("url") == there.get("docid")
+    ids = ContentIds()
     for line, cells in rows if header else chain([first], rows):
-        place = f"{path}:{line}"
+        place = f"{name}:{line}"
         row = dict(zip(columns, cells, strict=False))
         if len(cells) != len(columns):
             remedy = "write a tab inside a text as a space"
@@ -229,43 +241,83 @@ def _read_rows(
             reason = "contains white space (without a header, 3 columns are id, topic, text)"
             options.bad_lines.report(place, f"topic {row['topic'][:40]!r} {reason}")
         else:
-            fields = {name: cell for name, cell in row.items() if name in SNIPPETS}
+            fields = {name: cell for name, cell in row.items() if name in wanted.names}
             metadata = {
-                name: cell for name, cell in row.items() if name and name not in SNIPPETS and cell
+                name: cell for name, cell in row.items() if name and name not in fields and cell
             }
-            fields = {"docid": content_id(fields), **fields} if makes_ids else fields
+            if makes_ids:
+                fields = {"docid": ids.make(fields, metadata), **fields}
+            if are_ids_addresses:
+                fields["url"] = fields["docid"]
             if record := _record(fields, metadata, place, options):
                 yield record
+
+
+def _check_headerless(
+    cells: Sequence[str],
+    sample: Sample,
+    columns: Sequence[str],
+    place: str,
+    options: ReadOptions,
+) -> None:
+    """Note how a table without known column names is read; refuse one that has other names."""
+    may_be_id = len(cells) in _HEADERLESS and plain_name(cells[0]) not in _OTHER_IDS
+    has_id_below = bool(sample) and _OF_NO_NAME.search(sample[0][0].strip()) is not None
+    if _DIGIT.search(cells[0]):
+        return
+    if may_be_id and has_id_below:
+        what = 'its first line is a header, but does not name columns "id" and "text"'
+        raise SourceError(what, place=place, remedy=_rename(cells))
+    what = (
+        f"the first line has no known column names, so the columns are read as {', '.join(columns)}"
+    )
+    options.note(f"{place}: {what}; see --column")
 
 
 def _make_columns(options: ReadOptions) -> Columns:
     chosen = chosen_columns(SNIPPETS, options)
     names = names_of_any_table(SNIPPETS, chosen)
-    return Columns(names, (), SNIPPETS, "docid", "these columns become metadata:", chosen)
+    return Columns(
+        names,
+        required=(),
+        own=SNIPPETS,
+        docid="docid",
+        keeps=True,
+        chosen=chosen,
+        text="text",
+        address="url",
+    )
 
 
-def _header(cells: Sequence[str], place: str, options: ReadOptions) -> list[str] | None:
+def _header(
+    cells: Sequence[str], place: str, options: ReadOptions, sample: Sample = ()
+) -> list[str] | None:
     """Return the fields of the columns if ``cells`` are a header, and ``None`` if they are a
-    snippet.
+    snippet; ``sample`` has the rows below.
 
     A header names the id, the text or a column from the options, and has no long cell. Raises
     SourceError if a header lacks a text or names a column twice.
     """
-    named = [cell.strip() for cell in cells]
-    own, known = columns_of(named, SNIPPETS), _make_columns(options).of(named)
+    named = [" ".join(cell.split()) for cell in cells]
+    wanted = _make_columns(options)
+    own, known = columns_of(named, SNIPPETS), wanted.of(named, sample)
     if any(len(cell) > _LONGEST_NAME for cell in cells):
         return None
     if not (
         options.columns or own.keys() & {"docid", "text"} or ("text" in known and len(cells) > 1)
     ):
         return None
-    fields = {name: field for field, names in known.items() for name in names}
+    fields = {name: field for field, names in reversed(known.items()) for name in names}
     columns = []
     for name in named:
         # A column of metadata must not have the name of a field.
         metadata = f"column {name}" if name in SNIPPETS else name
         columns.append(fields.get(name) or metadata)
     if "text" not in known and not options.columns:
+        path, _, line = place.rpartition(":")
+        wanted.refuse_content(
+            int(line), named, sample, Reported(Path(path), replace(options, sheet=""))
+        )
         raise SourceError(
             'the header has no column "text" (or "snippet")', place=place, remedy=_rename(cells)
         )
@@ -317,7 +369,11 @@ def _record(
     page = fields.get("page", "").strip() or page
     metadata = with_rating({"page": page, **metadata} if page else metadata)
     return make_record(
-        {**fields, "topic": fields.get("topic", "").strip() or topic}, place, options, metadata
+        {**fields, "topic": fields.get("topic", "").strip() or topic},
+        place,
+        options,
+        metadata,
+        behind=texts_behind(fields),
     )
 
 

@@ -16,12 +16,14 @@ from pathlib import Path
 
 from ...core.errors import SourceError
 from ...core.records.dates import clean_date, order_of
+from ...core.records.table_shape import shape_of
 from ...core.text import unescape
 from . import Files, ReadOptions, Record, dated
 from ._documents import make_record
 from ._files import expand
 from ._lines import read_lines
 from ._markup import Element, elements, first_inside, starts, without, without_tags
+from ._tables import MEDIAWIKI
 
 SUMMARY = "TREC documents: SGML newswire and web collections"
 FILES: tuple[Files, ...] = (("XML", frozenset()),)
@@ -79,7 +81,12 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
             if record := _record(place, source, options):
                 yield record
         if not documents and path in named:
-            raise SourceError("contains no <DOC>; it is not a TREC collection", place=path)
+            is_dump = shape_of(path).cells[:1] == ("mediawiki",)
+            raise SourceError(
+                "contains no <DOC>; it is not a TREC collection",
+                place=path,
+                remedy=f"it is a dump of MediaWiki: {MEDIAWIKI}" if is_dump else "",
+            )
         if not documents:
             options.leave_out(path, "file without <DOC>")
 

@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ...core.domain import NO_METADATA
-from ...core.records.table_shape import LOOKED_AT, binary_remedy, shape_of_start
+from ...core.records.table_shape import LOOKED_AT, binary_remedy, known_binary, shape_of_start
 from ...retrieval.filters import last_day
 from ...retrieval.search.evidence import PAGE_STARTS
 from . import Files, ReadOptions, Record
@@ -31,7 +31,8 @@ from ._formats import ENDINGS, ZIP, Format, format_of, read_file, readable_endin
 from ._lines import read_objects
 from ._office import PDF, SHEETS, pdf_text, select_readable
 from ._pages import Page, PageTooLargeError, binary_kind, decode, extract
-from ._tables import is_table, kind_for
+from ._tables import MEDIAWIKI, is_table, kind_for
+from ._unread import SAVE_AS_DOCX
 from .feed import is_feed
 
 SUMMARY = "web pages: HTML, PDF, text, mail and office files, their folders, web archives"
@@ -42,6 +43,8 @@ FILES: tuple[Files, ...] = (("HTML", frozenset()),)
 _TABLE_ENDINGS = (".tsv", ".csv", *SHEETS, ".ndjson", ".parquet", ".pkl")
 _PAGES = (".html", ".htm", ".xhtml", ".txt")
 _ENDING = re.compile(rf"(?:{'|'.join(map(re.escape, (*_PAGES, *ENDINGS, PDF)))})(?:\.gz)?$", re.I)
+_ADDRESS = re.compile(rb"https?://\S+", re.I)
+_UNREAD_TEXTS = ("RTF", "presentation", "(.doc)", "e-book")
 _Result = dict[str, str]
 """The url and the title of a page in the results of a search, and the topic: the id of the
 claim.
@@ -144,6 +147,8 @@ def _page_of_file(path: Path, docid: str, result: _Result, options: ReadOptions)
             )
         if found := format_of(path.name, content):
             return _record_of_format(path, found, content, fields, options)
+        if reason := _why_unread(content):
+            raise BadFileError(path, reason)
         if content.startswith(ZIP):  # refused, unless it is a workbook
             content = read_bytes(path, options)
     except BadFileError as error:
@@ -200,8 +205,10 @@ def _why_no_page(path: Path, content: bytes) -> str:
     start = content[:LOOKED_AT]
     if is_feed(start) and b"<html" not in start.lower():
         return "is a feed, not a web page; read it with factseek index feed"
+    if _is_list_of_addresses(start):
+        return "is a list of addresses, not a web page; fetch them with factseek index urls"
     if b"<mediawiki" in start:
-        return "is a dump of MediaWiki, not a web page; extract its pages first"
+        return f"is a dump of MediaWiki, not a web page; {MEDIAWIKI}"
 
     shape = shape_of_start(start)
     is_named_table = path.suffix.lower() in _TABLE_ENDINGS
@@ -210,6 +217,24 @@ def _why_no_page(path: Path, content: bytes) -> str:
         remedy = f"; read it with factseek index {kind}" if kind else ""
         return f"{shape.sentence}, not a web page{remedy}"
     return ""
+
+
+def _why_unread(content: bytes) -> str:
+    """Return why a document of an office program, or an e-book, is not read; else ``""``."""
+    kind = known_binary(content[:LOOKED_AT])
+    is_text = any(each in kind for each in _UNREAD_TEXTS)
+    return f"is {kind}, which factseek does not read; {SAVE_AS_DOCX}" if is_text else ""
+
+
+def _is_list_of_addresses(start: bytes) -> bool:
+    """Return whether a file that begins with ``start`` has only addresses, one a line, besides
+    comments.
+    """
+    lines = [line.strip() for line in start.splitlines() if line.strip()]
+    if len(start) == LOOKED_AT:
+        del lines[-1:]  # it may be cut off
+    listed = [line for line in lines if not line.startswith(b"#")]
+    return bool(listed) and all(_ADDRESS.fullmatch(line) for line in listed)
 
 
 def _read_archive(path: Path, docids: Docids, options: ReadOptions) -> Iterator[Record]:

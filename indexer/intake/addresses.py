@@ -108,7 +108,8 @@ def is_public(address: str) -> bool:
 
 
 def _is_global(address: IPAddress) -> bool:
-    return address.is_global and not (address.is_multicast or address.is_reserved)
+    is_site = isinstance(address, ipaddress.IPv6Address) and address.is_site_local  # fec0::/10
+    return address.is_global and not (address.is_multicast or address.is_reserved or is_site)
 
 
 def _with_inner(address: IPAddress) -> Iterator[IPAddress]:

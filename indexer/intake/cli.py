@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...core.errors import QueryError, UsageError
 from ...core.records.dates import clean_date
@@ -30,6 +31,16 @@ FEED = "feed"
 _TIME = re.compile(r"([0-9]{1,6})([smhd])")
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
 _MOST_FAILURES = 20
+
+
+class IntakeFiles(NamedTuple):
+    """The kind and the files of a build, and the addresses of places in files that are
+    temporary.
+    """
+
+    kind: str
+    sources: tuple[Path, ...]
+    places: Mapping[str, str] = MappingProxyType({})
 
 
 def add_intake_options(parser: argparse.ArgumentParser) -> None:
@@ -83,7 +94,7 @@ def _add_fetching(group: argparse._ArgumentGroup) -> None:
 @contextmanager
 def intake_of(
     args: argparse.Namespace, config: Config, columns: tuple[tuple[str, str], ...] = ()
-) -> Iterator[tuple[str, tuple[Path, ...]]]:
+) -> Iterator[IntakeFiles]:
     """Yield the kind and the files of a build: the sources themselves, or what they lead to.
 
     ``columns`` are the columns of tables that the user named.
@@ -95,7 +106,7 @@ def intake_of(
     fetches = args.kind in KINDS or (args.kind == FEED and (addresses or args.follow))
     _check_options(args, addresses, fetches=bool(fetches))
     if not fetches:
-        yield args.kind, tuple(args.sources)
+        yield IntakeFiles(args.kind, tuple(args.sources))
         return
 
     from .run import IntakeRequest, fetch_sources
@@ -125,7 +136,7 @@ def intake_of(
         if not intake.sources:
             facts = {"index": str(args.index), "documents": 0, "failed": len(intake.failures)}
             report(args, facts, f"{args.index}: nothing new was found\n")
-        yield intake.kind, intake.sources
+        yield IntakeFiles(intake.kind, intake.sources, intake.places)
 
 
 def _check_options(args: argparse.Namespace, addresses: list[str], *, fetches: bool) -> None:

@@ -9,6 +9,7 @@ nowhere.
 from __future__ import annotations
 
 import logging
+import re
 import ssl
 import threading
 import time
@@ -37,6 +38,9 @@ _REDIRECTS = (301, 302, 303, 307, 308)
 _BUSY = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
 _LONGEST_WAIT = 60.0
 """The most seconds to wait because a server asks for it; if it asks for more, its pages fail."""
+_OUR_VERSION = re.compile(r"(?im)^([ \t]*user-agent[ \t]*:[ \t]*factseek)/[^\s#]*")
+_LEAST_SECONDS = 0.1
+"""The seconds that a redirect may take if those before it took all the time."""
 _ROBOTS_BYTES = 512_000
 """The most bytes of a robots.txt, as RFC 9309 requires at least 500 KiB."""
 _PIECE = 1 << 16
@@ -90,6 +94,7 @@ class Fetcher:
         self._robots: dict[str, Protego | str] = {}
         self._next_request: dict[str, float] = {}
         self._resting: dict[str, str] = {}
+        self._spent = 0.0  # the seconds of the answers to one address, without pauses
         self._tls = ssl.create_default_context()
 
     def fetch(self, address: str, *, etag: str = "", modified: str = "") -> Fetched:
@@ -103,6 +108,7 @@ class Fetcher:
             conditions["If-None-Match"] = etag
         if modified:
             conditions["If-Modified-Since"] = modified
+        self._spent = 0.0
         try:
             parts = parse_address(address)
             for _ in range(MOST_REDIRECTS + 1):
@@ -160,7 +166,8 @@ class Fetcher:
             return f"has the status {answer.status} {answer.reason}".rstrip()
         is_there = answer.status == HTTPStatus.OK
         text = answer.body.decode("utf-8-sig", "replace") if is_there else ""
-        return Protego.parse(text)
+        # A version behind our name is no part of the name (RFC 9309, 2.2.1).
+        return Protego.parse(_OUR_VERSION.sub(r"\1", text))
 
     def _request_patiently(
         self, parts: SplitResult, conditions: dict[str, str], *, most_bytes: int = 0
@@ -216,7 +223,8 @@ class Fetcher:
         kind: Any = (
             urllib3.HTTPSConnectionPool if parts.scheme == "https" else urllib3.HTTPConnectionPool
         )
-        seconds = self._settings.seconds
+        seconds = max(_LEAST_SECONDS, self._settings.seconds - self._spent)
+        began = self._clock()
         pool = kind(
             chosen,
             port_of(parts),
@@ -244,7 +252,8 @@ class Fetcher:
                     raise FetchError(f"cannot be fetched: {_reason_of(error)}") from None
             # A head that is broken off looks like an answer without a body.
             if is_late():
-                raise FetchError(f"took more than {seconds:g} seconds")
+                raise FetchError(f"took more than {self._settings.seconds:g} seconds")
+        self._spent += self._clock() - began
         address = urlunsplit(parts)
         answer = Fetched(
             address=address,

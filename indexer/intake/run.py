@@ -69,7 +69,8 @@ class Intake:
     """What a run has fetched: the files to read, what failed, and what to remember.
 
     ``answered`` counts the sources and pages that gave something, or are as they were.
-    ``unchanged`` counts addresses and items that are as they were.
+    ``unchanged`` counts addresses and items that are as they were. ``places`` has the address of
+    each place in the files, which are temporary.
     """
 
     kind: str
@@ -78,6 +79,7 @@ class Intake:
     fetched: int = 0
     answered: int = 0
     unchanged: int = 0
+    places: dict[str, str] = field(default_factory=dict)
 
 
 @contextmanager
@@ -165,6 +167,8 @@ class _Run:
         """Keep a page for the build."""
         self._pages.add(answer)
         self.intake.fetched += 1
+        record = self.intake.fetched + 1  # the first record describes the file
+        self.intake.places[f"{self._pages.path}#{record}"] = answer.address
         self.intake.answered += 1
 
     def _fetch_pages(self, fetcher: Fetcher, pages: dict[str, str]) -> None:
@@ -274,6 +278,8 @@ class _Run:
             path = self._folder / "items.json"
             path.write_bytes(_json_feed(new))
             self.intake.sources = (path,)
+            for number, item in enumerate(new, 1):
+                self.intake.places[f"{path}#{number}"] = item.link or item.docid
 
     def _new_items(self, fetcher: Fetcher, source: str) -> list[Item]:
         """Return the items of a feed that are new, or that have changed since the last run."""

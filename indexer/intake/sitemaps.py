@@ -6,11 +6,14 @@ from typing import NamedTuple
 from xml.parsers.expat import ExpatError, ParserCreate
 
 from ...core.records.dates import clean_date
+from ..collections.feed import is_feed
 from .addresses import is_address
 from .fetching import unpack_gzip
 from .markup import UnsafeMarkupError, check_markup
 
 _GZIP = b"\x1f\x8b"
+_NO_SITEMAP = "is not a sitemap"
+_FEED = "is a feed, not a sitemap; read it with factseek index feed"
 
 
 class Sitemap(NamedTuple):
@@ -34,7 +37,7 @@ def read_sitemap(content: bytes, most_bytes: int) -> Sitemap:
         lines = content.decode("utf-8-sig", "replace").split()
         pages = [(line, "") for line in lines if is_address(line)]
         if not pages or len(pages) < len(lines):
-            raise ValueError("is not a sitemap")
+            raise ValueError(_NO_SITEMAP if not is_feed(content) else _FEED)
         return Sitemap(pages, [])
     try:
         check_markup(content)
@@ -49,6 +52,8 @@ def read_sitemap(content: bytes, most_bytes: int) -> Sitemap:
         parser.Parse(content, True)
     except ExpatError as error:
         raise ValueError(f"is not XML (line {error.lineno})") from None
+    if not reader.is_sitemap and is_feed(content):
+        raise ValueError(_FEED)
     if not reader.is_sitemap:
         raise ValueError("is not a sitemap: it has no <urlset> and no <sitemapindex>")
     return reader.sitemap

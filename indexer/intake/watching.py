@@ -63,6 +63,7 @@ class FeedWatch:
                         self._request,
                         kind=fetched.kind,
                         sources=fetched.sources,
+                        places=fetched.places,
                         verb="update" if is_there else "",
                     )
                     report = build(request, self._config)

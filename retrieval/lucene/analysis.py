@@ -8,10 +8,12 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Sequence
 from functools import cache, partial
+from typing import NamedTuple
 
 from ...core import languages
 from ...core.errors import ConfigError
 from ...core.folding import fold, folded_with_places
+from ...core.letters import fold_letters, split_numbers
 from ...core.text import marks
 from ..store.signatures import UNSPACED
 from .jvm import java, pack, unpack
@@ -54,6 +56,22 @@ LANGUAGES: dict[str, str] = {
     **{package: name for name, package in _PACKAGES.items() if name not in ("brazilian", "czech")},
 }
 """The analyzer of each language, by ISO 639 code."""
+
+
+ANALYSIS = 2
+"""The version of the analysis of new indexes.
+
+Version 1 folds texts. Version 2 also gives a letter one form and splits numbers from words
+(:mod:`factseek.core.letters`), and its parts are also those around zero-width non-joiners.
+"""
+ANALYSES = (1, 2)
+
+
+class Analysis(NamedTuple):
+    """How an index makes terms of texts: an analyzer of :data:`ANALYZERS`, and a version."""
+
+    analyzer: str
+    version: int = ANALYSIS
 
 
 def language_code(written: str) -> str:
@@ -103,6 +121,7 @@ _JOINT = re.compile(r"[:._,'](?:(?<=\w[:._])(?=\w)|(?<=\d[,'])(?=\d\d\d))")
 _JOINED = re.compile(r"\w+(?:[:.]\w+)*")
 _NUMBER = re.compile(r"(?<![\w.,])\d{1,3}([',.])\d{3}(?:\1\d{3})*(?:[.,]\d+)?(?![.,]?\w)")
 _PART = re.compile(r"[^\W_]+")
+_JOINER = "\u200c"
 LETTER = re.compile(f"{UNSPACED.pattern}|[\uac00-\ud7af]")
 """A letter of a script without spaces between words, or of one whose letters may be words, such as
 Korean.
@@ -122,7 +141,9 @@ def _word() -> re.Pattern[str]:
     """Return the pattern of a word in any script; it may contain combining marks and zero-width
     non-joiners.
     """
-    letters = rf"[^\W_](?:[^\W_]|[{marks()}\u200c])*"
+    # In Hebrew, a double quote is a part of an abbreviation.
+    quote = '(?<=[\u05d0-\u05ea])[\u05f4"](?=[\u05d0-\u05ea])'
+    letters = rf"[^\W_](?:[^\W_]|[{marks()}\u200c]|{quote})*"
     return re.compile(rf"{letters}(?:['.]{letters})*")
 
 
@@ -158,6 +179,40 @@ def parts_of(text: str) -> str:
     return " ".join(parts)
 
 
+def parts_in(analysis: Analysis, text: str, *, numbers: bool) -> str:
+    """Return the parts of the words of a document or a query, and the other spellings of words with
+    a zero-width non-joiner, separated by spaces.
+
+    With ``numbers``, the numbers and words that English text writes together are parts too.
+    """
+    parts = parts_of(analysable(analysis, text))
+    if analysis.version < 2:
+        return parts
+    form = fold(text)
+    spellings = [each for word in _joined_words(form) for each in _unjoined(word)]
+    if numbers and analysis.analyzer == "english":  # others split the words themselves
+        splits = ((word, split_numbers(word, "standard")) for word in words_of(form))
+        spellings += [split for word, split in splits if split != word]
+    return " ".join(filter(None, (parts, *(analysable(analysis, each) for each in spellings))))
+
+
+def excluded_forms(analysis: Analysis, words: str) -> list[str]:
+    """Return the forms of a text to exclude: as the analyzer reads it, and its joined spelling."""
+    form = analysable(analysis, words)
+    if analysis.version < 2 or _JOINER not in form:
+        return [form]
+    return [form, form.replace(_JOINER, "")]
+
+
+def _joined_words(form: str) -> list[str]:
+    return [word for word in _word().findall(form) if _JOINER in word] if _JOINER in form else []
+
+
+def _unjoined(word: str) -> list[str]:
+    """Return the spellings of a word around its zero-width non-joiners: as one word, as several."""
+    return [word.replace(_JOINER, ""), word.replace(_JOINER, " ")]
+
+
 def _words_and_parts(form: str) -> list[tuple[int, int, str]]:
     """Return, with places, the words of a folded text, the parts of words with dots, and numbers
     without separators.
@@ -171,6 +226,11 @@ def _words_and_parts(form: str) -> list[tuple[int, int, str]]:
     ]
     dotted = [(start, part) for start, word in named for part in _PART.finditer(word)]
     parts = [(start + part.start(), start + part.end(), part[0]) for start, part in dotted]
+    for start, end, word in words if _JOINER in form else ():
+        if _JOINER in word:
+            parts.append((start, end, word.replace(_JOINER, "")))
+            pieces = re.finditer(f"[^{_JOINER}]+", word)
+            parts += [(start + piece.start(), start + piece.end(), piece[0]) for piece in pieces]
     numbers = [
         (*number.span(), number[0].replace(number[1], "")) for number in _NUMBER.finditer(form)
     ]
@@ -184,16 +244,24 @@ def open_analyzer(name: str) -> int:
     return opened
 
 
-def analysable(analyzer: str, text: str) -> str:
-    """Return a document or a query in the form that an analyzer reads."""
+def fold_words(analysis: Analysis, text: str) -> str:
+    """Return a text in the form in which an index compares words."""
     form = fold(text)
-    return form if analyzer in _READ_JOINERS else form.replace("\u200c", "")
+    if analysis.version < 2:
+        return form
+    return split_numbers(fold_letters(form, analysis.analyzer), analysis.analyzer)
 
 
-def terms_of(analyzer: str, texts: Sequence[str]) -> list[tuple[str, ...]]:
+def analysable(analysis: Analysis, text: str) -> str:
+    """Return a document or a query in the form that an analyzer reads."""
+    form = fold_words(analysis, text)
+    return form if analysis.analyzer in _READ_JOINERS else form.replace(_JOINER, "")
+
+
+def terms_of(analysis: Analysis, texts: Sequence[str]) -> list[tuple[str, ...]]:
     """Return the terms of each text in their order, in one call to Java."""
-    forms = [analysable(analyzer, text) for text in texts]
-    made = unpack(java("Analysis").terms(open_analyzer(analyzer), pack(forms)))
+    forms = [analysable(analysis, text) for text in texts]
+    made = unpack(java("Analysis").terms(open_analyzer(analysis.analyzer), pack(forms)))
     return [tuple(terms.split("\0")) if terms else () for terms in made]
 
 
@@ -382,16 +450,17 @@ def _inside(word: str, terms: tuple[str, ...], wanted: frozenset[str]) -> list[S
 
 
 class Analyzer(TermCache):
-    """An analyzer of Lucene, by its name in :data:`ANALYZERS`, with a cache of its terms."""
+    """The analysis of an index, with a cache of its terms."""
 
-    def __init__(self, name: str) -> None:
-        self._name = name
-        open_analyzer(name)
-        super().__init__(partial(terms_of, name))
+    def __init__(self, analysis: Analysis) -> None:
+        """Open the analyzer."""
+        self._analysis = analysis
+        open_analyzer(analysis.analyzer)
+        super().__init__(partial(terms_of, analysis))
 
     def tokens(self, text: str) -> list[str]:
         """Return the terms of a text in their order."""
-        return list(terms_of(self._name, [text])[0])
+        return list(terms_of(self._analysis, [text])[0])
 
 
 def highlights(query: str, text: str, terms: TermCache) -> list[Stretch]:
@@ -411,7 +480,9 @@ def highlighter(query: str, terms: TermCache) -> Highlighter:
 
 def query_terms(query: str, terms: Callable[[str], tuple[str, ...]]) -> frozenset[str]:
     """Return the terms that an analyzer makes of ``query``."""
-    return frozenset(term for word in words_of(query) for term in terms(word))
+    words = words_of(query)
+    joined = [word.replace(_JOINER, "") for word in words if _JOINER in word]
+    return frozenset(term for word in (*words, *joined) for term in terms(word))
 
 
 def in_time(marked: Highlighter, is_over: Callable[[], bool]) -> Highlighter:

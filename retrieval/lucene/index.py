@@ -28,7 +28,14 @@ from ..search.collection_statistics import CollectionStatistics, FieldStatistics
 from ..search.cut import Rows, order_ties
 from ..search.prepared_query import PreparedQuery
 from ..store.integrity import REMEDY
-from .analysis import analysable, open_analyzer, parts_of, terms_of
+from .analysis import (
+    Analysis,
+    analysable,
+    excluded_forms,
+    open_analyzer,
+    parts_in,
+    terms_of,
+)
 from .jvm import call_java, java, java_text, pack, unpack
 
 Fields = Literal["flat", "title_text"]
@@ -38,6 +45,7 @@ FLAT, TITLE, TEXT, PARTS, FILTERS = "contents", "title", "text", "parts", "filte
 _PASSAGES_AT_ONCE, _CHARACTERS_AT_ONCE = 256, 1 << 20
 _TOKENS_AT_ONCE = 100_000  # the number of filter tokens to read from Lucene at a time
 _MANY_TIES = "\1"
+_LIGHT = " \2 "  # the words of a query after it weigh less
 _RANKED_UP_TO = 50_000  # passages of an index in which Java itself orders equal scores
 _UNRANKED_SEARCHES = 8  # the searches before it does
 _UNREADABLE = "cannot be read ({})", REMEDY
@@ -60,7 +68,7 @@ class PassageWriter:
     def __init__(
         self,
         folder: Path,
-        analyzer: str,
+        analysis: Analysis,
         fields: Fields,
         buffer_mb: int = 128,
         *,
@@ -70,15 +78,15 @@ class PassageWriter:
         """Open the index for writing; ``phrases`` adds the positions of words, ``parts`` the parts
         of joined words.
         """
-        self._folder, self._analyzer, self._is_flat, self._parts = (
+        self._folder, self._analysis, self._is_flat, self._parts = (
             folder,
-            analyzer,
+            analysis,
             fields == "flat",
             parts,
         )
         names = pack((*_names(fields), PARTS, FILTERS))
         place = _java_path(folder)
-        opened = open_analyzer(analyzer)
+        opened = open_analyzer(analysis.analyzer)
         self._writer = self._call_java(
             lambda: java("PassageWriter").open(place, opened, names, buffer_mb, phrases)
         )
@@ -90,13 +98,11 @@ class PassageWriter:
         """Add the next passage; ``filters`` is the string of
         :func:`factseek.retrieval.filters.tokens`.
         """
-        whole = analysable(self._analyzer, flat_text(title, text))
-        fields = (
-            (whole,)
-            if self._is_flat
-            else (analysable(self._analyzer, title), analysable(self._analyzer, text))
-        )
-        self._gathered += (*fields, parts_of(whole) if self._parts else "", filters)
+        whole = flat_text(title, text)
+        texts = (whole,) if self._is_flat else (title, text)
+        fields = [analysable(self._analysis, each) for each in texts]
+        parts = parts_in(self._analysis, whole, numbers=True) if self._parts else ""
+        self._gathered += (*fields, parts, filters)
         self._size += len(title) + len(text)
         if len(self._gathered) >= 4 * _PASSAGES_AT_ONCE or self._size >= _CHARACTERS_AT_ONCE:
             self._hand_over()
@@ -138,15 +144,25 @@ class PassageSearcher:
     """
 
     def __init__(
-        self, folders: Sequence[Path], analyzer: str, fields: Fields, deleted: Sequence[int] = ()
+        self,
+        folders: Sequence[Path],
+        analysis: Analysis,
+        fields: Fields,
+        deleted: Sequence[int] = (),
+        *,
+        parts: bool = False,
     ) -> None:
-        """Open the indexes in ``folders``; ``deleted`` lists the rows of deleted passages."""
+        """Open the indexes in ``folders``; ``deleted`` lists the rows of deleted passages.
+
+        ``parts`` says that the indexes have the parts of joined words.
+        """
+        self._parts = parts
         self._place = os.path.commonpath(folders) if folders else ""
         self._fields = _names(fields)
         # A document's id in Lucene includes its segment's name, which is the name of the parent
         # folder.
         self._segments = tuple(folder.parent.name for folder in folders)
-        self._analyzer = analyzer
+        self._analysis = analysis
         self._readers: list[int] = []
         self._closed = False
         try:
@@ -161,7 +177,7 @@ class PassageSearcher:
         self.rows = sum(self.segment_rows)
         self._searcher: int = self._java.open(
             self._readers,
-            open_analyzer(analyzer),
+            open_analyzer(analysis.analyzer),
             pack(self._fields),
             np.asarray(deleted, dtype="<i4").tobytes(),
         )
@@ -254,8 +270,29 @@ class PassageSearcher:
         )
 
     def _java_texts(self, query: PreparedQuery) -> tuple[str, str]:
-        text = java_text(analysable(self._analyzer, query.text))
-        return text, parts_of(text)
+        text = java_text(analysable(self._analysis, self._with_light_words(query)))
+        return text, java_text(parts_in(self._analysis, query.text, numbers=self._parts))
+
+    def _with_light_words(self, query: PreparedQuery) -> str:
+        """Return the text of a query in which the words of a hashtag weigh less than the hashtag,
+        if a passage contains the hashtag as one word.
+        """
+        text, light = query.text, list[str]()
+        for whole, words in query.hashtags:
+            if self._contains(query, whole):
+                text = f" {text} ".replace(f" {whole} {words} ", f" {whole} ")
+                light.append(words)
+        return f"{text}{_LIGHT}{' '.join(light)}" if light else query.text
+
+    def _contains(self, query: PreparedQuery, word: str) -> bool:
+        terms = [
+            (field, term)
+            for term in sorted(set(terms_of(self._analysis, [word])[0]))
+            for field in self._fields
+        ]
+        known = query.statistics.terms if query.statistics else None
+        counts = self.term_counts(terms) if known is None else [known.get(each) for each in terms]
+        return any(count is not None and count.passages for count in counts)
 
     def _mask(self, call: Callable[[], str]) -> NDArray[np.bool_]:
         bits = np.frombuffer(self._call_java(call).encode("latin-1"), np.uint8)
@@ -263,11 +300,7 @@ class PassageSearcher:
 
     def holds(self, word: str) -> bool:
         """Return whether a passage, deleted or not, contains a term of a word."""
-        terms = sorted(set(terms_of(self._analyzer, [word])[0]))
-        return any(
-            count.passages
-            for count in self.term_counts([(field, t) for field in self._fields for t in terms])
-        )
+        return self._contains(PreparedQuery(word), word)
 
     def term_weights(
         self, query: PreparedQuery, rows: Sequence[int], weights: BM25Settings
@@ -341,15 +374,17 @@ class PassageSearcher:
         for kind, words in [("phrase", each) for each in where.phrases] + [
             ("without", each) for each in where.without
         ]:
-            if not terms_of(self._analyzer, [words])[0]:
+            if not terms_of(self._analysis, [words])[0]:
                 what = (
                     f'"{words[:60]}" contains only words that the analyzer drops, so it '
                     "matches nothing"
                 )
                 raise QueryError(what, remedy="remove the quotes or the minus")
-            clauses += (kind, analysable(self._analyzer, words))
+            forms = excluded_forms(self._analysis, words)
+            for form in forms if kind == "without" else forms[:1]:
+                clauses += (kind, form)
         for words in where.title:
-            names = title_tokens(words)
+            names = title_tokens(words, self._analysis)
             if not names:
                 raise QueryError(f"title:{words[:60]!r} contains no searchable word")
             clauses += [part for name in names for part in ("any", "1", name)]

@@ -23,8 +23,8 @@ class BM25Kind(RetrieverKind):
     """BM25 over the words of the passages; every index has it."""
 
     name = "bm25"
-    label = "Sparse"
-    help = "the same words, by BM25"
+    label = "Words"
+    help = "the same words"
     weighs_words = True
     default_weight = 0.5
     priority = 10

@@ -28,8 +28,8 @@ class DenseKind(RetrieverKind):
     """
 
     name = "dense"
-    label = "Dense"
-    help = "the same meaning, by vectors"
+    label = "Meaning"
+    help = "the same meaning"
     default_weight = 0.5
     priority = 0
     blocking = True

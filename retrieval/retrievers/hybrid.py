@@ -33,8 +33,8 @@ class HybridKind(FusingKind):
     """A fusion of the rankings that have a weight, by default of all that vote."""
 
     name = "hybrid"
-    label = "Hybrid"
-    help = "words and meaning together"
+    label = "Words and meaning"
+    help = "both together"
     priority = 20
     blocking = True
     batches = True

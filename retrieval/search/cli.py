@@ -374,10 +374,15 @@ def _format_hit(hit: Evidence, reason: str) -> str:
     lines = [f"{hit.rank:3} {hit.score:.4f}  {hit.docid}  ({about})"]
     if hit.title:
         lines.append(f"    {' '.join(hit.title.split())}")
+    if hit.claim:
+        lines += _wrapped(f"Claim: {hit.claim}", width)
     # Each mark is one private character, so the wrapped lines keep their width.
     lines += textwrap.wrap(
         _mark_passage(hit), width, initial_indent="    ", subsequent_indent="    "
     )
+    found = hit.metadata.get("explanation")
+    if isinstance(found, str) and found.strip() and not hit.claim:
+        lines += _wrapped(f"What was found: {found}", width)
     if hit.url:
         lines.append(f"    {hit.url}")
     if hit.copies and hit.copies.count:
@@ -391,6 +396,12 @@ def _format_hit(hit: Evidence, reason: str) -> str:
     # A document's text must not control the terminal.
     text = "\n".join(_STEERING.sub("\ufffd", line) for line in lines)
     return text.replace("\ue000", bold).replace("\ue001", plain) + "\n\n"
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """Return about the first 500 characters of a text as lines below a hit."""
+    short = textwrap.shorten(text, _SHOWN, placeholder=" …")
+    return textwrap.wrap(short, width, initial_indent="    ", subsequent_indent="    ")
 
 
 def _mark_passage(hit: Evidence) -> str:

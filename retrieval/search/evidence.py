@@ -15,6 +15,7 @@ import msgspec
 
 from ...core.deadline import HIGHLIGHTS, PASSAGES, WRITTEN, Deadline, Memory
 from ...core.domain import Document, Hit, Part, Passage, Span
+from ...core.parts import PART_STARTS, parts_of
 from .. import stages
 from ..lucene.analysis import Highlighter, Stretch, highlighter, in_time, mark_texts
 from ..store.documents import Stored
@@ -89,7 +90,8 @@ class Evidence(AnswerPart, kw_only=True):
     ``passages``, if requested, are its best passage and all others that contain a word of the
     query. ``stages`` gives its rank and score before each stage. ``copies`` are the near-duplicates
     grouped under it. ``index`` names its index if the search covers several. ``weak`` is true if
-    only vectors found it and random queries reach its cosine.
+    only vectors found it and random queries reach its cosine. ``claim`` is the first part of a text
+    of several parts, such as the claim of a fact-check, if the passage belongs to another part.
     """
 
     rank: int
@@ -99,6 +101,7 @@ class Evidence(AnswerPart, kw_only=True):
     stages: dict[str, RetrieverPart] | msgspec.UnsetType = msgspec.UNSET
     title: str
     passage: PassageAnswer
+    claim: str | msgspec.UnsetType = msgspec.UNSET
     url: str
     date: str
     language: str
@@ -143,7 +146,10 @@ def read_evidences(
     def charge(document: Document, span: Span) -> None:
         """Reserve memory for a document, and for its passage, which the answer repeats."""
         size = sys.getsizeof(document.text)
-        memory.spend(size + WRITTEN * size * (span.end - span.start) // (len(document.text) or 1))
+        shown = span.end - span.start
+        if span.start and PART_STARTS in document.metadata:
+            shown += parts_of(document.text, document.metadata)[0].end  # its claim is shown too
+        memory.spend(size + WRITTEN * size * shown // (len(document.text) or 1))
 
     stored = state.read_passages(
         [(hit.docid, hit.passage) for _, hits in ranked for hit in hits], charge
@@ -206,6 +212,7 @@ def _evidence_of(
                 stages=of_stages or msgspec.UNSET,
                 title=document.title,
                 passage=passage,
+                claim=_claim_beside(document, passage),
                 url=document.url,
                 date=document.date,
                 language=document.language,
@@ -216,6 +223,18 @@ def _evidence_of(
             )
         )
     return evidence
+
+
+def claim_of(hit: Evidence) -> str:
+    """Return the claim of a hit that is a fact-check, whichever of its passages was found."""
+    return hit.claim or hit.passage.text
+
+
+def _claim_beside(document: Document, passage: PassageAnswer) -> str | msgspec.UnsetType:
+    parts = parts_of(document.text, document.metadata)
+    if len(parts) == 1 or passage.start < parts[1].start:
+        return msgspec.UNSET
+    return document.text[: parts[0].end]
 
 
 def read_passages(

@@ -43,6 +43,7 @@ from ..retrievers import Retriever
 from ..stages import Stage, StageContext
 from ..stages.collapse import NEAR
 from ..stages.rerank import re_ranker
+from ..store.documents import Addition
 from ..store.manifest import DOCUMENTS, VECTORS, Manifest
 from ..store.signatures import most_disagreements
 from ..views import view as view_of
@@ -369,6 +370,10 @@ class Index:
     def document(self, docid: str) -> Document:
         """Return the document of this docid."""
         return self._state.document(docid)
+
+    def addition(self, docid: str) -> Addition:
+        """Return when and how the document of this docid was added."""
+        return self._state.addition(docid)
 
     def documents(self, where: Filter | None = None) -> Iterator[Document]:
         """Yield the documents that can be found and pass the filter; its conditions on words are

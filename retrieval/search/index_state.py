@@ -11,7 +11,7 @@ from ..config import BM25Settings, Config
 from ..dense.vectors import Vectors
 from ..lucene.analysis import Analyzer
 from ..lucene.spelling import WordNearby
-from ..store.documents import Place, ShortField, Stored
+from ..store.documents import Addition, Place, ShortField, Stored
 from ..store.manifest import Manifest
 from ..store.signatures import Signatures
 from .collection_statistics import FieldStatistics, Term, TermCount
@@ -42,6 +42,9 @@ class ShardState(Protocol):
 
     def document(self, docid: str) -> Document:
         """Return the document of this docid. Raises NotFoundError if there is none."""
+
+    def addition(self, docid: str) -> Addition:
+        """Return when and how this document was added. Raises NotFoundError if there is none."""
 
     def documents(self, where: Filter | None = None) -> Iterator[Document]:
         """Yield the documents that can be found and pass the filter, ignoring its conditions on

@@ -16,12 +16,14 @@ from ...core.errors import QueryError
 from ...core.records.claim_review import drop_empty, make_typed, name_of, review_of, script_safe
 from ...core.records.runs import run_lines
 from ..sentences import sentences
-from .evidence import Evidence
+from .evidence import Evidence, claim_of
 
 JSON = "json"  # the format of a search's own answer; it is not a listing
 PAPER = "cord19"  # the kind of source whose documents are journal articles
 RUN_TAG = "factseek"
 _OF_REVIEW = ("rating", "publisher", "claimant")
+_MOST_METADATA = 100
+"""The most columns of metadata in a table."""
 HEADER = (
     *(
         "rank",
@@ -36,9 +38,9 @@ HEADER = (
         "language",
         "kind",
     ),
-    *("near_copies", "index", *_OF_REVIEW),
+    *("near_copies", "index", *_OF_REVIEW, "claim", "explanation"),
 )
-"""The columns of the table formats."""
+"""The first columns of the table formats; columns of metadata follow."""
 _as_lines = msgspec.json.Encoder().encode_lines
 _SPACE = re.compile(r"\s+")
 _STEERING = re.compile("[\x00-\x1f\x7f-\x9f]")
@@ -140,8 +142,8 @@ def _fact_check_citation(hit: Evidence) -> Citation:
     return Citation(
         docid=_line(hit.docid),
         paper=False,
-        title=fact_check_title(hit.passage.text, hit.metadata),
-        short_title="" if _same(headline, hit.passage.text) else headline,
+        title=fact_check_title(claim_of(hit), hit.metadata),
+        short_title="" if _same(headline, claim_of(hit)) else headline,
         authors=(author,) if author and author != source else (),
         source=source,
         date=_line(hit.date),
@@ -187,6 +189,27 @@ def _line(text: str) -> str:
     return _STEERING.sub("\ufffd", _SPACE.sub(" ", text)).strip()
 
 
+def _table(hits: Sequence[Evidence]) -> list[list[str]]:
+    """Return the rows of a table, the header first."""
+    more: dict[str, None] = {}
+    for hit in hits:
+        more.update({name: None for name in hit.metadata if _cell(hit.metadata[name])})
+    names = [name for name in more if name not in HEADER][:_MOST_METADATA]
+    header = [*HEADER, *map(_defuse, names)]
+    return [header, *([*_cells(hit), *_metadata_cells(hit, names)] for hit in hits)]
+
+
+def _metadata_cells(hit: Evidence, names: Sequence[str]) -> list[str]:
+    return [_defuse(_cell(hit.metadata.get(name))) for name in names]
+
+
+def _cell(value: Any) -> str:
+    """Return a value of metadata as the text of a cell, ``""`` for a list or an object."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value) if isinstance(value, str | int | float) else ""
+
+
 def _cells(hit: Evidence) -> list[str]:
     texts = (
         hit.title,
@@ -199,7 +222,8 @@ def _cells(hit: Evidence) -> list[str]:
         hit.kind,
     )
     copies = str(hit.copies.count) if hit.copies else ""
-    review = (str(hit.metadata.get(name) or "") for name in _OF_REVIEW)
+    review = [str(hit.metadata.get(name) or "") for name in _OF_REVIEW]
+    review += [hit.claim or "", _cell(hit.metadata.get("explanation"))]
     start = (str(hit.rank), _defuse(hit.docid), repr(hit.score))
     return [*start, *map(_defuse, texts), copies, *map(_defuse, (hit.index or "", *review))]
 
@@ -214,13 +238,13 @@ def _defuse(text: str) -> str:
 
 def _csv(hits: Sequence[Evidence], _: str) -> str:
     text = io.StringIO()
-    csv.writer(text).writerows([HEADER, *map(_cells, hits)])
+    csv.writer(text).writerows(_table(hits))
     return text.getvalue()
 
 
 def _tsv(hits: Sequence[Evidence], _: str) -> str:
-    rows = (HEADER, *map(_cells, hits))
-    return "".join("\t".join(_BREAKS.sub(" ", cell) for cell in row) + "\n" for row in rows)
+    lines = ("\t".join(_BREAKS.sub(" ", cell) for cell in row) for row in _table(hits))
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _ris(hits: Sequence[Evidence], _: str) -> str:
@@ -287,7 +311,7 @@ def _jsonld(hits: Sequence[Evidence], _: str) -> str:
 def _item(hit: Evidence) -> dict[str, Any]:
     document = Document(
         hit.docid,
-        hit.passage.text,
+        claim_of(hit),
         hit.title,
         hit.url,
         hit.date,
@@ -302,7 +326,7 @@ def _item(hit: Evidence) -> dict[str, Any]:
         review = review_of(document) or {
             "@type": "ClaimReview",
             "@id": name_of(hit.docid),
-            "claimReviewed": hit.passage.text,
+            "claimReviewed": claim_of(hit),
             "url": hit.url if hit.url.startswith(("https://", "http://")) else "",
             "datePublished": hit.date,
             "inLanguage": hit.language,

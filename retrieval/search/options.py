@@ -16,7 +16,7 @@ from ...core.domain import Document, Filter, Span
 from ...core.errors import PartMissingError, QueryError
 from ...core.settings import Count, Positive
 from ...core.terminal import format_count
-from ...core.text import PROFILES, ProfileName, has_words, refuse_text
+from ...core.text import PROFILES, ProfileName, has_words, hashtags_of_words, refuse_text
 from ..config import BM25Settings, Config, FusionSettings, RrfK
 from ..store.manifest import VECTORS, EncoderInfo, Manifest
 from .prepared_query import AnyQuery, PreparedQuery
@@ -289,7 +289,12 @@ class ResolvedSearch(NamedTuple):
         """
         if isinstance(query, PreparedQuery):
             return query
-        return PreparedQuery(PROFILES[self.settings.search.profile](query))
+        return PreparedQuery(
+            PROFILES[self.settings.search.profile](query), hashtags=self._hashtags(query)
+        )
+
+    def _hashtags(self, query: str) -> tuple[tuple[str, str], ...]:
+        return hashtags_of_words(query) if self.settings.search.profile == "tweet" else ()
 
     def prepare_all(self, queries: Sequence[AnyQuery]) -> list[PreparedQuery]:
         """Return the queries to search for.
@@ -313,7 +318,7 @@ class ResolvedSearch(NamedTuple):
         text = PROFILES[self.settings.search.profile](query)
         if not has_words(text):
             raise QueryError(f"the query {query[:60]!r} contains no words to search for")
-        return PreparedQuery(text)
+        return PreparedQuery(text, hashtags=self._hashtags(query))
 
     def depth(self, offset: int) -> int:
         """Return the number of hits to find: ``k`` after the offset.

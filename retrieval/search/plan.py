@@ -232,9 +232,11 @@ class Plan:
     def note(self, query: AnyQuery) -> str:
         """Return a note for readers of the hits of ``query``, ``""`` if there is none.
 
-        It says that the query has only stop words or an unknown language, or that documents without
-        a date are left out.
+        It says that the index is empty, that the query has only stop words or an unknown language,
+        or that documents without a date are left out.
         """
+        if not self.context.info.documents:
+            return "the index has no documents yet"
         undated = self.count_undated()
         if set(self.resolved.views) == {LUCENE}:
             of_query = self._note_on_words(query)

@@ -22,6 +22,8 @@ class PreparedQuery(msgspec.Struct, frozen=True, eq=False):
 
     text: str
     """The text after the profile, or the words of a document with the highest weights."""
+    hashtags: tuple[tuple[str, str], ...] = ()
+    """The hashtags of several words in the text: each whole, and as the words that follow it."""
     docid: str = ""
     """The document of the index that is the query; ``""`` if the query is a text."""
     vector: tuple[float, ...] | None = None

@@ -27,7 +27,7 @@ from ..lucene.jvm import start
 from ..lucene.spelling import WordNearby
 from ..retrievers import ParallelRankings, Rankings, Retriever
 from ..store.columns import DocumentColumns
-from ..store.documents import Place, ShortField, Stored
+from ..store.documents import Addition, Place, ShortField, Stored
 from ..store.index_folder import Lease, open_documents, open_leased, take_segments
 from ..store.integrity import REMEDY, check_files, check_own
 from ..store.manifest import COLUMNS, LUCENE, SEGMENTS, SIGNATURES, WORDS, EncoderInfo, Manifest
@@ -136,7 +136,7 @@ class Snapshot:
     def terms(self) -> Analyzer:
         """The analyzer."""
         start(self.config.java.heap)
-        return Analyzer(self.manifest.analyzer)
+        return Analyzer(self.manifest.analysis)
 
     @property
     @opened_once
@@ -179,6 +179,15 @@ class Snapshot:
     def document(self, docid: str) -> Document:
         """Return the document of this docid."""
         return self._find(docid)[1]
+
+    def addition(self, docid: str) -> Addition:
+        """Return when and how the document of this docid was added."""
+        for segment in reversed(self.segments):
+            row = segment.documents.row(docid)
+            if row is not None:
+                added = segment.info.added_at(row)
+                return Addition(segment.info.kind, *((added.time, added.by) if added else ()))
+        raise _no_document(docid)
 
     def _find(self, docid: str) -> tuple[OpenSegment, Document]:
         for segment in reversed(self.segments):

@@ -19,7 +19,7 @@ from ..store.manifest import SIGNATURES
 from ..store.signatures import WORDS, Signatures, disagreements, most_disagreements
 from . import StageContext, Texts, with_part
 
-LABEL = "Collapse"
+LABEL = "Near-duplicates together"
 HELP = "groups near-duplicates under their best hit: collapse=near"
 VIEWS = {SIGNATURES: "it has no signatures; add them with factseek compact --add signatures"}
 """The views that the stage reads, each with a message for an index without that view."""

@@ -121,9 +121,19 @@ class Stored(NamedTuple):
         )
 
 
+class Addition(NamedTuple):
+    """How a document came into an index: the kind of its source, the time in UTC (``""`` if an
+    earlier version did not record it), and the name of the key, ``""`` if a command added it.
+    """
+
+    kind: str
+    time: str = ""
+    by: str = ""
+
+
 class StoredDocument(NamedTuple):
-    """A stored document with its passages, their first row, its checksum and its place in the
-    source.
+    """A stored document with its passages, their first row, its checksum, its place in the source
+    and its own row.
     """
 
     document: Document
@@ -131,6 +141,7 @@ class StoredDocument(NamedTuple):
     first_row: int
     checksum: str
     place: str
+    row: int
 
 
 class SegmentDocuments:
@@ -279,6 +290,16 @@ class SegmentDocuments:
         columns = self._columns_of(docid, "checksum, place", (str, str))
         return (columns[0], columns[1]) if columns else None
 
+    def look_up_deleted(self, docid: str) -> tuple[int, str] | None:
+        """Return the row and the checksum of the document of this docid if it is deleted, else
+        None.
+        """
+        if _SURROGATE.search(docid):
+            return None
+        query = "SELECT row, checksum FROM documents WHERE docid = ?"
+        row, digest = next(iter(self._file.select(query, (int, str), (docid,))), (-1, ""))
+        return (row, digest) if row in self._deleted else None
+
     def spans(self, docid: str) -> list[Span]:
         """Return the passages of a document, by number."""
         own = "(SELECT row FROM documents WHERE docid = ?)"
@@ -314,9 +335,8 @@ class SegmentDocuments:
                 owner, group = next(of_documents, _NO_MORE)
             if row not in self._deleted:
                 spans = tuple(Span(*span) for _, _, *span in placed)
-                yield StoredDocument(
-                    self._document(columns), spans, placed[0][0] if placed else 0, digest, place
-                )
+                first_row = placed[0][0] if placed else 0
+                yield StoredDocument(self._document(columns), spans, first_row, digest, place, row)
         if owner is not None:
             raise IndexStateError(
                 f"passage {next(iter(group))[0]} belongs to no document", place=self._file.path

@@ -14,6 +14,7 @@ import hashlib
 import os
 import platform
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -28,7 +29,7 @@ from ... import __version__
 from ...core.errors import IndexStateError, QueryError
 from ...core.files import open_regular, read_regular, sample, sha256, write_atomically
 from ..filters import field_names
-from ..lucene.analysis import ANALYZERS
+from ..lucene.analysis import ANALYSES, ANALYZERS, Analysis
 
 LAYOUT = 4
 NAME = "manifest.json"
@@ -44,6 +45,8 @@ COLUMNS, SIGNATURES, WORDS = "columns", "signatures", "words"
 """The views that count documents, detect near-duplicates and correct misspelt words."""
 FILTER_FIELDS = "filter_fields"
 """The property of the view `lucene` that lists the metadata fields for filters and counts."""
+ANALYSIS_VERSION = "analysis"
+"""The property of the view `lucene` that has the version of the analysis; without it, 1."""
 RESTORE = "restore the index from a snapshot, or rebuild it with --overwrite"
 OTHER_MODEL = "restore the earlier model, or rebuild the index with --overwrite"
 REBUILD = "rebuild it with: factseek index KIND SOURCE --index DIR --overwrite"
@@ -91,12 +94,26 @@ class FileInfo(ManifestPart, frozen=True, kw_only=True, omit_defaults=True):
         return cls(bytes=path.stat().st_size, sha256=sha256(path), sample=sample(path))
 
 
+class Added(ManifestPart, frozen=True, kw_only=True, omit_defaults=True):
+    """When documents were added, in UTC, and the name of the key by which, ``""`` if by a command.
+
+    It applies to the document in ``row`` of a segment and to those that follow, up to the next
+    entry.
+    """
+
+    row: Count
+    time: str
+    by: str = ""
+
+
 class SegmentInfo(ManifestPart, frozen=True, kw_only=True):
     """A segment: documents and the views derived from them.
 
     Its files never change; ``deleted`` lists the rows of its deleted documents. ``text_seconds`` is
     the time for reading and indexing its text, ``vector_seconds`` the time for making its vectors.
-    Both are times of the process that finished the segment.
+    Both are times of the process that finished the segment. ``added`` is empty in segments of
+    earlier versions. It is here and not in the files, so that the same documents give the same
+    files.
     """
 
     name: str
@@ -110,6 +127,7 @@ class SegmentInfo(ManifestPart, frozen=True, kw_only=True):
     text_seconds: Seconds = 0.0
     vector_seconds: Seconds = 0.0
     sentences: bool | None = None
+    added: tuple[Added, ...] = ()
 
     def __post_init__(self) -> None:
         if not _SEGMENT.fullmatch(self.name):
@@ -125,6 +143,11 @@ class SegmentInfo(ManifestPart, frozen=True, kw_only=True):
         """Whether its passages are sentences of the source, each with its number."""
         # Older versions did not record this, and had only one such kind.
         return self.kind == "fever" if self.sentences is None else self.sentences
+
+    def added_at(self, row: int) -> Added | None:
+        """Return when the document in a row was added, or None if that was not recorded."""
+        at = bisect_right(self.added, row, key=lambda added: added.row)
+        return self.added[at - 1] if at and self.added[at - 1].time else None
 
 
 class EncoderInfo(ManifestPart, frozen=True, kw_only=True, omit_defaults=True):
@@ -267,6 +290,15 @@ class Manifest(ManifestPart, frozen=True, kw_only=True):
         return parts if isinstance(parts, bool) else self.language != "en"
 
     @property
+    def analysis(self) -> Analysis:
+        """How the index makes terms of texts.
+
+        An index keeps the version that it was built with until a compaction.
+        """
+        version = self.views.get(LUCENE, {}).get(ANALYSIS_VERSION, 1)
+        return Analysis(self.analyzer, version)
+
+    @property
     def has_signatures(self) -> bool:
         """Whether passages have signatures, which detect near-duplicates."""
         return SIGNATURES in self.views
@@ -352,6 +384,9 @@ def convert_manifest(path: Path | str, raw: Any) -> Manifest:
         manifest = msgspec.convert(raw, Manifest)
     except (msgspec.ValidationError, RecursionError) as error:
         raise IndexStateError(f"is damaged ({error})", place=path, remedy=RESTORE) from None
+    if manifest.analysis.version not in ANALYSES:
+        what = f"this factseek has no version {manifest.analysis.version!r} of the analysis"
+        raise IndexStateError(what, place=path, remedy=REBUILD)
     if manifest.analyzer not in ANALYZERS:
         raise IndexStateError(
             f"this factseek has no analyzer {manifest.analyzer!r}", place=path, remedy=REBUILD

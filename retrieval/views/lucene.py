@@ -10,10 +10,11 @@ from ...core.domain import Document, Span
 from ...core.errors import IndexStateError
 from ..config import Config
 from ..filters import field_names, token, tokens
+from ..lucene.analysis import ANALYSIS
 from ..lucene.index import PassageSearcher, PassageWriter, passage_ids
 from ..lucene.jvm import start
 from ..store.integrity import REMEDY
-from ..store.manifest import FILTER_FIELDS, LUCENE, Manifest
+from ..store.manifest import ANALYSIS_VERSION, FILTER_FIELDS, LUCENE, Manifest
 from . import Check, Encoders, OpenSegment, SegmentPlace, Tools, View
 
 
@@ -25,7 +26,8 @@ class LuceneView(View):
         declared = field_names(config.index.filter_fields)
         phrases: dict[str, Any] = {"phrases": True} if config.index.phrases else {}
         parts = {} if config.index.parts == "auto" else {"parts": config.index.parts == "always"}
-        return phrases | parts | ({FILTER_FIELDS: list(declared)} if declared else {})
+        version = {ANALYSIS_VERSION: ANALYSIS}
+        return version | phrases | parts | ({FILTER_FIELDS: list(declared)} if declared else {})
 
     def owns(self, file: str) -> bool:
         return file.startswith(f"{LUCENE}/")
@@ -49,7 +51,9 @@ class LuceneView(View):
         deleted = [
             segment.base + row for segment in segments for row in segment.documents.deleted_rows()
         ]
-        searcher = PassageSearcher(folders, manifest.analyzer, manifest.fields, deleted)
+        searcher = PassageSearcher(
+            folders, manifest.analysis, manifest.fields, deleted, parts=manifest.has_parts
+        )
         for folder, rows, segment in zip(folders, searcher.segment_rows, segments, strict=True):
             if rows != segment.info.passages:
                 searcher.close()
@@ -65,12 +69,15 @@ class _LuceneSink(PassageWriter):
     def __init__(self, segment: SegmentPlace, manifest: Manifest, buffer_mb: int) -> None:
         options = {"phrases": manifest.has_phrases, "parts": manifest.has_parts}
         super().__init__(
-            segment.folder / LUCENE, manifest.analyzer, manifest.fields, buffer_mb, **options
+            segment.folder / LUCENE, manifest.analysis, manifest.fields, buffer_mb, **options
         )
-        self._segment, self._declared = segment, manifest.filter_fields
+        self._segment, self._manifest = segment, manifest
 
     def add(self, document: Document, spans: Sequence[Span]) -> None:
-        filters = tokens(document, self._segment.kind, self._segment.name, self._declared)
+        manifest, segment = self._manifest, self._segment
+        filters = tokens(
+            document, segment.kind, segment.name, manifest.analysis, manifest.filter_fields
+        )
         for span in spans:
             self.add_passage(document.title, document.text[span.start : span.end], filters)
 

@@ -16,7 +16,7 @@ from ...core.deadline import Deadline
 from ...core.domain import Document
 from ...core.errors import QueryError
 from ...retrieval.encoders.cross_encoder import OnnxCrossEncoder as ReRanker
-from ...retrieval.search.evidence import AnswerPart, Evidence
+from ...retrieval.search.evidence import AnswerPart, Evidence, claim_of
 from ...retrieval.search.listings import fact_check_title, is_fact_check
 from ..call import current_call
 from ..errors import BadInput, Problem, RefusedError
@@ -54,7 +54,7 @@ def title_of(hit: Evidence) -> str:
     rates a claim.
     """
     if is_fact_check(hit.kind, hit.metadata):
-        return fact_check_title(hit.passage.text, hit.metadata)
+        return fact_check_title(claim_of(hit), hit.metadata)
     return hit.title or hit.docid
 
 

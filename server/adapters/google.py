@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from ...core.domain import Document
 from ...core.settings import Count
 from ...retrieval.filters import last_day
-from ...retrieval.search.evidence import AnswerPart, Evidence
+from ...retrieval.search.evidence import AnswerPart, Evidence, claim_of
 from ...retrieval.search.options import FilterRequest, Search
 from ..api.routes import resume
 from ..call import current_call
@@ -189,14 +189,14 @@ def _find_reviews(index: Index, query: str, search: Search, oldest: str) -> tupl
     call = current_call()
     if not oldest:
         result = whole_answer(call, index, query, search)
-        return [(hit.passage.text, hit) for hit in result.hits], result.more
+        return [(claim_of(hit), hit) for hit in result.hits], result.more
     most, last = index.settings.search.max_k, search.offset + (search.k or index.settings.search.k)
     reviews: Reviews = []
     begin, size, more = 0, _FIRST_SLICE, True
     while more and begin < most and len(reviews) <= last:
         size = min(size, most - begin)
         result = whole_answer(call, index, query, replace(search, k=size, offset=begin))
-        reviews += [(hit.passage.text, hit) for hit in result.hits if _day(hit) >= oldest]
+        reviews += [(claim_of(hit), hit) for hit in result.hits if _day(hit) >= oldest]
         begin, size, more = begin + size, 2 * size, result.more
     return reviews[search.offset : last], len(reviews) > last
 

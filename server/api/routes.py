@@ -27,7 +27,9 @@ from ...retrieval.search.declared import only_shown
 from ...retrieval.search.evidence import AnswerPart, Evidence, page_at
 from ...retrieval.search.federated import chosen_weights
 from ...retrieval.store.documents import checksum, state_of
+from ...retrieval.store.manifest import Manifest
 from .. import schemas
+from ..auth import key_name
 from ..call import Call, current_call
 from ..errors import BadInput
 from ..hooks import LAST_LINE
@@ -443,10 +445,13 @@ def document(call: Call, served: ServedIndex, docid: str) -> Response:
         )
         for _, number, start, end, text in served.index.passages(docid)
     ]
+    addition = served.index.addition(docid)
     answer = schemas.DocumentWithPassages(
         request_id=call.request_id,
         index=served.name,
         manifest_id=served.manifest_id,
+        added=addition.time or UNSET,
+        added_by=(key_name() and addition.by) or UNSET,
         document=body,
         passages=passages,
     )
@@ -502,11 +507,24 @@ def list_indexes(call: Call) -> schemas.IndexList:
 
 @api.route("GET", "/v1/indexes/<name>", tag="Indexes")
 def describe_index(call: Call, served: ServedIndex) -> schemas.IndexAnswer:
-    """Describe one index with its manifest."""
+    """Describe one index with its manifest; the names of keys in it are only for clients with a
+    key.
+    """
     manifest = served.index.info.published
+    if not key_name():
+        manifest = _without_key_names(manifest)
     return schemas.IndexAnswer(
         request_id=call.request_id, index=_summary(served), manifest=manifest
     )
+
+
+def _without_key_names(manifest: Manifest) -> Manifest:
+    replaced = msgspec.structs.replace
+    segments = [
+        replaced(segment, added=tuple(replaced(added, by="") for added in segment.added))
+        for segment in manifest.segments
+    ]
+    return replaced(manifest, segments=tuple(segments))
 
 
 def _summary(served: ServedIndex) -> schemas.IndexSummary:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import add, check, routes, verify
+from . import add, change, check, key, routes, verify
 from .layout import blueprint, problem_page
 
-__all__ = ["add", "blueprint", "check", "problem_page", "routes", "verify"]
+__all__ = ["add", "blueprint", "change", "check", "key", "problem_page", "routes", "verify"]

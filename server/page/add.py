@@ -10,58 +10,71 @@ import fcntl
 import hashlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
 from time import monotonic, sleep
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 import msgspec
 from flask import request, url_for
+from msgspec import Meta
 from werkzeug.datastructures import FileStorage
 
 from ...core.domain import Document
 from ...core.errors import QueryError, SourceError
-from ...core.records.table_shape import LOOKED_AT, shape_of_start
-from ...indexer.collections import ReadOptions, reader, webpages
-from ...indexer.collections._documents import check_docid, other_language
+from ...core.records.table_shape import LOOKED_AT, TABLES, shape_of_start
+from ...indexer.collections import ALL_SHEETS, ReadOptions, claimreview, reader, webpages
+from ...indexer.collections._documents import check_docid, next_field, other_language
 from ...indexer.collections._formats import ENDINGS
 from ...indexer.collections._office import PDF, SHEETS
 from ...indexer.collections._tables import is_table, kind_for, start_of
-from ...indexer.collections.jsonl import EXPORTED, export_document, unread_date
+from ...indexer.collections.jsonl import export_document, is_exported, unread_date
 from ...indexer.passages import split
-from ...indexer.queue import Job, Queue
+from ...indexer.queue import Job, Mode, Queue
 from ...retrieval.filters import last_day
 from ..auth import check_key
+from ..call import current_call
 from ..errors import BadInput, RefusedError
 from ..permissions import folder_of, writable
 from ..runtime import ServedIndex, registry
 from ..schemas import DocumentRequest, RequestFields
+from ..uploads import (
+    ADDRESS,
+    UploadTooLargeError,
+    megabytes,
+    most_of_documents,
+    most_of_form,
+    room_reported,
+)
 from ..writing import ConditionError, document_at, hand_over, perform, put_change
+from .forms import FIELDS, check_sent_from_page
 from .layout import blueprint, chosen_indexes, file_of, page_of, reason_of
 from .state import IndexNames, Language, PageState, read_parameters
 
 _TABLES = ("snippets", "claims", "claimreview", "webpages")
 # Several documents, or pages.
 _TEXTS = (PDF, *ENDINGS)
+_PAGES = (".html", ".htm", ".xhtml")
 _SEVERAL = (".csv", ".tsv", ".json", ".jsonld", ".jsonl", ".ndjson", *SHEETS, *_TEXTS)
 _LOOK_EVERY = 0.1
 _READ_AT_ONCE = 2
+# How often the content of a file is in memory while it is read: as it is, and as documents.
+_COPIES = 2
 _UNSAFE, _LONGEST_NAME = re.compile(r"[^\w. -]"), 60
 _UNFIT = re.compile(r"[\W_]+")
 # Several documents take only the last two.
 _OF_ONE = ("docid", "title", "url", "date", "source", "topic")
-_FIELDS = ("title", "text", "url", "date", "source", "language", "topic")
 
 
 class AddState(RequestFields):
     """The content of the form: a document or the HTML of a page, the action, and the claim for
     other tabs.
 
-    ``rows`` has the documents of a file as JSON. ``column`` is a list such as ``text=Finding,
-    date=When``.
+    ``rows`` has the documents of a file as JSON, and ``kind`` is the kind of source that read them.
+    ``column`` is a list such as ``text=Finding, date=When``.
     """
 
     docid: str = ""
@@ -77,12 +90,21 @@ class AddState(RequestFields):
     claim: str = ""
     column: str = ""
     rows: str = ""
+    kind: Annotated[str, Meta(max_length=64)] = ""
     act: Literal["", "preview", "add"] = ""
     index: IndexNames = msgspec.field(default_factory=list)
     lang: Language = ""
 
 
-@blueprint.route("/add", methods=["GET", "POST"])
+@blueprint.before_request
+def _admit_file() -> None:
+    """Let the form of this tab be as large as a file may be."""
+    if request.endpoint == "page.add_page":
+        most = most_of_form(registry().config.server)
+        request.max_content_length = request.max_form_memory_size = most
+
+
+@blueprint.route(ADDRESS, methods=["GET", "POST"])
 def add_page() -> tuple[str, int]:
     """Show the form, then a preview and, after the document was added, a link to it."""
     form, served, status, shown = AddState(), None, 200, dict[str, Any]()
@@ -91,23 +113,12 @@ def add_page() -> tuple[str, int]:
     if may_write:
         check_key()  # so that a browser asks for the key before the user types anything
     try:
-        form = read_parameters(request.values, AddState)
-        served = chosen_indexes(PageState(index=form.index[:1]))[0]
-        if request.method == "POST":
-            # A browser sends the stored key even with a form of another site.
-            site, origin = (
-                request.headers.get("Sec-Fetch-Site", ""),
-                request.headers.get("Origin", ""),
-            )
-            if not (
-                site in ("same-origin", "none")
-                or (not site and origin and urlsplit(origin).netloc == request.host)
-            ):
-                reason = "this form was not sent from this server's own page"
-                raise RefusedError(
-                    f"{reason}; open the page, and send the form from there", 403, "foreign-form"
-                )
-            shown = _handle_post(form, writable(served.name))
+        with room_reported():
+            form = read_parameters(request.values, AddState)
+            served = chosen_indexes(PageState(index=form.index[:1]))[0]
+            if request.method == "POST":
+                check_sent_from_page()
+                shown = _handle_post(form, writable(served.name))
     except (QueryError, RefusedError) as error:
         served = served or chosen_indexes(PageState())[0]
         status, shown = getattr(error, "status", 400), {"problem": reason_of(error)}
@@ -120,18 +131,22 @@ def add_page() -> tuple[str, int]:
         form=form,
         served=served,
         may_write=may_write,
-        most=settings.max_body_bytes,
+        most=megabytes(settings.max_upload_bytes),
+        most_bytes=settings.max_upload_bytes,
         **shown,
     )
 
 
 def _handle_post(form: AddState, served: ServedIndex) -> dict[str, Any]:
+    current_call().memory.spend(_COPIES * len(form.rows))
     if file := file_of("file"):
+        _check_size(file)
         name, start = (file.filename or "").lower(), file.stream.read(LOOKED_AT)
         file.stream.seek(0)
-        if name.endswith(_SEVERAL) or (
-            name.endswith(".txt") and is_table(start, shape_of_start(start))
-        ):
+        is_text_table = name.endswith(".txt") and is_table(start, shape_of_start(start))
+        is_review = name.endswith(_PAGES) and claimreview.has_review(file.stream.read())
+        file.stream.seek(0)
+        if name.endswith(_SEVERAL) or is_text_table or is_review:
             documents, notes = _read_several(file, form, served)
             return {"documents": documents, "notes": notes}
     if form.rows:
@@ -139,21 +154,38 @@ def _handle_post(form: AddState, served: ServedIndex) -> dict[str, Any]:
     _extract(form, served)
     if form.act != "add":
         return {"preview": _preview(form)}
-    fields = {name: getattr(form, name) for name in _FIELDS}
+    fields = {name: getattr(form, name) for name in FIELDS}
     document = document_at(form.docid, DocumentRequest(**fields), served.index.info.published)
     if unread_date(document):
         raise BadInput(
             "date", f"{form.date[:40]!r} is not a date; write it as 2020-03-01, 2020-03 or 2020"
         )
     try:
-        perform(served, put_change(document, absent=not form.replace))
+        # The preview has shown its passages, so it is divided into them.
+        perform(served, put_change(document, absent=not form.replace, kind="webpages"))
     except ConditionError:
         reason = (
             f"there is already a document {form.docid[:80]!r}; choose another name, or tick "
             "the box to replace it"
         )
         raise BadInput("docid", reason) from None
-    return {"added": url_for("page.document_page", name=served.name, docid=form.docid)}
+    return {
+        "added": url_for(
+            "page.document_page", name=served.name, docid=form.docid, lang=form.lang or None
+        )
+    }
+
+
+def _check_size(file: FileStorage) -> None:
+    """Charge the memory to read a file; raise UploadTooLargeError, or NoMemoryError while other
+    requests use the memory.
+    """
+    size = file.stream.seek(0, os.SEEK_END)
+    file.stream.seek(0)
+    most = registry().config.server.max_upload_bytes
+    if size > most:
+        raise UploadTooLargeError(most)
+    current_call().memory.spend(_COPIES * size)
 
 
 def _read_several(
@@ -165,14 +197,13 @@ def _read_several(
     """
     # Docids contain this name.
     name = _UNSAFE.sub("_", Path(file.filename or "").name)[-_LONGEST_NAME:]
-    pairs = [pair.rpartition("=") for pair in form.column.split(",") if pair.strip()]
-    columns = {field.strip() or "text": name.strip() for field, _, name in pairs}
-    options = ReadOptions(language=form.language or served.index.info.language, columns=columns)
+    options = _options_of(form, served)
     with TemporaryDirectory(prefix="factseek-") as folder:
         path = Path(folder, name)
         file.save(path)
         try:
-            read = reader(_kind_of(path)).read
+            form.kind = _kind_of(path, options)
+            read = reader(form.kind).read
             with _turn():
                 documents = [record.document for record in read([path], options)]
         except SourceError as error:
@@ -203,20 +234,10 @@ def _read_several(
         if getattr(form, name)
     ]
     notes = [f"not used, because a file was chosen: {', '.join(unused)}"] if unused else []
-    settings = registry().config.server
     form.rows = f"[{','.join(map(export_document, documents))}]"
-    if (
-        not documents
-        or len(documents) > settings.max_bulk
-        or len(form.rows) > settings.max_body_bytes
-    ):
-        reason = (
-            "is too large for a form; index it with factseek index"
-            if documents
-            else "contains nothing to add"
-        )
+    if fault := _unfit(documents, form.rows):
         form.rows = ""
-        raise BadInput("file", f"{name[:80]} {reason}")
+        raise BadInput("file", f"{name[:80]} {fault}")
     notes += [note.removeprefix(f"{folder}/").partition("; ")[0] for note in options.notes]
     for reason, count in options.skipped.items():
         first = next((left.place for left in options.left_out if left.reason == reason), name)
@@ -233,17 +254,61 @@ def _read_several(
     return documents, notes
 
 
-def _kind_of(path: Path) -> str:
+def _options_of(form: AddState, served: ServedIndex) -> ReadOptions:
+    """Return how to read a file: with the columns, the sheet and the header row that the user
+    named.
+    """
+    options = ReadOptions(language=form.language or served.index.info.language)
+    columns: dict[str, str] = {}
+    for pair in filter(str.strip, form.column.split(",")):
+        written, _, value = pair.rpartition("=")
+        field, name = written.strip() or "text", value.strip()
+        if field == "sheet":
+            options.sheet = name
+        elif field == "header-row":
+            options.header_row = int(name) if name.isdecimal() else 0
+        else:
+            columns[next_field(field, columns)] = name
+    options.columns = columns
+    return options
+
+
+def _unfit(documents: Sequence[Document], rows: str) -> str:
+    """Return why these documents of a file cannot be added in a form, ``""`` if they can."""
+    settings = registry().config.server
+    remedy = "index it with factseek index KIND FILE --append --index DIR, which has no such limit"
+    if not documents:
+        return "contains nothing to add"
+    if len(documents) > settings.max_bulk:
+        return (
+            f"has {len(documents):,} documents, and a form takes {settings.max_bulk:,} "
+            f"(server.max_bulk); {remedy}"
+        )
+    if len(rows.encode()) > most_of_documents(settings):
+        most = megabytes(most_of_documents(settings))
+        return f"gives more than {most} MB of documents as JSON, the most of a form; {remedy}"
+    return ""
+
+
+def _kind_of(path: Path, options: ReadOptions) -> str:
     """Return the kind of source that reads a file, ``snippets`` for an unknown table."""
     ending = path.suffix.lower()
     if ending in _TEXTS:
         return "webpages"
-    start = start_of(path)
+    if ending in _PAGES:  # one with a review
+        return "claimreview"
+    start = start_of(path, "" if options.sheet == ALL_SHEETS else options.sheet)
     if ending in (".json", ".jsonld") and b"ClaimReview" in start:
         return "claimreview"
     shape = shape_of_start(start)
     kind = kind_for(shape)
-    return kind if kind in _TABLES or set(shape.names) == set(EXPORTED) else "snippets"
+    if (
+        not kind
+        and shape.form in (*TABLES, "text")
+        and claimreview.is_desk_table(path, start, options)
+    ):
+        return "claimreview"
+    return kind if kind in _TABLES or is_exported(shape.names) else "snippets"
 
 
 @contextmanager
@@ -282,7 +347,8 @@ def _add_several(form: AddState, served: ServedIndex) -> Job:
         rows = msgspec.json.decode(form.rows, type=list[msgspec.Raw])
     except msgspec.DecodeError:
         raise BadInput("rows", "the form is damaged; choose the file again") from None
-    job = hand_over(served, "update" if form.replace else "append", map(bytes, rows))
+    mode: Mode = "update" if form.replace else "append"
+    job = hand_over(served, mode, map(bytes, rows), form.kind)
     until = monotonic() + registry().config.server.write_seconds
     with Queue(folder_of(served), to_read=True) as queue:
         while job.state in ("queued", "running") and monotonic() < until:
@@ -310,7 +376,7 @@ def _extract(form: AddState, served: ServedIndex) -> None:
         if record is None:
             reason = next((left.reason for left in options.left_out), "no main content")
             raise BadInput("file", f"{name[:80]} has {reason}; paste its text instead")
-        for field in _FIELDS:
+        for field in FIELDS:
             setattr(form, field, getattr(form, field) or getattr(record.document, field))
         form.html = ""
     if not form.text:

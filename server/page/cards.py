@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from ...core.domain import Document, Passage
+from ...core.parts import parts_of
 from ...core.text import Piece, pieces_of
 from ...retrieval.search.evidence import page_at
 
@@ -44,6 +45,12 @@ def review_of(metadata: Mapping[str, Any]) -> dict[str, str] | None:
     if not review["rating"].strip():
         return None
     return {**review, "verdict": review["verdict"] if review["verdict"] in _VERDICTS else ""}
+
+
+def explanation_of(metadata: Mapping[str, Any]) -> str:
+    """Return what a fact-checker found, ``""`` if the metadata have it not as text."""
+    found = metadata.get("explanation")
+    return found if isinstance(found, str) else ""
 
 
 def excerpt(
@@ -87,8 +94,13 @@ def blocks(
     """Return a document's text in blocks that begin where passages do, without overlaps; ``mark``
     finds the matches.
 
-    Each block has its lines; a passage, whose ``number`` it has, or a ``page`` may begin there.
+    Each block has its lines; a passage, whose ``number`` it has, or a ``page`` may begin there. The
+    claim of a fact-check and what was found have a ``heading``.
     """
+    headings = {}
+    parts = parts_of(document.text, document.metadata)
+    if len(parts) > 1 and explanation_of(document.metadata):
+        headings = {parts[0].start: "Claim", parts[1].start: "What was found"}
     picked = next((passage for passage in passages if passage.number == chosen), None)
     numbers = {passage.start: passage.number for passage in passages}
     ends = (picked.start, picked.end) if picked else ()
@@ -101,6 +113,7 @@ def blocks(
                 "number": numbers.get(start),
                 "lines": lines,
                 "chosen": picked is not None and picked.start <= start < picked.end,
+                "heading": headings.get(start, ""),
                 "page": page_at(document.metadata, start),
                 "marked": any(piece.marked for line in lines for piece in line),
             }

@@ -16,6 +16,7 @@ from werkzeug.wrappers import Response
 from ...core.errors import QueryError
 from ...core.languages import written_in
 from ...core.records.table_shape import column_at, column_name, is_separator_line
+from ...core.records.tweet_objects import texts_of_tweets
 from ...indexer.collections._pages import binary_kind, decode
 from ...retrieval.sentences import sentences
 from ..api.rankers import ranked_claims
@@ -23,6 +24,7 @@ from ..call import current_call
 from ..errors import BadInput, RefusedError, UnknownRankerError
 from ..runtime import registry
 from ..schemas import ClaimRequest, RankAnswer, RankedClaim, RankRequest, RequestFields
+from .forms import ONLY_LINK, is_only_link
 from .i18n import page_language, translate
 from .layout import blueprint, file_of, page_of, reason_of, short_of, state_parameters
 from .state import IndexNames, Language, PageState, address_of, read_parameters
@@ -55,7 +57,7 @@ def kind_of(text: str) -> str:
     Signs are lines with times, speakers of whom one speaks again, a line of several sentences too
     long for a tweet, and one line of three or more sentences without the marks of a tweet.
     """
-    if _column_of_tweets(text):
+    if _column_of_tweets(text) or texts_of_tweets(text) is not None:
         return TWEETS
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if (
@@ -94,9 +96,21 @@ def statements_of(text: str, kind: str, most: int) -> list[ClaimRequest]:
 
 
 def _tweets(text: str) -> Iterator[str]:
+    if (texts := texts_of_tweets(text)) is not None:
+        yield from texts
+        return
     column = _column_of_tweets(text)
     if column is None:
-        yield from (line.strip() for line in text.splitlines() if line.strip())
+        rows_of_text = [line for line in text.splitlines() if line.strip()]
+        tabs = {line.count("\t") for line in rows_of_text}
+        if len(rows_of_text) > 1 and len(tabs) == 1 and min(tabs) > 1:
+            names = ", ".join(_TEXTS[:-1])
+            raise BadInput(
+                "text",
+                "the lines are rows of a table; its first line must name the column of the "
+                f"tweets: {names} or {_TEXTS[-1]}",
+            )
+        yield from map(str.strip, rows_of_text)
         return
     delimiter, at = column
     lines = io.StringIO(_without_separator_line(text), newline=None)
@@ -230,6 +244,8 @@ def check_page() -> tuple[str, int] | Response:
 
 
 def _rank(form: CheckState) -> RankAnswer:
+    if is_only_link(form.text):
+        raise BadInput("text", ONLY_LINK)
     call = current_call()
     claims = statements_of(form.text, form.read_as, call.serving.config.server.max_claims)
     if not claims:

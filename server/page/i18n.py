@@ -19,6 +19,25 @@ from ..runtime import registry
 
 # The languages of the page, each by its own name.
 LANGUAGES: Mapping[str, str] = {"en": "English", "ar": "العربية"}
+LANGUAGE_NAMES: Mapping[str, str] = {
+    "ar": "Arabic",
+    "bg": "Bulgarian",
+    "de": "German",
+    "en": "English",
+    "es": "Spanish",
+    "fr": "French",
+    "hi": "Hindi",
+    "it": "Italian",
+    "ja": "Japanese",
+    "ko": "Korean",
+    "nl": "Dutch",
+    "pl": "Polish",
+    "pt": "Portuguese",
+    "ru": "Russian",
+    "tr": "Turkish",
+    "zh": "Chinese",
+}
+"""The names of languages for people: English texts of the page. Others keep their code."""
 LINK_FIELD = (
     # The field with the parameters besides the text, in a form that replaces a link whose address
     # is too long.

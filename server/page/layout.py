@@ -5,6 +5,7 @@ page.
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -19,10 +20,21 @@ from ...retrieval import stages
 from ...retrieval.search.declared import Option
 from ..call import current_call
 from ..errors import BadInput, Problem
+from ..permissions import is_writable
 from ..runtime import ServedIndex, index_named, registry
 from ..schemas import RequestFields
 from ..search import TimedOutError
-from .i18n import LANGUAGES, LINK_FIELD, direction_of, page_language, request_values, translate
+from ..uploads import ADDRESS
+from .i18n import (
+    LANGUAGE_NAMES,
+    LANGUAGES,
+    LINK_FIELD,
+    direction_of,
+    page_language,
+    request_values,
+    translate,
+)
+from .notes import plain_note
 from .rankings import kinds_of
 from .state import LONGEST_ADDRESS, TRUE, PageState, address_of, further_options, values_of
 
@@ -37,7 +49,7 @@ TABS = {
 }
 """The tabs, each with the parameter that receives the claim from another tab."""
 _LONGEST_CLAIM = 1_000  # the maximum number of characters of a claim that is passed from tab to tab
-_COUNTED = 1 << 16  # the number of bytes of a page after which memory and time are checked again
+_COUNTED = 1 << 17  # the number of bytes of a page after which memory and time are checked again
 _SHARED = ("index", "lang")  # the parameters that each tab passes to the next
 _OWN_CHOICES = ("collapse", "sort")  # the stages that have their own choice on the page
 # After these errors, users may not see the indexes, or cannot search.
@@ -103,6 +115,8 @@ def box_of(state: PageState) -> dict[str, Any]:
         "state": state,
         "indexes": indexes,
         "chosen": [served.name for served in chosen],
+        "all_empty": bool(chosen) and not any(served.index.info.documents for served in chosen),
+        "may_add": any(map(is_writable, chosen[:1])),
         "kinds": kinds_of(chosen) if chosen else {},
         "folding": any(served.index.info.published.has_signatures for served in chosen),
         "stage_choices": choices,
@@ -200,10 +214,18 @@ def _around() -> dict[str, Any]:
             for label, (view, field) in TABS.items()
         },
         "in_language": _in_language,
+        "plain_note": partial(plain_note, language),
+        "language_names": partial(_language_names, language),
         "longest": LONGEST_ADDRESS,
         "again_field": LINK_FIELD,
         "beside_text": _beside_text,
     }
+
+
+def _language_names(language: str, codes: Iterable[str]) -> str:
+    """Return the names of languages, in the language of the page."""
+    names = [translate(language, LANGUAGE_NAMES.get(code, code)) for code in codes]
+    return ("، " if language == "ar" else ", ").join(names)
 
 
 def _in_language(code: str, form: RequestFields | None) -> str:
@@ -227,8 +249,12 @@ def problem_page(problem: Problem) -> str:
     before_its_key = bool(registry().config.server.keys) and "caller" not in g
     box = {} if before_its_key or problem.status in _NO_BOX else box_of(PageState())
 
+    asks = problem.status == 401
+    view = f"{request.script_root}{request.full_path.rstrip('?')}" if asks else ""
     return render_template(
-        "problem.html",
+        "key.html" if asks else "problem.html",
+        view=view if request.method in READING else "/",
+        of_file=request.path == ADDRESS,
         problem=problem,
         url_for=lambda endpoint, **values: addresses.build(endpoint, values),
         **box,

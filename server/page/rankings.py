@@ -37,6 +37,7 @@ from ..search import (
     query_errors_named,
     search_of,
 )
+from .i18n import LANGUAGE_NAMES
 from .state import DATE, LONGEST_ADDRESS, UNFOLDED, PageState, further_options
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ def ranking(searches: Sequence[IndexSearch], retriever: str = "") -> ShownRankin
     notes = [
         part.served.index.note(part.query, replace(part.search, where=None)) for part in searches
     ]
-    note = " ".join(dict.fromkeys(filter(None, notes)))
+    note = "\n".join(dict.fromkeys(filter(None, notes)))
     call = current_call()
     result: Answer | FederatedAnswer
     if len(searches) == 1:
@@ -289,6 +290,7 @@ NAMES = {
     "jsonl": "Documents",
     "trec": "News",
     "beir": "Documents of BEIR",
+    "feed": "Feed items",
     "true": "True",
     "mixed": "Mixed",
     "false": "False",
@@ -346,6 +348,8 @@ def facets_of(each: Sequence[IndexSearch], state: PageState) -> tuple[Total, lis
 
 def name_of(field: str, value: str) -> str:
     """Return the name of a field's value for people."""
+    if field == "language":
+        return LANGUAGE_NAMES.get(value, value)
     return NAMES.get(value, value) if field in ("kind", "verdict") else value
 
 

@@ -14,20 +14,33 @@ from flask import Response, request, url_for
 from werkzeug.wrappers import Response as AnyResponse
 
 from ...core.deadline import HIGHLIGHTS
+from ...core.domain import Document, Passage
 from ...core.errors import NotFoundError, QueryError
 from ...core.text import web_link
 from ...retrieval.lucene.analysis import highlighter, in_time
 from ...retrieval.lucene.spelling import respelt
 from ...retrieval.search import listings
-from ...retrieval.search.evidence import Evidence
+from ...retrieval.search.evidence import Evidence, PassageAnswer
 from ...retrieval.search.options import Search
 from ...retrieval.search.query_syntax import QUERY, parse_query
 from ..api.routes import write_listing
+from ..auth import key_name
 from ..call import current_call
 from ..errors import BadInput
 from ..memory import charged_document
+from ..permissions import is_writable
 from ..runtime import ServedIndex, index_named, registry
-from .cards import LONGEST_EXCERPT, REVIEW, Mark, blocks, excerpt, review_of, title_of
+from .cards import (
+    LONGEST_EXCERPT,
+    REVIEW,
+    Mark,
+    blocks,
+    excerpt,
+    explanation_of,
+    review_of,
+    title_of,
+)
+from .forms import ONLY_LINK, is_only_link
 from .i18n import direction_of
 from .layout import blueprint, chosen_indexes, page_of, reason_of, short_of, state_parameters
 from .rankings import (
@@ -87,6 +100,8 @@ def search_page() -> tuple[str, int] | AnyResponse:
     if not (state.query or state.like):
         examples = [(index, claim) for index, claim in EXAMPLES if index in registry().indexes]
         return page_of("search.html", state, examples=examples)
+    if is_only_link(state.query):
+        return page_of("search.html", state, 400, problem=ONLY_LINK)
     served = chosen_indexes(state)
     try:
         return page_of("search.html", state, **_results(served, state))
@@ -205,7 +220,6 @@ def _card(served: ServedIndex, hit: Evidence, state: PageState) -> dict[str, Any
     address = state.document(served.name, hit.docid, hit.passage.number)
     own = url_for("page.document_page", name=served.name, docid=hit.docid, _external=True)
     link, example = web_link(hit.url), listings.is_example(served.name, hit.metadata)
-    source, cited = own if example else link or own, listings.cited_hit(hit, served.name)
     copies = []
     for docid in hit.copies.docids[:_COPIES] if hit.copies else ():
         try:
@@ -222,13 +236,57 @@ def _card(served: ServedIndex, hit: Evidence, state: PageState) -> dict[str, Any
         "title": title_of(hit.title, hit.passage.text, hit.docid),
         "direction": "rtl" if direction_of(hit.language) == "rtl" else "auto",
         "review": review_of(hit.metadata),
+        "found": "" if hit.claim else explanation_of(hit.metadata),
         "link": link,
         "address": address if len(address) <= LONGEST_ADDRESS else own,
+        **_citations(served, hit),
+        "like": state.address(query="", like=hit.docid, index=[served.name], profile=""),
+        "copies": copies,
+    }
+
+
+def _document_card(
+    served: ServedIndex, document: Document, passage: Passage, kind: str
+) -> dict[str, Any]:
+    """Return what the template shows of a document to cite it, as of a hit."""
+    hit = Evidence(
+        rank=1,
+        score=0.0,
+        retrievers={},
+        passage=PassageAnswer(
+            number=passage.number,
+            start=passage.start,
+            end=passage.end,
+            text=passage.text,
+            highlights=[],
+        ),
+        kind=kind,
+        docid=document.docid,
+        title=document.title,
+        url=document.url,
+        date=document.date,
+        language=document.language,
+        source=document.source,
+        topic=document.topic,
+        metadata=dict(document.metadata),
+    )
+    return {
+        "anchor": "document",
+        "title": title_of(document.title, document.text, document.docid),
+        **_citations(served, hit),
+    }
+
+
+def _citations(served: ServedIndex, hit: Evidence) -> dict[str, str]:
+    """Return the citations of a hit in each form, and its address."""
+    own = url_for("page.document_page", name=served.name, docid=hit.docid, _external=True)
+    example = listings.is_example(served.name, hit.metadata)
+    source = own if example else web_link(hit.url) or own
+    cited = listings.cited_hit(hit, served.name)
+    return {
         "plain": listings.plain_citation(cited, source),
         "ris": listings.list_hits([cited], "ris").strip(),
         "cited": source,
-        "like": state.address(query="", like=hit.docid, index=[served.name], profile=""),
-        "copies": copies,
     }
 
 
@@ -295,6 +353,15 @@ def _details(metadata: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
+@blueprint.get("/indexes")
+def indexes_page() -> tuple[str, int]:
+    """List the served indexes for people."""
+    state = read_state(request.args, ("index", "lang"))
+    indexes = registry().indexes
+    changeable = {name: is_writable(served) for name, served in indexes.items()}
+    return page_of("indexes.html", state, changeable=changeable)
+
+
 def _wanted_words(state: PageState) -> str:
     """Return the words of a query that its hits may contain, without its other conditions."""
     if state.syntax != QUERY:
@@ -314,7 +381,7 @@ def document_page(name: str, docid: str) -> tuple[str, int]:
     state = read_state(request.args, READ)
     served = index_named(name)
     document = charged_document(current_call().memory, served.index, docid)
-    passages = served.index.passages(docid)
+    passages, addition = served.index.passages(docid), served.index.addition(docid)
     chosen = int(state.passage) if state.passage.isascii() and state.passage.isdigit() else None
     mark: Mark = lambda _: []  # noqa: E731  without a query, nothing matches
     if state.query:
@@ -346,4 +413,8 @@ def document_page(name: str, docid: str) -> tuple[str, int]:
         back=state.query or state.like,
         like=PageState(index=[name], lang=state.lang, like=docid).address(),
         address=state.address(index=back, offset=state.offset),
+        addition=addition,
+        card=_document_card(served, document, passages[0], addition.kind),
+        has_key=bool(key_name()),
+        may_change=is_writable(served),
     )

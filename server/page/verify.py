@@ -26,6 +26,7 @@ from ..runtime import ServedIndex
 from ..schemas import RequestFields
 from ..search import query_errors_named
 from .cards import review_of
+from .forms import ONLY_LINK, is_only_link
 from .layout import blueprint, chosen_indexes, page_of, reason_of, short_of, state_parameters
 from .state import IndexNames, Language, PageState, address_of, read_parameters
 
@@ -62,6 +63,8 @@ def verify_page() -> tuple[str, int] | Response:
         where = parse_filter([], as_of=form.as_of) if form.as_of else None
         judge = judge_of(current_call(), served.index, where)
         if form.claim:
+            if is_only_link(form.claim):
+                raise BadInput("claim", ONLY_LINK)
             claim = Claim("claim", tweet(form.claim))
             if not served.index.resolve().has_words(claim.text):
                 raise BadInput("claim", "the claim contains no words to search for")

@@ -28,7 +28,7 @@ LANGUAGES = ("en", "ar")
 LONG = 60
 """A text of more characters stands as its digest."""
 VARIES = frozenset(
-    "request_id manifest_id took_ms cursor created bytes id version python manifest".split()
+    "request_id manifest_id took_ms cursor created added bytes id version python manifest".split()
 )
 
 Request = dict[str, Any]

@@ -139,7 +139,7 @@ def opened(folder: Path) -> list[tuple[str, int]]:
 
 def test_it_is_written_and_opened(index: Path) -> None:
     manifest = manifests.read(index)
-    own = {"columns": {}, "lucene": {"phrases": True}, "signatures": {}, "words": {}}
+    own = {"columns": {}, "lucene": {"analysis": 2, "phrases": True}, "signatures": {}, "words": {}}
     assert manifest.views == {"initials": {"letters": 1}, **own}
     assert {"letters.json", "lengths.json"} < manifest.segments[0].files.keys()
     assert opened(index) == [("a", 5), ("b", 4), ("g", 9), ("d", 5), ("e", 7)]

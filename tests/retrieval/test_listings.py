@@ -50,9 +50,10 @@ HITS = [PAPER, SNIPPET]
 
 def test_csv() -> None:
     header, first, second = csv.reader(io.StringIO(list_hits(HITS, "csv"), newline=""))
-    assert tuple(header) == HEADER
+    assert tuple(header) == (*HEADER, "authors", "doi")
     paper = ["1", "ug7v899j", "0.25", PAPER.title, PAPER.passage.text, PAPER.url]
-    assert first == [*paper, "2015-04-22", "BMJ Open", "", "en", "cord19", "2", "", "", "", ""]
+    about = ["2015-04-22", "BMJ Open", "", "en", "cord19", "2", "", "", "", "", "", ""]
+    assert first == [*paper, *about, PAPER.metadata["authors"], PAPER.metadata["doi"]]
     assert second == [
         "2",
         "'=HYPERLINK(1)",
@@ -65,17 +66,13 @@ def test_csv() -> None:
         "'-x",
         "ar",
         "snippets",
-        "",
-        "",
-        "",
-        "",
-        "",
+        *[""] * 9,
     ]
 
 
 def test_tsv() -> None:
     lines = list_hits(HITS, "tsv").split("\n")
-    assert [line.count("\t") for line in lines] == [len(HEADER) - 1] * 3 + [0]
+    assert [line.count("\t") for line in lines] == [len(HEADER) + 1] * 3 + [0]
     assert 'Cloth masks, "worn" ER  - ' in lines[1]
     assert lines[2].startswith("2\t'=HYPERLINK(1)\t-0.5\t")
 
@@ -141,13 +138,15 @@ def test_nothing_in_a_document_makes_another_record(docid: str, texts: tuple[str
     )
     hits = [hit, msgspec.structs.replace(hit, rank=2)]
     rows = list(csv.reader(io.StringIO(list_hits(hits, "csv"), newline="")))
-    assert [len(row) for row in rows] == [len(HEADER)] * 3
+    width = len(HEADER) + bool(authors) + bool(url)
+    assert {len(row) for row in rows} == {width}
+    assert len(rows) == 3
     assert not any(
         cell[:1] in {"=", "+", "-", "@", "\t", "\r", "＝"} for row in rows for cell in row
     )
     assert passage.replace("\0", "\ufffd") in (rows[1][4], rows[1][4].removeprefix("'"))
     tabbed = list_hits(hits, "tsv")
-    assert [line.count("\t") for line in tabbed.splitlines()] == [len(HEADER) - 1] * 3
+    assert [line.count("\t") for line in tabbed.splitlines()] == [width - 1] * 3
     ris = list_hits(hits, "ris")
     assert (
         len(re.findall(r"^ER  - \r$", ris, re.MULTILINE))
@@ -236,6 +235,11 @@ CHECK = Evidence(
         "explanation": "Air\tpasses.",
     },
 )
+FOUND = msgspec.structs.replace(
+    CHECK,
+    passage=PassageAnswer(number=1, start=31, end=42, text="Air\tpasses.", highlights=[]),
+    claim=CLAIM,
+)
 QUOTED = "Fact check (False): “Masks kill {100%} of runners.”"
 
 
@@ -244,6 +248,26 @@ def bare(**changes: object) -> Evidence:
     return msgspec.structs.replace(
         CHECK, **{"title": "", "metadata": {"rating": "False"}, **changes}
     )
+
+
+def test_a_fact_check_that_was_found_by_its_explanation_is_cited_with_its_claim() -> None:
+    assert plain_citation(FOUND, "") == plain_citation(CHECK, "")
+    assert list_hits([FOUND], "ris") == list_hits([CHECK], "ris")
+    assert list_hits([FOUND], "bibtex") == list_hits([CHECK], "bibtex")
+    assert list_hits([FOUND], "jsonld") == list_hits([CHECK], "jsonld")
+    (row,) = csv.DictReader(io.StringIO(list_hits([FOUND], "csv"), newline=""))
+    assert (row["passage"], row["claim"], row["explanation"]) == (
+        "Air\tpasses.",
+        CLAIM,
+        "Air\tpasses.",
+    )
+
+
+def test_a_table_has_the_columns_that_a_desk_gave_its_claims() -> None:
+    checked = bare(metadata={"rating": "False", "Checker": "=Kim", "page": 3, "parts": [0, 4]})
+    header, row = csv.reader(io.StringIO(list_hits([checked], "csv"), newline=""))
+    assert header[len(HEADER) :] == ["Checker", "page"]
+    assert row[len(HEADER) :] == ["'=Kim", "3"]
 
 
 def test_a_fact_check_is_cited_with_its_rating_and_not_as_its_claim() -> None:

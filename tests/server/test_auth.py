@@ -2,6 +2,7 @@
 
 import argparse
 import base64
+import io
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -173,11 +174,38 @@ def test_a_key_is_made_and_fits_the_configuration(capsys: pytest.CaptureFixture[
     )
 
 
-def test_a_key_that_is_no_hash_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("held", "what"),
+    [
+        (KEY, "is a key" if KEY.startswith("fs_") else "is not the hash of a key"),
+        ("fs_0123456789", "is a key"),
+        ("A" * 64, "is not the hash of a key"),
+    ],
+)
+def test_a_key_that_is_no_hash_is_refused(tmp_path: Path, held: str, what: str) -> None:
     path = tmp_path / "config.yaml"
-    path.write_text(f"server: {{keys: {{newsroom: {KEY}}}}}")
-    with pytest.raises(ConfigError, match=r"server\.keys"):
+    path.write_text(f"server: {{keys: {{newsroom: {held}}}}}")
+    with pytest.raises(ConfigError) as refused:
         read(path)
+    assert refused.value.line == (
+        f"{path}: server.keys.newsroom: {what}, but the configuration takes only hashes; factseek "
+        "key newsroom --hash asks for the key and prints its line"
+    )
+    assert held not in refused.value.line
+
+
+def test_the_hash_of_a_key_is_made(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parser = argparse.ArgumentParser()
+    cli.register(parser.add_subparsers())
+    monkeypatch.setattr("sys.stdin", io.StringIO(f"{KEY}\n"))
+    assert run(parser, ["key", "newsroom", "--hash"]) == 0
+    assert capsys.readouterr().out == f"newsroom: {digest(KEY)}\n"
+    monkeypatch.setattr("sys.stdin", io.StringIO("\n"))
+    assert run(parser, ["key", "newsroom", "--hash"]) == 2
+    error = "factseek: there is no key on standard input; type or paste the key\n"
+    assert capsys.readouterr().err == error
 
 
 def test_what_was_not_asked_is_not_saved_up() -> None:

@@ -57,6 +57,10 @@ public final class PassageSearcher implements Closeable {
     private static final Pattern WEIGHT = Pattern.compile("weight\\([^:()]+:(.+) in \\d+\\)", Pattern.DOTALL);
     /** The weight of a word inside a longer word: less than that of any word by itself. */
     private static final float OF_A_PART = 1e-12f;
+    /** The weight of each word of a hashtag if the hashtag is also one word: all of them weigh less than it. */
+    private static final float OF_A_TAG = .15f;
+    /** The character before the words of hashtags, which no analyzer reads as a letter. */
+    private static final char LIGHT = '\u0002';
     /** The number of filters to remember, each with a bit for each passage. */
     private static final int FILTERS_KEPT = 16;
     /** A query also looks up the conditions of a filter if less than one passage in so many passes the filter. */
@@ -285,7 +289,12 @@ public final class PassageSearcher implements Closeable {
         Map<String, Float> counts = new HashMap<>();
         Packed terms = new Packed(weighted);
         while (terms.hasNext()) counts.put(terms.next(), Float.parseFloat(terms.next()));
-        if (terms.size == 0) for (String term : Analysis.terms(analyzer, text)) counts.merge(term, 1f, Float::sum);
+        if (terms.size > 0) return counts;
+        int light = text.indexOf(LIGHT);
+        String words = light < 0 ? text : text.substring(0, light);
+        for (String term : Analysis.terms(analyzer, words)) counts.merge(term, 1f, Float::sum);
+        if (light < 0) return counts;
+        for (String term : Analysis.terms(analyzer, text.substring(light))) counts.merge(term, OF_A_TAG, Float::sum);
         return counts;
     }
 

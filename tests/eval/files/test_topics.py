@@ -78,7 +78,30 @@ def test_a_query_is_no_header(put) -> None:
     assert [query.qid for query in read_topics(put("q1\tmeasles\nq2\tmasks\n"))] == ["q1", "q2"]
 
 
+def test_single_lines_may_have_further_tabs(put) -> None:
+    assert read_topics(put("q1\tnew trams\tin May\n")) == [Query("q1", "new trams in May")]
+    lines = "q1\tnew trams\nq2\told\ttrams\nq3\tno trams\n"
+    assert [query.text for query in read_topics(put(lines))] == [
+        "new trams",
+        "old trams",
+        "no trams",
+    ]
+
+
+HEADERLESS = "file:1: the rows have {} columns, but a query has two (qid TAB text): name the columns in a first line, two of them qid and query"
+UNKNOWN = "file:1: is a header with no column of {}; name two columns qid and query"
+QIDS, TEXTS = (
+    "qid, query_id, queryid, _id, id …",
+    "query, query_text, text, tweet_text, tweet_content …",
+)
 BAD_TOPICS = {
+    "rows of three": ("1\tThe tram is late.\tno\n2\tThe bus is late.\tyes\n", HEADERLESS.format(3)),
+    "rows of five, one broken": ("1.json\tno\tThe tram is late.\ta\tb\n" * 10 + "2.json\tno\n", HEADERLESS.format(5)),
+    "six columns that are no run": ("1\tno\tThe tram is late.\tx\ty\tz\n" * 2, HEADERLESS.format(6)),
+    "unknown header of three": ("site\tlang\tfrase\na.example\tes\tEl tren es lento.\nb.example\tes\tNo hay trenes.\n", UNKNOWN.format("ids, only 'site', 'lang', 'frase': expected " + QIDS)),
+    "unknown ids": ("speaker\tclaim\nmayor\tThe tram is late.\n", UNKNOWN.format("ids, only 'speaker', 'claim': expected " + QIDS)),
+    "unknown header in another language": ("sprache\tbehauptung\nde\tDie Bahn ist spät.\n", UNKNOWN.format("ids, only 'sprache', 'behauptung': expected " + QIDS)),
+    "unknown texts": ("frase\tid\tlang\nEl tren es lento.\t1\tes\n", UNKNOWN.format("queries, only 'frase', 'id', 'lang': expected " + TEXTS)),
     "empty": ("", "file: contains no queries"),
     "one column": ("a\tone\nb two\n", "file:2: has one column, but a query has two (qid TAB text)"),
     "spaces": ("a one\n", ("file:1: has no tab between qid and text: the file is separated by "

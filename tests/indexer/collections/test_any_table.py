@@ -1,5 +1,6 @@
 """Tables that were made for nobody in particular: their columns, their ids and their encodings."""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -150,14 +151,103 @@ def test_a_few_letters_are_those_of_western_europe(tmp_path: Path) -> None:
 
 def test_columns_without_a_meaning_are_named(tmp_path: Path) -> None:
     content = b"Claim;When;Who\nThe bridge is closed.;3 Oct 2021;Ada\n"
-    for kind, begin in (
-        ("claims", "these columns are not used:"),
-        ("snippets", "these columns become metadata:"),
-    ):
-        _, notes = documents(tmp_path / "a.csv", content, kind)
-        assert notes[-1].endswith(
-            f"{begin} 'When', 'Who'; give one a meaning with --column, as in --column date=NAME"
+    for kind in ("claims", "claimreview", "snippets"):
+        (document,), notes = documents(tmp_path / "a.csv", content, kind)
+        assert (
+            f"{tmp_path / 'a.csv'}:1: these columns become metadata: 'When', 'Who'; give one a "
+            "meaning with --column, as in --column date=NAME"
+        ) in notes
+        assert dict(document.metadata) == {"When": "3 Oct 2021", "Who": "Ada"}
+
+
+@pytest.mark.parametrize("kind", ["snippets", "claims", "claimreview"])
+def test_columns_are_kept_beside_ids(tmp_path: Path, kind: str) -> None:
+    content = b"docid,claim,Who,url\n7,The bridge is closed.,Ada,https://a.example/7\n"
+    ((document,), notes) = documents(tmp_path / "a.csv", content, kind)
+    assert (document.docid, document.metadata["Who"]) == ("7", "Ada")
+    assert len([note for note in notes if "these columns become metadata: 'Who';" in note]) == 1
+
+
+def test_a_column_of_another_meaning_keeps_its_name_beside_the_field(tmp_path: Path) -> None:
+    content = b"id,claim,title,language\n1,The bridge is closed.,Bridge,Klingon\n"
+    chosen = {"title": "claim"}
+    ((document,), _) = documents(tmp_path / "a.csv", content, "claims", chosen)
+    assert document.title == "The bridge is closed."
+    assert document.metadata["column title"] == "Bridge"
+
+
+@pytest.mark.parametrize("kind", ["snippets", "claims"])
+def test_rows_that_differ_in_metadata_alone_have_ids_of_their_own(
+    tmp_path: Path, kind: str
+) -> None:
+    content = b"Claim,Who\nThe bridge is closed.,Ada\nThe bridge is closed.,Ben\n"
+    first, second = documents(tmp_path / "a.csv", content, kind)[0]
+    assert first.docid != second.docid
+    alone = documents(tmp_path / "b.csv", content.replace(b"Ben", b"Ada"), kind)[0]
+    assert [document.docid for document in alone] == [first.docid] * 2
+
+
+@pytest.mark.parametrize("kind", ["snippets", "claims", "claimreview"])
+@pytest.mark.parametrize("unfit", ["0", "no", "12.5", "2020-03-01", "https://a.example/1"])
+def test_a_column_of_flags_numbers_or_addresses_is_no_text(
+    tmp_path: Path, kind: str, unfit: str
+) -> None:
+    content = f"tweet_text,claim,n\nThe bridge is closed.,{unfit},1\nIt is open.,{unfit},2\n"
+    two, _ = documents(tmp_path / "a.csv", content.encode(), kind)
+    assert [document.text for document in two] == ["The bridge is closed.", "It is open."]
+    chosen, _ = documents(tmp_path / "a.csv", content.encode(), kind, {"text": "claim"})
+    assert {document.text for document in chosen} == {unfit}
+
+
+@pytest.mark.parametrize("kind", ["snippets", "claims", "claimreview"])
+def test_a_table_without_texts_is_refused(tmp_path: Path, kind: str) -> None:
+    content = b"id,claim\n1,0\n2,1\n"
+    with pytest.raises(SourceError) as caught:
+        documents(tmp_path / "a.csv", content, kind)
+    if kind == "claimreview":  # its own name is claimReviewed, so a claim may be anything
+        assert "the column 'claim' contains flags" in caught.value.what
+    else:
+        assert caught.value.what == (
+            "the column 'claim' contains flags, not texts; name the column of the texts with "
+            "--column text=NAME; the columns are 'id', 'claim'"
         )
+
+
+@pytest.mark.parametrize("kind", ["snippets", "claims", "claimreview"])
+@pytest.mark.parametrize("name", ["Quelle", "Beleg", "Titel", "Link"])
+def test_a_column_of_addresses_is_the_address(tmp_path: Path, kind: str, name: str) -> None:
+    content = f"Behauptung;{name}\nDie Brücke ist zu.;https://a.example/1\n"
+    ((document,), _) = documents(tmp_path / "a.csv", content.encode(), kind)
+    assert (document.url, document.source) == ("https://a.example/1", "a.example")
+    assert document.title == ""
+
+
+def test_a_named_column_of_addresses_comes_first(tmp_path: Path) -> None:
+    content = b"Claim,Seen at,Link\nIt is open.,https://x.example/,https://a.example/1\n"
+    ((document,), _) = documents(tmp_path / "a.csv", content, "claims")
+    assert document.url == "https://a.example/1"
+    assert document.metadata["Seen at"] == "https://x.example/"
+
+
+def test_an_address_of_the_publisher_is_not_that_of_the_review(tmp_path: Path) -> None:
+    content = b"claimReviewed,author.url\nIt is open.,https://a.example/\n"
+    ((document,), _) = documents(tmp_path / "a.csv", content, "claimreview")
+    assert document.url == ""
+    assert document.metadata["publisher_url"] == "https://a.example/"
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json", "a.parquet"])
+def test_objects_keep_their_other_keys(tmp_path: Path, name: str) -> None:
+    content = b'{"id": "1", "claim": "It is open.", "Who": "Ada", "n": 3, "list": ["a"]}'
+    if name.endswith("parquet"):
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        pq.write_table(pa.Table.from_pylist([json.loads(content)]), tmp_path / name)
+        content = (tmp_path / name).read_bytes()
+    ((document,), notes) = documents(tmp_path / name, content, "claims")
+    assert dict(document.metadata) == {"Who": "Ada", "n": 3, "list": ["a"]}
+    assert len([note for note in notes if "become metadata: 'Who', 'n', 'list'" in note]) == 1
 
 
 @pytest.mark.parametrize(("kind", "name"), [("snippets", "a.jsonl"), ("claims", "a.json")])

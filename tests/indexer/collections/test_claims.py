@@ -43,7 +43,7 @@ DOCUMENT = Document(
     url="https://x.org/a",
     date="2020-07-07",
     source="x.org",
-    metadata={"subtitle": "Not quite", "author": "Ada"},
+    metadata={"n": 3, "subtitle": "Not quite", "author": "Ada"},
 )
 
 
@@ -70,7 +70,8 @@ REMEDY = "; fix it, or skip bad lines with --skip-bad-lines N"
         (
             "a.tsv",
             "id\ttitle\n1\tA\n",
-            "{}:1: there is no column 'vclaim' or 'claim' or 'text'; the columns are 'id', 'title'",
+            "{}:1: there is no column 'vclaim' or 'claim' or 'text'; the columns are 'id', "
+            "'title'; name that of the texts with --column text=NAME",
         ),
         ("a.tsv", "id\tvclaim\n\tA\n", "{}:2: has no id" + REMEDY),
         (

@@ -100,6 +100,55 @@ def test_an_item_that_a_feed_repeats_is_read_once(tmp_path: Path) -> None:
     assert options.skipped == {"items that a feed repeats": 1}
 
 
+ITEM = "<item><title>Ünï</title><guid isPermaLink='false'>7</guid></item>"
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-8", "utf-8-sig", "cp1252"])
+def test_a_feed_in_a_file_may_have_any_encoding(tmp_path: Path, encoding: str) -> None:
+    declared = encoding.removesuffix("-sig")
+    text = f"<?xml version='1.0' encoding='{declared}'?><rss version='2.0'><channel>{ITEM}"
+    path = tmp_path / "feed.xml"
+    path.write_bytes(f"{text}</channel></rss>".encode(encoding))
+    (record,) = feed.read([path], ReadOptions())
+    assert record.document.title == "Ünï"
+
+
+@pytest.mark.parametrize("encoding", ["utf-32", "cp037"])
+def test_a_feed_in_an_encoding_of_mainframes_is_one_line(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "feed.xml"
+    text = f"<?xml version='1.0' encoding='{encoding}'?><rss version='2.0'><channel>{ITEM}"
+    path.write_bytes(f"{text}</channel></rss>".encode(encoding))
+    options = ReadOptions(bad_lines=BadLines(9))
+    records = list(feed.read([path], options))
+    assert [record.document.title for record in records] == ["Ünï"] * len(records)
+    assert len(records) + options.bad_lines.count == 1
+
+
+def test_names_of_a_feed_may_have_a_prefix(tmp_path: Path) -> None:
+    atom = (
+        "<a:feed xmlns:a='http://www.w3.org/2005/Atom'><a:entry><a:id>urn:x:1</a:id>"
+        "<a:title>One</a:title><a:published>2026-11-28T13:18:38Z</a:published></a:entry></a:feed>"
+    )
+    (record,), _ = read(tmp_path, atom)
+    assert (record.document.title, record.document.date) == ("One", "2026-11-28")
+
+
+@pytest.mark.parametrize(
+    ("written", "date"),
+    [
+        ("Sat, 28 Nov 2026 23:30:00 -0500", "2026-11-29"),
+        ("2026-11-28", "2026-11-28"),
+        ("28 Nov 2026", "2026-11-28"),
+        ("yesterday", ""),
+        ("", ""),
+    ],
+)
+def test_dates_of_items(tmp_path: Path, written: str, date: str) -> None:
+    item = f"<item><title>A</title><guid isPermaLink='false'>1</guid><pubDate>{written}</pubDate>"
+    (record,), _ = read(tmp_path, f"<rss version='2.0'><channel>{item}</item></channel></rss>")
+    assert record.document.date == date
+
+
 def test_a_feed_that_is_not_well_formed_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
     records, _ = read(tmp_path, rss("1", "2").replace("</channel>", "<br>&nbsp;</channel>"))
     assert [record.document.title for record in records] == ["T 1", "T 2"]

@@ -53,7 +53,7 @@ def test_documents_of_other_kinds_in_a_folder_are_named(tmp_path: Path) -> None:
         ("b.docx", ".docx file, which factseek index webpages reads"),
         ("c.PDF", ".pdf file, which factseek index webpages reads"),
         ("d.css", ".css file, which factseek does not read"),
-        ("e.zip", ".zip file, which factseek does not read"),
+        ("e.zip", ".zip file, which factseek does not read; unpack it"),
     ]
     with pytest.raises(SourceError) as caught:
         expand([tmp_path], (".jsonl",), ReadOptions())
@@ -68,11 +68,14 @@ def test_documents_of_other_kinds_in_a_folder_are_named(tmp_path: Path) -> None:
 
 REASONS = {
     "a.csv": ".csv file, which factseek index snippets reads",
-    "a.xlsx": ".xlsx file, which factseek index snippets reads",
     "a.jsonld": ".jsonld file, which factseek index claimreview reads",
     "a.csv.gz": ".csv file, which factseek index snippets reads",
     "a.rss": ".rss file, which factseek index feed reads",
-    "a.doc": ".doc file, which factseek does not read",
+    "a.doc": ".doc file, which factseek does not read; save it as .docx or as a PDF",
+    "a.xls": ".xls file, which factseek does not read; save it as .xlsx or CSV",
+    "a.xlsx": ".xlsx file, which factseek index snippets reads",
+    "~$a.xlsx": "lock file of an open document",
+    ".~lock.a.ods#": "lock file of an open document",
     "a.HTML.bz2": ".html.bz2 file, which factseek does not read; unpack it",
     "a.warc.zst": ".warc.zst file, which factseek does not read; unpack it",
     "a.php": ".php file, which is read only if you name it",
@@ -87,6 +90,15 @@ def test_every_file_of_a_folder_that_is_not_read_has_a_reason(tmp_path: Path) ->
     options = ReadOptions()
     expand([tmp_path], HTML, options)
     assert {Path(place).name: reason for place, reason in options.left_out} == REASONS
+
+
+@pytest.mark.parametrize("name", ["~$a.xlsx", ".~lock.a.ods#"])
+def test_a_lock_file_is_refused_by_name(tmp_path: Path, name: str) -> None:
+    tree(tmp_path, name)
+    with pytest.raises(SourceError) as caught:
+        expand([tmp_path / name], (".xlsx",), ReadOptions())
+    assert caught.value.what == "is the lock file of an open document"
+    assert caught.value.remedy == "give the document itself"
 
 
 def test_a_file_whose_library_is_missing_names_it(

@@ -6,6 +6,7 @@ import io
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import pypdf
@@ -14,13 +15,15 @@ from matplotlib.backends.backend_pdf import PdfPages
 from matplotlib.figure import Figure
 
 import factseek
+from factseek.core.domain import Document
 from factseek.core.errors import SourceError
 from factseek.indexer.collections import ReadOptions, Record, _office, reader
 
 SPREADSHEET = "application/vnd.oasis.opendocument.spreadsheet"
 
 
-def xlsx(*sheets: Sequence[Sequence[str]], at: str = "") -> bytes:
+def xlsx(*sheets: Sequence[Sequence[str]], at: str = "", raw: str = "", merged: str = "") -> bytes:
+    """Return a workbook; the first sheet also has a far-away cell, rows of XML, or merged cells."""
     parts = {
         "[Content_Types].xml": "<Types xmlns='http://schemas.openxmlformats.org/package/2006/content-types'/>",
         "_rels/.rels": "<Relationships "
@@ -49,6 +52,8 @@ def xlsx(*sheets: Sequence[Sequence[str]], at: str = "") -> bytes:
             if at and number == 1
             else ""
         )
+        far += raw if number == 1 else ""
+        merges = f"<mergeCells><mergeCell ref='{merged}'/></mergeCells>" if merged else ""
         written = "".join(
             "<row>"
             + "".join(f"<c t='inlineStr'><is><t>{cell}</t></is></c>" for cell in row)
@@ -58,7 +63,7 @@ def xlsx(*sheets: Sequence[Sequence[str]], at: str = "") -> bytes:
         parts[f"xl/worksheets/s{number}.xml"] = (
             "<worksheet "
             "xmlns='http://schemas.openxmlformats.org/spreadsheetml/2006/main'><sheetData>"
-            f"{written}{far}</sheetData></worksheet>"
+            f"{written}{far}</sheetData>{merges if number == 1 else ''}</worksheet>"
         )
     return packed(parts)
 
@@ -114,6 +119,76 @@ def pdf(path: Path, *pages: str, password: str = "", title: str = "A report") ->
     return path
 
 
+def documents(path: Path, content: bytes, **how: Any) -> tuple[list[Document], list[str]]:
+    path.write_bytes(content)
+    options = ReadOptions(**how)
+    return [record.document for record in reader("claims").read([path], options)], options.notes
+
+
+SHEETS = xlsx(
+    [["Desk 2025", ""], [], ["Claim", "Rating"], ["Wind kills.", "False"]],
+    [["id", "claim"], ["7", "It is wet."]],
+)
+
+
+def test_every_sheet_can_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.xlsx"
+    (first,), _ = documents(path, SHEETS)
+    (second,), notes = documents(path, SHEETS, sheet="S2")
+    assert (first.text, second.text, notes) == ("Wind kills.", "It is wet.", [])
+    both, _ = documents(path, SHEETS, sheet="all")
+    assert both == [first, second]
+    places = [record.place for record in reader("claims").read([path], ReadOptions(sheet="all"))]
+    assert places == [f"{path}[S1]:4", f"{path}[S2]:2"]
+    with pytest.raises(SourceError, match=r"has no sheet 'S3'; its sheets are 'S1', 'S2'$"):
+        documents(path, SHEETS, sheet="S3")
+
+
+def test_all_sheets_of_a_text_file_are_the_file(tmp_path: Path) -> None:
+    (document,), _ = documents(tmp_path / "a.csv", b"id,claim\n7,It is wet.\n", sheet="all")
+    assert document.text == "It is wet."
+
+
+def test_merged_cells_are_filled(tmp_path: Path) -> None:
+    rows = [["id", "claim", "Who"], ["1", "A.", "Ada"], ["2", "B.", ""], ["3", "C.", ""]]
+    of_rows, _ = documents(tmp_path / "a.xlsx", xlsx(rows, merged="C2:C3"))
+    assert [document.metadata.get("Who") for document in of_rows] == ["Ada", "Ada", None]
+
+
+def test_a_merged_title_is_no_header(tmp_path: Path) -> None:
+    rows = [["Desk 2025", "", ""], ["Wo", "Aussage der Partei", "Zahl"], ["x", "A.", "3"]]
+    (document,), _ = documents(
+        tmp_path / "a.xlsx", xlsx(rows, merged="A1:C1"), columns={"text": "Aussage der Partei"}
+    )
+    assert (document.text, dict(document.metadata)) == ("A.", {"Wo": "x", "Zahl": "3"})
+
+
+def test_formulas_without_a_value_are_one_note(tmp_path: Path) -> None:
+    formula = '<row><c r="A3"><v>2</v></c><c r="B3"><f>1+1</f></c><c r="C3"><f>A1</f><v/></c></row>'
+    rows = [["id", "claim", "n"], ["1", "A.", "x"]]
+    two, notes = documents(tmp_path / "a.xlsx", xlsx(rows, raw=formula.replace("A3", "A3")))
+    assert [document.text for document in two] == ["A."]
+    assert notes[0] == (
+        f"{tmp_path / 'a.xlsx'}: formulas without a stored value are read as empty: 2, the first "
+        "in B3; open the workbook in a spreadsheet program, and save it"
+    )
+
+
+def test_line_breaks_and_tabs_of_opendocument_are_blanks(tmp_path: Path) -> None:
+    cell = "lead<text:line-break/>Copper<text:tab/>is<text:s/>safe"
+    (document,), _ = documents(tmp_path / "a.ods", ods([["id", "claim"], ["1", cell]]))
+    assert document.text == "lead Copper is safe"
+
+
+def test_a_stray_cell_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SourceError) as caught:
+        documents(tmp_path / "a.xlsx", xlsx(ROWS, at="ZZ200000"))
+    assert caught.value.what == (
+        "has the cell ZZ200000 far from its other cells, so that a sheet has 140,400,000 cells; "
+        "clear this cell, and save the workbook"
+    )
+
+
 def read(kind: str, path: Path, **columns: str) -> tuple[list[Record], list[str]]:
     options = ReadOptions(columns=columns)
     return list(reader(kind).read([path], options)), options.notes
@@ -131,9 +206,8 @@ def test_the_rows_of_a_workbook_are_those_of_a_table(
     records, notes = read(kind, tmp_path / name, text="Our finding")
     assert [record.document.docid for record in records] == ["7", "8"]
     assert records[0].document.text.split() == ["Masks", '"help",', "they", "say."]
-    assert any("only the sheet 'S2' is read, but there are 2 sheets" in note for note in notes) == (
-        name == "a.xlsx"
-    )
+    note = "only the sheet 'S2' is read, not 'S1'; choose with --sheet NAME or --sheet all"
+    assert (f"{tmp_path / name}: {note}" in notes) == (name == "a.xlsx")
     with pytest.raises(SourceError, match="Our finding"):  # the columns are listed
         read(kind, tmp_path / name, title="None")
 
@@ -143,7 +217,7 @@ BAD = {
     "empty": (xlsx([], []), "is a workbook whose sheets are empty"),
     "far": (
         xlsx(ROWS, at="XFD1048576"),
-        "is damaged, or a workbook that needs more than 120 s or 3 GB to read",
+        "has the cell XFD1048576 far from its other cells, so that a sheet has 17,179,869,184",
     ),
 }
 

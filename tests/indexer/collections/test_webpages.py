@@ -695,7 +695,8 @@ def test_archives_of_other_programs(
         (
             "<mediawiki xmlns='http://www.mediawiki.org/xml/export-0.11/'><page><title>A</title>"
             "</page></mediawiki>",
-            "is a dump of MediaWiki, not a web page; extract its pages first",
+            "is a dump of MediaWiki, not a web page; extract its pages first, for example with "
+            "WikiExtractor --json, and read these with factseek index jsonl",
         ),
     ],
 )
@@ -705,3 +706,45 @@ def test_xml_that_is_no_page_is_refused_by_name(tmp_path: Path, content: str, re
     with pytest.raises(SourceError) as caught:
         list(webpages.read([path], ReadOptions()))
     assert (caught.value.what, caught.value.place) == (reason, str(path))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        (
+            "list.txt",
+            b"# ours\nhttps://a.example/1\n\nhttp://b.example/2\n",
+            "is a list of addresses, not a web page; fetch them with factseek index urls",
+        ),
+        (
+            "memo.rtf",
+            rb"{\rtf1 Lead pipes.}",
+            "is an RTF document, which factseek does not read; save it as .docx or as a PDF",
+        ),
+        (
+            "book.epub",
+            b"PK\x03\x04" + b"\0" * 26 + b"mimetypeapplication/epub+zip",
+            "is an e-book (.epub), which factseek does not read; save it as .docx or as a PDF",
+        ),
+        (
+            "talk.pptx",
+            b"PK\x03\x04" + b"\0" * 26 + b"[Content_Types].xml ppt/presentation.xml",
+            "is a presentation (.pptx), which factseek does not read; save it as .docx or as a PDF",
+        ),
+    ],
+)
+def test_what_is_no_page_is_refused_by_name(
+    tmp_path: Path, name: str, content: bytes, message: str
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(SourceError) as caught:
+        list(webpages.read([tmp_path / name], ReadOptions()))
+    assert caught.value.what == message
+
+
+def test_a_page_nested_too_deeply_is_counted(tmp_path: Path) -> None:
+    deep = f"<html><body>{'<div>' * 3_000}<p>Lead pipes are gone.</p></body></html>"
+    (tmp_path / "a.html").write_text(deep)
+    options = ReadOptions()
+    assert not list(webpages.read([tmp_path / "a.html"], options))
+    assert options.skipped == {"no main content": 1}

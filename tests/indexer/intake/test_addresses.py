@@ -19,6 +19,7 @@ PRIVATE = [
     "fe80::1",
     "fc00::1",
     "ff02::1",
+    "fec0::1",
     "::ffff:127.0.0.1",
     "::ffff:169.254.169.254",
     "::127.0.0.1",
@@ -62,6 +63,19 @@ def test_addresses_that_are_not_fetched(address: str, reason: str) -> None:
     with pytest.raises(AddressError) as caught:
         parse_address(address)
     assert str(caught.value) == reason
+
+
+@pytest.mark.parametrize(
+    ("address", "host"),
+    [
+        ("https://Bücher.example/", "xn--bcher-kva.example"),
+        ("https://faß.example/", "xn--fa-hia.example"),
+        ("https://пример.испытание/", "xn--e1afmkfd.xn--80akhbyknj4f"),
+        ("https://my_host.example/", "my_host.example"),
+    ],
+)
+def test_a_host_is_written_in_ascii(address: str, host: str) -> None:
+    assert parse_address(address).netloc == host
 
 
 def test_an_address_is_written_as_a_request_needs_it() -> None:

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from factseek import commands
+from factseek.indexer.intake import run
 from tests.indexer.intake.conftest import Site, reply
 
 SENTENCE = "The ministry said that bridge {} will be opened in the spring, after years of work."
@@ -156,6 +158,11 @@ def test_a_feed_of_ten_thousand_items(site: Site, index: Command) -> None:
             "is nested more than 100 elements deep",
         ),
         ('{"version": "https://jsonfeed.org/version/1", "items": [', "is not a JSON Feed"),
+        ("<urlset></urlset>", "is a sitemap, not a feed; read it with factseek index sitemap"),
+        (
+            "<s:sitemapindex xmlns:s='http://a.example'/>",
+            "is a sitemap, not a feed; read it with factseek index sitemap",
+        ),
     ],
 )
 def test_what_is_no_feed_is_one_line(site: Site, index: Command, body: str, reason: str) -> None:
@@ -164,6 +171,76 @@ def test_what_is_no_feed_is_one_line(site: Site, index: Command, body: str, reas
     assert (code, out) == (2, "")
     assert err == f"factseek: nothing could be fetched: {address}: {reason}\n"
     assert not index.index.exists()
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("<rss version='2.0'/>", "is a feed, not a sitemap; read it with factseek index feed"),
+        (
+            '{"version": "https://jsonfeed.org/version/1.1", "items": []}',
+            "is a feed, not a sitemap; read it with factseek index feed",
+        ),
+        ("<html></html>", "is not a sitemap: it has no <urlset> and no <sitemapindex>"),
+    ],
+)
+def test_what_is_no_sitemap_is_one_line(site: Site, index: Command, body: str, reason: str) -> None:
+    address = site.put("/map", body)
+    code, _, err = index("sitemap", address)
+    assert (code, err) == (2, f"factseek: nothing could be fetched: {address}: {reason}\n")
+
+
+def test_a_text_sitemap_may_have_a_byte_order_mark(site: Site, index: Command) -> None:
+    address = site.put("/map.txt", f"\ufeff{site.put('/1', page(1))}\n")
+    assert index("sitemap", address)[0] == 0
+    assert set(index.documents()) == {f"{site.address}/1"}
+
+
+@pytest.mark.parametrize(
+    ("limit", "message"),
+    [
+        ("MOST_PAGES", "3 pages are listed, of which the first 1 are fetched"),
+        ("MOST_SITEMAPS", "only the first 1 sitemaps are read"),
+    ],
+)
+def test_a_run_over_sitemaps_is_limited(
+    site: Site, index: Command, monkeypatch: pytest.MonkeyPatch, limit: str, message: str
+) -> None:
+    monkeypatch.setattr(run, limit, 1)
+    pages = "".join(f"<url><loc>{site.put(f'/{n}', page(n))}</loc></url>" for n in (1, 2, 3))
+    inner = f"<sitemap><loc>{site.put('/inner.xml', f'<urlset>{pages}</urlset>')}</loc></sitemap>"
+    outer = site.put("/map.xml", f"<sitemapindex>{inner}{inner}</sitemapindex>")
+    source = outer if limit == "MOST_SITEMAPS" else f"{site.address}/inner.xml"
+    _, _, err = index("sitemap", source)
+    assert f"factseek: {message}\n" in err
+
+
+def test_messages_name_addresses_and_no_temporary_files(
+    site: Site, index: Command, tmp_path: Path
+) -> None:
+    pages = [site.put("/1", page(1)), site.put("/2", "<html><body></body></html>")]
+    pages.append(site.put("/3", b"\x89PNG", Content_Type="image/png"))
+    listed = tmp_path / "list.txt"
+    listed.write_text("\n".join(pages))
+    code, _, err = index("urls", listed)
+    assert code == 0
+    assert f"  {site.address}/2\n" in err
+    assert "/factseek-" not in err
+    site.put("/1", page(1).replace("<p>", "<p>Changed. "))
+    _, _, err = index("urls", listed, "--append")
+    assert f"docid '{site.address}/1' is already at {site.address}/1, in the index" in err
+    assert "/factseek-" not in err
+
+
+@pytest.mark.parametrize("archive", ["fifo.warc.gz"])
+def test_an_archive_must_be_a_regular_file(
+    site: Site, index: Command, tmp_path: Path, archive: str
+) -> None:
+    os.mkfifo(tmp_path / archive)
+    code, _, err = index("urls", site.put("/1", page(1)), "--archive", tmp_path / archive)
+    assert code == 2
+    assert f"{archive}: is not a regular file; give a new file" in err
+    assert site.asked == []
 
 
 def test_a_sitemap_of_sitemaps(site: Site, index: Command) -> None:

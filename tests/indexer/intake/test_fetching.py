@@ -249,6 +249,33 @@ def test_robots_txt_with_a_byte_order_mark_is_obeyed(site: Site) -> None:
     assert refusal(site.put("/a", "x")).endswith("/robots.txt excludes it")
 
 
+@pytest.mark.parametrize("name", ["factseek/2.0", "Factseek/1 # ours", "FACTSEEK"])
+def test_robots_txt_may_name_a_version(site: Site, name: str) -> None:
+    site.put("/robots.txt", f"User-agent: {name}\nDisallow: /a")
+    assert refusal(site.put("/a", "x")) == f"is not fetched: {site.address}/robots.txt excludes it"
+    assert fetcher().fetch(site.put("/b", "y")).body == b"y"
+
+
+@pytest.mark.parametrize("delay", ["inf", "nan", "1e999", "-3", "soon"])
+def test_an_odd_delay_of_robots_txt_is_none(site: Site, delay: str) -> None:
+    site.put("/robots.txt", f"User-agent: *\nCrawl-delay: {delay}")
+    waits: list[float] = []
+    fetching = Fetcher(FetchSettings(seconds_between=0.0), allow_private=True, sleep=waits.append)
+    for path in ("/a", "/b"):
+        fetching.fetch(site.put(path, "x"))
+    assert waits == []
+
+
+def test_the_time_limit_holds_for_an_address_with_its_redirects(site: Site) -> None:
+    def slowly(handler: BaseHTTPRequestHandler) -> None:
+        time.sleep(0.4)
+        reply(handler, b"", 302, Location="/b" if handler.path == "/a" else "/a")
+
+    site.answers |= {"/a": slowly, "/b": slowly}
+    assert refusal(site.address + "/a", seconds=0.6) == "took more than 0.6 seconds"
+    assert site.asked.count("/a") + site.asked.count("/b") == 2
+
+
 def test_a_reason_beyond_ascii_is_kept(site: Site, tmp_path: Path) -> None:
     def odd(handler: BaseHTTPRequestHandler) -> None:
         handler.wfile.write(

@@ -14,6 +14,7 @@ from factseek.core.text import marks
 from factseek.retrieval.config import JavaSettings
 from factseek.retrieval.lucene.analysis import (
     ANALYZERS,
+    Analysis,
     Analyze,
     Analyzer,
     TermCache,
@@ -32,7 +33,7 @@ WORD = re.compile(rf"{LETTERS}(?:['.]{LETTERS})*")
 @pytest.fixture(scope="module")
 def english() -> Analyzer:
     start(JavaSettings().heap)
-    return Analyzer("english")
+    return Analyzer(Analysis("english"))
 
 
 def marked(query: str, text: str, terms: Analyzer) -> list[str]:
@@ -182,7 +183,7 @@ OTHER_SCRIPTS = [
 @pytest.mark.parametrize("analyzer", sorted(ANALYZERS))
 def test_every_analyzer_marks_what_it_marks_word_by_word(analyzer: str) -> None:
     start(JavaSettings().heap)
-    terms = Analyzer(analyzer)
+    terms = Analyzer(Analysis(analyzer))
     examples = ROOT / "examples"
     queries = [
         *texts_of(examples / "claims-en.tsv", 4),

@@ -10,6 +10,7 @@ from shutil import which
 
 import pytest
 
+from factseek.retrieval.lucene.analysis import Analysis
 from factseek.retrieval.lucene.index import Fields, PassageSearcher, PassageWriter
 from factseek.retrieval.lucene.jvm import JAR, ClassArchive, anserini_jar, java_home, start
 from factseek.retrieval.search.prepared_query import PreparedQuery
@@ -32,13 +33,13 @@ def searcher(
     folders = [tmp_path_factory.mktemp("lucene") / name for name in ("first", "second")]
     for number, folder in enumerate(folders):
         _write(folder, fields, TEXTS[number::2])
-    opened = PassageSearcher(folders, "english", fields)
+    opened = PassageSearcher(folders, Analysis("english"), fields)
     yield opened
     opened.close()
 
 
 def _write(folder: Path, fields: Fields, texts: list[str]) -> None:
-    writer = PassageWriter(folder, "english", fields)
+    writer = PassageWriter(folder, Analysis("english"), fields)
     for number, text in enumerate(texts):
         writer.add_passage(text.split()[0], text, f"topic={'odd' if number % 2 else 'even'}")
     writer.finish()

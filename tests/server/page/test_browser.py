@@ -25,7 +25,7 @@ def test_a_claim_is_searched_for(browser: Browser) -> None:
     box.send_keys(CLAIM, Keys.ENTER)
     assert browser.asked["query"] == [CLAIM]
     assert [heading.text.split("\n")[0] for heading in browser.all("h2")] == [
-        "Hybrid words and meaning together"
+        "Words and meaning both together"
     ]
     assert "97" in [mark.text for mark in browser.all("#hybrid-1 mark")]
     assert browser.one("#query").get_attribute("value") == CLAIM
@@ -131,7 +131,7 @@ TEXT = "Quokkas live on Rottnest Island, and eat leaves at night."
 @pytest.fixture
 def editor(chromium: webdriver.Chrome, live: Path) -> Iterator[Browser]:
     with writable(live) as serving, listening(serving.app) as port:
-        chromium.get(f"http://editor:{KEY}@127.0.0.1:{port}/add")
+        chromium.get(f"http://editor:{KEY}@127.0.0.1:{port}/key?to=/add")
         editor = Browser(chromium, f"http://127.0.0.1:{port}")
         editor.size(WIDE)
         editor.scheme("light")

@@ -95,7 +95,7 @@ def test_nothing_found_is_said(client: FlaskClient) -> None:
 
 def test_a_note_is_shown(client: FlaskClient) -> None:
     assert (
-        "The query looks like Arabic"
+        "Your text looks Arabic, but the search for meaning knows only English here."
         in client.get(f"/?index=english&query={quote('نهر النيل')}").text
     )
 

@@ -16,6 +16,7 @@ from factseek.indexer.collections import ReadOptions, reader
 from factseek.indexer.collections._pages import decode
 from factseek.indexer.collections.jsonl import export_document
 from factseek.server.app import create_app
+from factseek.server.errors import BadInput
 from factseek.server.page import add
 from factseek.server.page.check import kind_of, statements_of
 from factseek.settings import Config
@@ -124,6 +125,14 @@ def test_statements_are_read_as_people_write_them(
     text: str, kind: str, statements: list[tuple[str, str]]
 ) -> None:
     assert [(claim.speaker, claim.text) for claim in statements_of(text, kind, 100)] == statements
+
+
+def test_a_table_whose_tweets_have_no_name_is_refused() -> None:
+    for text in ("1\tA b c.\tno\n2\tD e f.\tyes\n", "id\tsatz\twert\n1\tA b c.\tno\n"):
+        with pytest.raises(BadInput) as caught:
+            statements_of(text, "tweets", 9)
+        assert caught.value.unnamed.startswith("the lines are rows of a table")
+    assert len(statements_of("A\tb c.\nD e f.\n", "tweets", 9)) == 2
 
 
 @pytest.mark.parametrize(
@@ -289,7 +298,7 @@ def test_without_a_model_of_entailment_the_sentences_take_no_side(client: FlaskC
 @pytest.mark.parametrize(
     ("address", "said"),
     [
-        ("/check?text=measles", "This server has no ranker"),
+        ("/check?text=measles", "This server cannot rank texts yet"),
         ("/add", "Nothing can be added on this server"),
     ],
 )
@@ -372,6 +381,14 @@ FILES = {
         b"Snapshot-Content-Location: https://n.example/1\r\nMIME-Version: 1.0\r\n"
         b"Content-Type: text/html\r\n\r\n" + PAGE
     ),
+    "desk.csv": (
+        "Datum;Behauptung;Bewertung;Erklärung;Quelle\n12.01.2025;Rohre sind alt.;Falsch;Alle "
+        "wurden ersetzt.;https://f.example/2\n"
+    ).encode("cp1252"),
+    "saved.html": (
+        b'<script type="application/ld+json">{"@type": "ClaimReview", "url": "https://f.example/3",'
+        b'"claimReviewed": "No pipes.", "reviewRating": {"alternateName": "False"}}</script>' + PAGE
+    ),
     "reviews.jsonld": (
         b'[{"@type": "ClaimReview", "url": "https://f.example/1", "claimReviewed": "No pipes.", '
         b'"reviewRating": {"alternateName": "False"}}]'
@@ -384,7 +401,7 @@ def test_a_file_gives_the_same_documents_as_the_command(
     name: str, live: Path, tmp_path: Path
 ) -> None:
     (tmp_path / name).write_bytes(FILES[name])
-    kind = "claimreview" if name.endswith(".jsonld") else "webpages"
+    kind = "claimreview" if name in ("desk.csv", "saved.html", "reviews.jsonld") else "webpages"
     expected = [
         json.loads(export_document(record.document))
         for record in reader(kind).read([tmp_path / name], ReadOptions(language="ar"))
@@ -396,6 +413,41 @@ def test_a_file_gives_the_same_documents_as_the_command(
         )
         assert shown.status_code == 200, shown.text
         assert json.loads(dict(_fields(shown.text))["rows"]) == expected
+
+
+def test_the_user_names_the_header_and_the_texts_of_a_table(live: Path) -> None:
+    table = b"Old,Older\nOur desk\nNo,Saying,Outcome\n1,Pipes leak.,They do not.\n"
+    with writable(live) as serving:
+        shown = serving.client().post(
+            "/add",
+            data={
+                "file": (io.BytesIO(table), "t.csv"),
+                "column": "header-row=3, text=Saying, text=Outcome, id=No",
+                "act": "preview",
+            },
+            headers=HERE,
+        )
+        (row,) = json.loads(dict(_fields(shown.text))["rows"])
+    assert (row["docid"], row["text"]) == ("1", "Pipes leak.\nThey do not.")
+    assert row["metadata"] == {"part_starts": [0, 12]}
+
+
+def test_what_a_desk_found_is_shown_under_its_claim(live: Path) -> None:
+    with writable(live) as serving:
+        client = serving.client()
+        file = (io.BytesIO(FILES["desk.csv"]), "desk.csv")
+        shown = client.post("/add", data={"file": file, "act": "preview"}, headers=HERE)
+        fields = dict(_fields(shown.text))
+        client.post("/add", data={**fields, "act": "add"}, headers=HERE)
+        english = {"index": "live", "lang": "en", "retriever": "bm25"}
+        by_claim = client.get("/", query_string={**english, "query": "Rohre"}).text
+        assert "<span>What was found</span> Alle wurden ersetzt." in by_claim
+        by_finding = client.get("/", query_string={**english, "query": "ersetzt"}).text
+        assert "<span>Claim</span> Rohre sind alt." in by_finding
+        assert "What was found" not in by_finding
+        document = client.get("/documents/live/https://f.example/2?lang=en").text
+        assert '<p class="none">Claim</p>' in document
+        assert '<p class="none">What was found</p>' in document
 
 
 def test_a_third_file_is_not_read_at_once(live: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -468,3 +520,41 @@ def _fields(text: str) -> list[tuple[str, str]]:
     parser = Fields()
     parser.feed(text)
     return parser.values
+
+
+def test_a_file_of_more_documents_than_a_form_takes_names_the_command(live: Path) -> None:
+    with writable(live, max_bulk=2) as serving:
+        table = io.BytesIO(b"docid,text\na,One.\nb,Two.\nc,Three.\n")
+        shown = serving.client().post("/add", data={"file": (table, "t.csv")}, headers=HERE)
+        assert shown.status_code == 400
+        reason = (
+            "t.csv has 3 documents, and a form takes 2 (server.max_bulk); index it with factseek "
+            "index KIND FILE --append --index DIR, which has no such limit."
+        )
+        assert reason in shown.text
+
+
+def test_what_is_added_is_in_passages_as_the_preview_and_the_command_have_it(
+    live: Path, tmp_path: Path
+) -> None:
+    sentence = "The harbour has an old pipe of clay and nobody knows who laid it there. "
+    page = f"<html><body><article><p>{sentence * 40}</p></article></body></html>".encode()
+    table = f"docid,text\nrow,{sentence * 40}\n".encode()
+    with writable(live, write_seconds=60.0) as serving:
+        client = serving.client()
+        for name, content, kind, many in (
+            ("page.html", page, "webpages", True),
+            ("page.md", sentence.encode() * 40, "webpages", True),
+            ("table.csv", table, "snippets", False),
+        ):
+            data = {"file": (io.BytesIO(content), name), "act": "preview", "lang": "en"}
+            fields = dict(_fields(client.post("/add", data=data, headers=HERE).text))
+            added = client.post("/add", data={**fields, "act": "add"}, headers=HERE)
+            assert added.status_code == 200, added.text
+            docid = fields.get("docid") or json.loads(fields["rows"])[0]["docid"]
+            document = client.get(f"/v1/live/documents/{quote(docid)}").json
+            assert document is not None
+            assert (len(document["passages"]) > 1) == many, name
+            found = client.get(f"/v1/live/search?query=harbour&filter=kind={kind}").json
+            assert found is not None
+            assert docid in [hit["docid"] for hit in found["hits"]], name

@@ -1,0 +1,81 @@
+"""The notes of searches and rankers in the words of the page.
+
+A note is an English sentence for every client, with the names of the field. The page says the same
+to its readers in plain words, in their language.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from .i18n import LANGUAGE_NAMES, translate
+
+
+class _Plain(NamedTuple):
+    """A pattern of notes, and the English text of the page in its place."""
+
+    note: re.Pattern[str]
+    text: str
+
+
+_PLAIN: Sequence[_Plain] = (
+    _Plain(
+        re.compile(
+            r"the query looks like (?P<language>.+?), and the vectors of this index are for "
+            r"(?P<known>[^(]+?) \(.*"
+        ),
+        "Your text looks {language}, but the search for meaning knows only {known} here. Names and "
+        "numbers still match.",
+    ),
+    _Plain(
+        re.compile(r"no other passage contains a word of this document"),
+        "No other document contains a word of this one.",
+    ),
+    _Plain(
+        re.compile(r"the analyzer \S+ drops every word of this query"),
+        "All words of your text are too common to search for.",
+    ),
+    _Plain(
+        re.compile(r"the text is in (?P<language>.+), but the ranker learned from (?P<known>.+)"),
+        "This text is in {language}, but the model has learned only {known}.",
+    ),
+    _Plain(
+        re.compile(r"\S+ does not use words, so no word has a weight"),
+        "This model does not show which words weigh most.",
+    ),
+    _Plain(
+        re.compile(
+            r"the time was too short to weigh the words of the last (?P<late>\d+) of "
+            r"(?P<all>\d+) claims"
+        ),
+        "The time was too short to show the words of the last {late} of {all} texts.",
+    ),
+)
+_OF_LANGUAGES = ("language", "known")  # the fields of a text that name languages
+
+
+def plain_note(language: str, note: str) -> str:
+    """Return notes, each on a line of its own, as the page says them in a language.
+
+    A note for which the page has no words stays as it is, as a sentence.
+    """
+    return " ".join(_plain_line(language, line) for line in note.splitlines())
+
+
+def _plain_line(language: str, note: str) -> str:
+    for plain in _PLAIN:
+        if match := plain.note.fullmatch(note):
+            values = {
+                name: _named(language, value) if name in _OF_LANGUAGES else value
+                for name, value in match.groupdict().items()
+            }
+            return translate(language, plain.text, **values)
+    return f"{note[:1].upper()}{note[1:]}." if note else ""
+
+
+def _named(language: str, codes: str) -> str:
+    """Return languages, written as codes or English names with commas, in a language."""
+    names = [LANGUAGE_NAMES.get(code, code) for code in codes.split(", ")]
+    return ("، " if language == "ar" else ", ").join(translate(language, name) for name in names)

@@ -1,0 +1,126 @@
+"""Tweets as JSON: the whole text where ``text`` is cut, in each format that has it elsewhere."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from factseek.core.records.tweet_objects import texts_of_tweets, tweets_in
+from factseek.eval.files.topics import read_topics
+from factseek.eval.files.tweets import read_tweets
+from factseek.eval.tasks.ct2021_1a import stream_statements
+from factseek.server.page.check import kind_of, statements_of
+
+WHOLE = "The ferry to Northport carried forty thousand people last summer, says the port office"
+CUT = "The ferry to Northport carried forty thousand…"
+QUOTED = "The bridge is closed"
+
+EXTENDED = {"id": 5, "id_str": "5", "text": CUT, "extended_tweet": {"full_text": WHOLE}}
+NOTE = {"id": "5", "text": CUT, "note_tweet": {"text": WHOLE}}
+RETWEETED = [{"type": "retweeted", "id": "4"}]
+FORMS: dict[str, object] = {
+    "extended_tweet": EXTENDED,
+    "full_text beside a cut text": {"id_str": "5", "text": CUT, "full_text": WHOLE},
+    "retweeted_status": {
+        "id_str": "5",
+        "full_text": f"RT @port: {CUT}",
+        "retweeted_status": {"id_str": "4", "full_text": WHOLE},
+    },
+    "retweeted_status in compatibility mode": {
+        "id_str": "5",
+        "text": f"RT @port: {CUT}",
+        "retweeted_status": {**EXTENDED, "id_str": "4"},
+    },
+    "note_tweet": NOTE,
+    "API v2, one tweet": {"data": NOTE},
+    "API v2, a page": {"data": [NOTE], "meta": {"result_count": 1}},
+    "API v2, a retweet": {
+        "data": [{"id": "5", "text": f"RT @port: {CUT}", "referenced_tweets": RETWEETED}],
+        "includes": {"tweets": [{"id": "4", "text": WHOLE}]},
+    },
+    "API v2, flattened": {
+        "id": "5",
+        "text": f"RT @port: {CUT}",
+        "referenced_tweets": [{**RETWEETED[0], "text": WHOLE}],
+    },
+    "an entry of an archive": {"tweet": {"id_str": "5", "full_text": WHOLE}},
+}
+
+
+@pytest.fixture
+def put(tmp_path: Path):
+    def write(content: str) -> Path:
+        path = tmp_path / "tweets"
+        path.write_text(content, "utf-8")
+        return path
+
+    return write
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_whole_text_is_read_by_every_command_and_the_page(form: str, put) -> None:
+    line = json.dumps(FORMS[form])
+    path = put(line + "\n")
+    assert [tuple(query) for query in read_topics(path)] == [("5", WHOLE)]
+    assert [(tweet.tweet_id, tweet.text) for tweet in read_tweets(path)] == [("5", WHOLE)]
+    assert [each.text for each in stream_statements([line.encode()], "-")] == [WHOLE]
+    assert kind_of(line) == "tweets"
+    assert [claim.text for claim in statements_of(line, "tweets", 9)] == [WHOLE]
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_a_file_of_one_value_may_span_lines(indent: int | None, put) -> None:
+    answer = json.dumps({"data": [NOTE, {"id": "6", "text": "b"}]}, indent=indent)
+    archive = f"window.YTD.tweets.part0 = {json.dumps([FORMS['an entry of an archive']], indent=2)}"
+    for content, texts in ((answer, [WHOLE, "b"]), (archive, [WHOLE])):
+        path = put(content + "\n")
+        assert [query.text for query in read_topics(path)] == texts
+        assert [tweet.text for tweet in read_tweets(path)] == texts
+        assert texts_of_tweets(content) == texts
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize("value", [EXTENDED, [EXTENDED]])
+def test_a_tweet_and_a_list_of_tweets_may_span_lines(
+    value: object, indent: int | None, put
+) -> None:
+    path = put(json.dumps(value, indent=indent))
+    assert [query.text for query in read_topics(path)] == [WHOLE]
+    assert [tweet.text for tweet in read_tweets(path)] == [WHOLE]
+
+
+def test_a_quoted_text_follows_the_own_one() -> None:
+    quoting = {"id_str": "5", "full_text": "Not true!", "quoted_status": {"full_text": QUOTED}}
+    assert [tweet["full_text"] for tweet in tweets_in(quoting)] == [f"Not true! {QUOTED}"]
+    referring = {
+        "data": {
+            "id": "5",
+            "text": "Not true!",
+            "referenced_tweets": [{"type": "quoted", "id": "3"}],
+        },
+        "includes": {"tweets": [{"id": "3", "text": QUOTED}]},
+    }
+    assert [tweet["full_text"] for tweet in tweets_in(referring)] == [f"Not true! {QUOTED}"]
+
+
+def test_a_reply_keeps_its_own_text() -> None:
+    reply = {
+        "data": [
+            {"id": "5", "text": "No.", "referenced_tweets": [{"type": "replied_to", "id": "3"}]}
+        ],
+        "includes": {"tweets": [{"id": "3", "text": QUOTED}]},
+    }
+    assert [tweet["full_text"] for tweet in tweets_in(reply)] == ["No."]
+
+
+def test_objects_that_are_no_tweets_stay_as_they_are() -> None:
+    for value in ({"qid": "1", "query": "x"}, {"data": [{"question": "x"}]}, {"data": {}}):
+        assert list(tweets_in(value)) == [value]
+    assert texts_of_tweets('{"qid": "1", "query": "x"}') is None
+    assert texts_of_tweets("[1] is a footnote") is None
+    assert texts_of_tweets("[]") is None
+
+
+def test_an_answer_without_tweets_has_none(put) -> None:
+    path = put('{"meta": {"result_count": 0}, "data": []}\n' + json.dumps({"data": NOTE}) + "\n")
+    assert [query.text for query in read_topics(path)] == [WHOLE]

@@ -1,0 +1,58 @@
+"""Each note of a search or a ranker has plain words on the page, in each of its languages."""
+
+from urllib.parse import quote
+
+import pytest
+from flask.testing import FlaskClient
+
+from factseek.server.page.notes import plain_note
+
+NOTES = {
+    "the query looks like Arabic, and the vectors of this index are for en (all-MiniLM-L6-v2); "
+    "bm25 is more reliable here than dense or hybrid; a multilingual encoder would know the "
+    "language": (
+        "Your text looks Arabic, but the search for meaning knows only English here. Names and "
+        "numbers still match."
+    ),
+    "no other passage contains a word of this document": (
+        "No other document contains a word of this one."
+    ),
+    "the analyzer english drops every word of this query": (
+        "All words of your text are too common to search for."
+    ),
+    "the text is in Arabic, but the ranker learned from en, de": (
+        "This text is in Arabic, but the model has learned only English, German."
+    ),
+    "random does not use words, so no word has a weight": (
+        "This model does not show which words weigh most."
+    ),
+    "the time was too short to weigh the words of the last 2 of 5 claims": (
+        "The time was too short to show the words of the last 2 of 5 texts."
+    ),
+}
+
+
+@pytest.mark.parametrize("note", NOTES)
+def test_a_note_has_plain_words(note: str) -> None:
+    assert plain_note("en", note) == NOTES[note]
+    arabic = plain_note("ar", note)
+    assert not any(word in arabic for word in ("the ", "The ", "text", "English", "Arabic"))
+
+
+def test_a_note_without_plain_words_stays_as_it_is() -> None:
+    assert plain_note("ar", "something else happened") == "Something else happened."
+    two = "no other passage contains a word of this document\nsomething else"
+    assert plain_note("en", two) == "No other document contains a word of this one. Something else."
+
+
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        ("/?index=english&retriever=bm25&query=the", "كل كلمات نصك شائعة إلى حد لا يُبحث عنها."),
+        (f"/?index=english&query={quote('نهر النيل')}", "يبدو أن لغة نصك العربية"),
+        (f"/check?text={quote('نهر النيل أطول الأنهار')}", "لكن النموذج لم يتعلم إلا الإنجليزية."),
+    ],
+)
+def test_the_arabic_page_notes_in_arabic(client: FlaskClient, address: str, words: str) -> None:
+    """These are the notes that the program really makes, so a change of one fails here."""
+    assert words in client.get(f"{address}&lang=ar").text
