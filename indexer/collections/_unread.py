@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from ...core.files import open_regular
 from ...core.records.table_shape import SAVE_TEXT
 from ...core.terminal import join_words
 from ._formats import ENDINGS as TEXTS
@@ -35,6 +36,12 @@ _NO_TEXT = frozenset(
     for ending in "avif bmp css eot gif ico jpeg jpg js mov mp3 mp4 ogg png svg tif tiff ttf wav "
     "webm webp woff woff2".split()
 )
+_MARKS = {
+    ".xml": {b"<rss": "feed", b"<feed": "feed", b"<rdf:RDF": "feed", b"<urlset": "sitemap"},
+    ".json": {b"ClaimReview": "claimreview", b"jsonfeed.org/version": "feed"},
+}
+"""What the beginnings of files contain, with the kind of source that reads such a file."""
+_LOOKED_AT = 4_096
 _NOT_READ = {
     _OFFICE: f"; {SAVE_AS_DOCX}",
     _TABLES: "; save it as .xlsx or CSV",
@@ -61,14 +68,27 @@ def reason_unread(path: Path) -> str:
     what = f"{ending} file, which"
     if ending in (*SHEETS, PDF, *TEXTS) and not _is_readable(ending):
         return f"{what} {NEEDS}"
-    if ending in _READ_BY:
-        return f"{what} factseek index {_READ_BY[ending]} reads"
+    if kind := _kind_inside(path, ending) or _READ_BY.get(ending, ""):
+        return f"{what} factseek index {kind} reads"
     for endings, remedy in _NOT_READ.items():
         if ending in endings:
             return f"{what} factseek does not read{remedy}"
     if ending.endswith(_PACKED):
         return f"{what} factseek does not read; unpack it"
     return f"{what} is read only if you name it"
+
+
+def _kind_inside(path: Path, ending: str) -> str:
+    """Return the kind of source that reads a file, if its ending may mean several; else ``""``."""
+    marks = _MARKS.get(ending)
+    if marks is None or path.name.lower().endswith(".gz"):
+        return ""
+    try:
+        with open_regular(path) as file:
+            start = file.read(_LOOKED_AT)
+    except OSError:
+        return ""
+    return next((kind for mark, kind in marks.items() if mark in start), "")
 
 
 def describe_others(paths: Iterable[Path]) -> tuple[str, str]:

@@ -92,6 +92,27 @@ def test_every_file_of_a_folder_that_is_not_read_has_a_reason(tmp_path: Path) ->
     assert {Path(place).name: reason for place, reason in options.left_out} == REASONS
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "kind"),
+    [
+        ("a.xml", "<?xml version='1.0'?><rss version='2.0'/>", "feed"),
+        ("a.xml", "<urlset></urlset>", "sitemap"),
+        ("a.json", '[{"@type": "ClaimReview"}]', "claimreview"),
+        ("a.json", '{"version": "https://jsonfeed.org/version/1"}', "feed"),
+        ("a.json", "[]", "snippets"),
+    ],
+)
+def test_the_content_of_a_file_decides_which_command_reads_it(
+    tmp_path: Path, name: str, content: str, kind: str
+) -> None:
+    tree(tmp_path, "a.html")
+    (tmp_path / name).write_text(content)
+    options = ReadOptions()
+    expand([tmp_path], HTML, options)
+    ending = name.removeprefix("a")
+    assert options.skipped == {f"{ending} file, which factseek index {kind} reads": 1}
+
+
 @pytest.mark.parametrize("name", ["~$a.xlsx", ".~lock.a.ods#"])
 def test_a_lock_file_is_refused_by_name(tmp_path: Path, name: str) -> None:
     tree(tmp_path, name)
