@@ -61,6 +61,8 @@ _ARABIC = {
     "\u066b": ".",
 }
 """Letters of Arabic, Persian and Urdu that keyboards confuse, and the decimal separator."""
+_HEH_WITH_TWO_EYES = re.compile("\u06be(?<![\\w\u064b-\u065f\u0670].)")
+"""A letter that is no heh only after another letter: in Urdu, where it makes that one aspirated."""
 _ARABIC_MARKS = (
     "\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed\u08d3-\u08ff"
 )
@@ -74,7 +76,7 @@ _STOP_WORDS_WITH_AE = ("danish", "norwegian")
 _AE = re.compile(r"[æÆ](?!(?<=\b[vV].)[rR](?:[eE]?[tT]|[eE])\b)")
 """The letter æ outside the stop words være, været and vært."""
 _SPECIAL = re.compile(
-    f"[{_ARABIC_MARKS}{_HEBREW_POINTS}{''.join((*_LIGATURES, *_ARABIC, *_YEH_WITHOUT_DOTS))}"
+    f"[\u06be{_ARABIC_MARKS}{_HEBREW_POINTS}{''.join((*_LIGATURES, *_ARABIC, *_YEH_WITHOUT_DOTS))}"
     '\u05f4"]|(?![0-9])\\d'
 )
 _GERSHAYIM = re.compile('(?<=[\u05d0-\u05ea])[\u05f4"](?=[\u05d0-\u05ea])')
@@ -94,6 +96,8 @@ def fold_letters(form: str, analyzer: str) -> str:
     if form.isascii() or not _SPECIAL.search(form):
         return form
     form = _GERSHAYIM.sub("", form)
+    if analyzer not in _OWN_ALPHABET:
+        form = _HEH_WITH_TWO_EYES.sub("\u0647", form)
     if analyzer in _STOP_WORDS_WITH_AE:
         form = _AE.sub(lambda letter: _LIGATURES[letter[0]], form)
     return form.translate(_replacements(analyzer))

@@ -100,16 +100,16 @@ def _tweets(text: str) -> Iterator[str]:
         return
     column = _column_of_tweets(text)
     if column is None:
-        lines = [line for line in text.splitlines() if line.strip()]
-        tabs = {line.count("\t") for line in lines}
-        if len(lines) > 1 and len(tabs) == 1 and min(tabs) > 1:
+        written = [line for line in text.splitlines() if line.strip()]
+        tabs = {line.count("\t") for line in written}
+        if len(written) > 1 and len(tabs) == 1 and min(tabs) > 1:
             names = ", ".join(_TEXTS[:-1])
             raise BadInput(
                 "text",
                 "the lines are rows of a table; its first line must name the column of the "
                 f"tweets: {names} or {_TEXTS[-1]}",
             )
-        yield from map(str.strip, lines)
+        yield from map(str.strip, written)
         return
     delimiter, at = column
     lines = io.StringIO(_without_separator_line(text), newline=None)

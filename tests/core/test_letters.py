@@ -17,6 +17,7 @@ from factseek.core.letters import fold_letters, split_numbers
         ("arabic", "إلى کتاب", "إلى كتاب"),  # a stop word keeps its letter
         ("standard", "علی لڑکی", "علي لڑكي"),
         ("standard", "یہ ہے", "يه هے"),
+        ("standard", "ھے گھر", "هے گھر"),  # after another letter, it is no heh
         ("sorani", "کوردی", "کوردی"),
         ("standard", "שָׁנָה דו״ח דו\"ח", "שנה דוח דוח"),
         ("standard", "ײִדיש װאָס", "יידיש וואס"),
