@@ -695,7 +695,8 @@ def test_archives_of_other_programs(
         (
             "<mediawiki xmlns='http://www.mediawiki.org/xml/export-0.11/'><page><title>A</title>"
             "</page></mediawiki>",
-            "is a dump of MediaWiki, not a web page; extract its pages first",
+            "is a dump of MediaWiki, not a web page; extract its pages first, for example with "
+            "WikiExtractor --json, and read these with factseek index jsonl",
         ),
     ],
 )
