@@ -148,9 +148,21 @@ def read_cells(
     ``options.max_line_bytes`` limits the length of a row. An unquoted cell that marks a missing
     value, such as ``NA``, is empty. ``fallback`` names the encoding of lines not in UTF-8.
     """
-    dialect = Dialect(delimiter, quoting, MISSING, options.max_line_bytes)
+    dialect = _dialect_of(path, delimiter, options, quoting=quoting)
     lines = numbered_lines(path, options, fallback)
     return table.read_rows(lines, dialect, Reported(path, options))
+
+
+def _dialect_of(
+    path: Path, delimiter: str, options: ReadOptions, *, quoting: bool = True
+) -> Dialect:
+    return Dialect(
+        delimiter,
+        quoting,
+        MISSING,
+        options.max_line_bytes,
+        counts_rows=path.suffix.lower() in SHEETS,
+    )
 
 
 def content_id(row: Mapping[str, str]) -> str:
@@ -273,7 +285,7 @@ def _read_delimited(
     is_sure = bool(shape.delimiter) and (is_known or is_quoted(start, shape.delimiter))
     delimiter = shape.delimiter if is_sure else _delimiter_by_name(path, shape)
 
-    dialect = Dialect(delimiter, missing=MISSING, longest_row=options.max_line_bytes)
+    dialect = _dialect_of(path, delimiter, options)
     notices = Reported(path, options)
     found = table.read_table(numbered_lines(path, options, encoding), dialect, notices)
     if found is None:
