@@ -61,6 +61,8 @@ _ARABIC = {
     "\u066b": ".",
 }
 """Letters of Arabic, Persian and Urdu that keyboards confuse, and the decimal separator."""
+_HEH_WITH_TWO_EYES = re.compile("\u06be(?<![\\w\u064b-\u065f\u0670].)")
+"""A letter that is no heh only after another letter: in Urdu, where it makes that one aspirated."""
 _ARABIC_MARKS = (
     "\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed\u08d3-\u08ff"
 )
@@ -74,7 +76,7 @@ _STOP_WORDS_WITH_AE = ("danish", "norwegian")
 _AE = re.compile(r"[æÆ](?!(?<=\b[vV].)[rR](?:[eE]?[tT]|[eE])\b)")
 """The letter æ outside the stop words være, været and vært."""
 _SPECIAL = re.compile(
-    f"[{_ARABIC_MARKS}{_HEBREW_POINTS}{''.join((*_LIGATURES, *_ARABIC, *_YEH_WITHOUT_DOTS))}"
+    f"[\u06be{_ARABIC_MARKS}{_HEBREW_POINTS}{''.join((*_LIGATURES, *_ARABIC, *_YEH_WITHOUT_DOTS))}"
     '\u05f4"]|(?![0-9])\\d'
 )
 _GERSHAYIM = re.compile('(?<=[\u05d0-\u05ea])[\u05f4"](?=[\u05d0-\u05ea])')
@@ -85,6 +87,10 @@ _HANGUL = "\u1100-\u11ff\u3130-\u318f\uac00-\ud7af"
 _BESIDE_HANGUL = re.compile(
     rf"(?<=[{_HANGUL}])(?=[^\W_{_HANGUL}{_NO_SPACES}])|(?<=[^\W_{_HANGUL}{_NO_SPACES}])(?=[{_HANGUL}])"
 )
+_HANGUL_LETTER = re.compile(f"[{_HANGUL}]")
+_FOREIGN = re.compile("[\u0530-\u1dff\u2c00-\ud7ff\uf900-\uffdc\U00010000-\U0003ffff]")
+"""A letter of a script that is not European."""
+_DIGIT, _LETTER = re.compile("[0-9]"), re.compile("[A-Za-z]")
 _ASCII_MIXED = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]*+(?:[0-9]++[A-Za-z]*+)+")
 _EUROPEAN = re.compile("[A-Za-z\u00aa-\u052f\u1e00-\u1fff]+")
 
@@ -94,6 +100,8 @@ def fold_letters(form: str, analyzer: str) -> str:
     if form.isascii() or not _SPECIAL.search(form):
         return form
     form = _GERSHAYIM.sub("", form)
+    if analyzer not in _OWN_ALPHABET:
+        form = _HEH_WITH_TWO_EYES.sub("\u0647", form)
     if analyzer in _STOP_WORDS_WITH_AE:
         form = _AE.sub(lambda letter: _LIGATURES[letter[0]], form)
     return form.translate(_replacements(analyzer))
@@ -130,12 +138,24 @@ def split_numbers(form: str, analyzer: str) -> str:
     Codes such as ``B12`` and ``H1N1`` stay as they are. For the analyzer ``english``, so do words
     in ASCII and in other letters of Europe. Hangul is also split from Latin letters.
     """
-    if analyzer == "whitespace":
+    if analyzer == "whitespace" or (analyzer == "english" and not _FOREIGN.search(form)):
         return form
-    if form.isascii():
-        return form if analyzer == "english" else _ASCII_MIXED.sub(_split, form)
-    form = _BESIDE_HANGUL.sub(" ", form)
-    return _mixed().sub(_split_foreign if analyzer == "english" else _split, form)
+    if not form.isascii() and _HANGUL_LETTER.search(form):
+        form = _BESIDE_HANGUL.sub(" ", form)
+    split = _split_foreign if analyzer == "english" else _split
+    pieces, done, end = list[str](), 0, 0
+    for digit in _DIGIT.finditer(form):  # few of the words have digits
+        if digit.start() < end:
+            continue
+        start = form.rfind(" ", end, digit.start()) + 1 or end
+        end = form.find(" ", digit.end())
+        end = len(form) if end < 0 else end
+        chunk = form[start:end]
+        if not (chunk.isdecimal() or (chunk.isascii() and not _LETTER.search(chunk))):
+            pattern = _ASCII_MIXED if chunk.isascii() else _mixed()
+            pieces += [form[done:start], pattern.sub(split, chunk)]
+            done = end
+    return "".join((*pieces, form[done:])) if pieces else form
 
 
 @cache

@@ -33,7 +33,8 @@ class Dialect:
     With ``quoting``, a cell may be in double quotes and then contain delimiters, line ends and
     doubled quotes. Without it, a quote is an ordinary character. Unquoted cells with one of the
     words ``missing`` are empty. A row has at most ``longest_row`` characters. If blank lines are
-    not skipped, each is a row without cells.
+    not skipped, each is a row without cells. With ``counts_rows``, the number of a row is not that
+    of its first line: a row of a workbook is one row, whatever line ends are in its cells.
     """
 
     delimiter: str
@@ -41,6 +42,7 @@ class Dialect:
     missing: frozenset[str] = frozenset()
     longest_row: int = MAX_LINE
     skips_blank: bool = True
+    counts_rows: bool = False
 
 
 class Table(NamedTuple):
@@ -82,9 +84,12 @@ def read_rows(lines: Numbered, dialect: Dialect, faults: Faults) -> Iterator[Row
     """
     lines = _without_separator_line(lines)
     rows = (_quoted_rows if dialect.quoting else _plain_rows)(lines, dialect, faults)
+    further = 0  # lines of the rows above, beyond one a row
     for line, cells in rows:
         if cells or not dialect.skips_blank:
-            yield line, cells
+            yield line - further, cells
+        if dialect.counts_rows:
+            further += sum(cell.count("\n") for cell in cells)
 
 
 def _without_separator_line(lines: Numbered) -> Numbered:

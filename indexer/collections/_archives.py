@@ -32,6 +32,7 @@ _PAGE_TYPES = ("text/html", "application/xhtml+xml", "text/plain")
 _UNKNOWN_TYPES = ("", "unknown/unknown", "application/unknown", "*/*")
 """Content types that do not say what the content is, as in the standard MIME Sniffing."""
 _NO_PAGE = "neither HTML nor plain text"
+_WITHOUT_BEGINNING = "further part of a record that begins in another archive"
 _INCOMPLETE = "page of several records, of which one is missing"
 _LOOKED_AT = 4_096
 _HTML = re.compile(
@@ -210,8 +211,11 @@ def _capture(record: Any, place: str, options: ReadOptions, segments: _Segments)
         options.skipped["revisit of an archived page"] += 1
     if record.rec_type not in _PAGE_RECORDS:
         return None
+    is_segment = _header(record.rec_headers, "WARC-Segment-Number") == "1"
+    if is_segment:
+        segments.begin(record)
     page = _read_page(record, place, options)
-    if page is not None and _header(record.rec_headers, "WARC-Segment-Number") == "1":
+    if page is not None and is_segment:
         segments.open(page)
         return None
     return page.capture(options) if page is not None else None
@@ -274,12 +278,13 @@ class _Page:
                 self.place, f"is longer than {most:,} bytes (build.max_file_bytes)"
             )
             return None
-        declared = next((each for each in self._types if _media_type(each) in _PAGE_TYPES), "")
-        media_type = _media_type(declared) or _type_of_content(content)
+        declared = [each for each in self._types if _media_type(each) in _PAGE_TYPES]
+        media_types = set(map(_media_type, declared))
+        media_type = media_types.pop() if len(media_types) == 1 else _type_of_content(content)
         if not media_type:
             options.skipped[_NO_PAGE] += 1
             return None
-        charset = next(filter(None, map(_CHARSET.search, (declared, *self._types))), None)
+        charset = next(filter(None, map(_CHARSET.search, (*declared, *self._types))), None)
         return Capture(
             self.place,
             self.url,
@@ -296,6 +301,11 @@ class _Segments:
 
     def __init__(self) -> None:
         self._pages: dict[str, tuple[_Page, list[bytes]]] = {}
+        self._begun = set[str]()
+
+    def begin(self, record: Any) -> None:
+        """Note that the first segment of a record is here, even if it is no page."""
+        self._begun.add(_header(record.rec_headers, "WARC-Record-ID").strip("<>"))
 
     def open(self, page: _Page) -> None:
         """Keep the first segment of a page."""
@@ -307,7 +317,9 @@ class _Segments:
         number = _header(record.rec_headers, "WARC-Segment-Number")
         page, bodies = self._pages.get(origin, (None, []))
         if page is None:
-            return None  # of a record that is no page, or in another archive
+            if origin not in self._begun:
+                options.skipped[_WITHOUT_BEGINNING] += 1
+            return None
         size = sum(map(len, bodies))
         bodies.append(record.raw_stream.read(max(0, options.max_file_bytes + 1 - size)))
         if number != str(len(bodies)):

@@ -40,9 +40,8 @@ def decoded(body: bytes, codings: Sequence[str], most: int) -> bytes:
     """
     for coding in reversed(codings):
         decode = _DECODERS.get(coding)
-        if decode is None:
-            raise UnreadCodingError(coding[:40])
-        body = decode(body, most + 1)
+        # Some servers write there what is no coding, such as utf-8.
+        body = decode(body, most + 1) if decode else _text_under(coding[:40], body)
     return body
 
 

@@ -249,10 +249,22 @@ def read_cells(
     value, such as ``NA``, is empty. ``fallback`` names the encoding of lines not in UTF-8. The
     table begins at the line ``top``.
     """
-    dialect = Dialect(delimiter, quoting, MISSING, options.max_line_bytes)
+    dialect = _dialect_of(path, delimiter, options, quoting=quoting)
     lines = numbered_lines(path, options, fallback)
     below = ((number, line) for number, line in lines if number >= top)
     return table.read_rows(below, dialect, Reported(path, options))
+
+
+def _dialect_of(
+    path: Path, delimiter: str, options: ReadOptions, *, quoting: bool = True
+) -> Dialect:
+    return Dialect(
+        delimiter,
+        quoting,
+        MISSING,
+        options.max_line_bytes,
+        counts_rows=path.suffix.lower() in SHEETS,
+    )
 
 
 class _Ignored:
@@ -497,7 +509,7 @@ def _read_delimited(
     is_sure = bool(shape.delimiter) and (is_known or is_quoted(start, shape.delimiter))
     delimiter = shape.delimiter if is_sure else _delimiter_by_name(path, shape)
 
-    dialect = Dialect(delimiter, missing=MISSING, longest_row=options.max_line_bytes)
+    dialect = _dialect_of(path, delimiter, options)
     notices = Reported(path, options)
     lines = numbered_lines(path, options, encoding)
     below = ((number, line) for number, line in lines if number >= top)

@@ -101,16 +101,16 @@ def _tweets(text: str) -> Iterator[str]:
         return
     column = _column_of_tweets(text)
     if column is None:
-        rows_of_text = [line for line in text.splitlines() if line.strip()]
-        tabs = {line.count("\t") for line in rows_of_text}
-        if len(rows_of_text) > 1 and len(tabs) == 1 and min(tabs) > 1:
+        written = [line for line in text.splitlines() if line.strip()]
+        tabs = {line.count("\t") for line in written}
+        if len(written) > 1 and len(tabs) == 1 and min(tabs) > 1:
             names = ", ".join(_TEXTS[:-1])
             raise BadInput(
                 "text",
                 "the lines are rows of a table; its first line must name the column of the "
                 f"tweets: {names} or {_TEXTS[-1]}",
             )
-        yield from map(str.strip, rows_of_text)
+        yield from map(str.strip, written)
         return
     delimiter, at = column
     lines = io.StringIO(_without_separator_line(text), newline=None)

@@ -17,6 +17,7 @@ from factseek.core.letters import fold_letters, split_numbers
         ("arabic", "إلى کتاب", "إلى كتاب"),  # a stop word keeps its letter
         ("standard", "علی لڑکی", "علي لڑكي"),
         ("standard", "یہ ہے", "يه هے"),
+        ("standard", "ھے گھر", "هے گھر"),  # after another letter, it is no heh
         ("sorani", "کوردی", "کوردی"),
         ("standard", "שָׁנָה דו״ח דו\"ח", "שנה דוח דוח"),
         ("standard", "ײִדיש װאָס", "יידיש וואס"),
@@ -54,5 +55,11 @@ def test_numbers_are_apart_from_words_and_codes_stay_whole(
 
 
 def test_long_texts_without_spaces_take_linear_time() -> None:
-    for text in ("字" * 200_000, "a" * 200_000 + "é", "ก" * 100_000 + "1", "1a" * 50_000 + "é"):
+    for text in (
+        "字" * 200_000,
+        "a" * 200_000 + "é",
+        "ก" * 100_000 + "1",
+        "1a" * 50_000 + "é",
+        "1" * 200_000,
+    ):
         split_numbers(fold_letters(text, "german"), "german")

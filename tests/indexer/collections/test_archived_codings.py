@@ -73,6 +73,7 @@ HTML = "Content-Type: text/html; charset=utf-8\r\n"
         ("Content-Encoding: deflate\r\n", raw_deflated(PAGE)),
         ("Content-Encoding: x-gzip\r\n", gzip.compress(PAGE)),
         ("Content-Encoding: zstd\r\n", PAGE),
+        ("Content-Encoding: utf-8\r\n", PAGE),
     ],
 )
 def test_a_page_is_decoded(headers: str, body: bytes, tmp_path: Path) -> None:
@@ -88,6 +89,7 @@ def test_a_page_is_decoded(headers: str, body: bytes, tmp_path: Path) -> None:
         HTML + HTML,
         "Content-Type: application/octet-stream\r\n" + HTML,
         "Content-Type: text/html, text/html; charset=utf-8\r\n",
+        "Content-Type: text/plain\r\n" + HTML,
     ],
 )
 def test_a_page_without_or_with_several_types_is_read(types: str, tmp_path: Path) -> None:
@@ -167,6 +169,12 @@ def test_a_page_without_its_last_record_is_counted(tmp_path: Path) -> None:
     assert read(tmp_path, *segments(last=False))[:2] == ([], missing)
     first, _, third = segments()
     assert read(tmp_path, first, third)[:2] == ([], missing)
+
+
+def test_a_part_of_a_record_that_begins_elsewhere_is_counted(tmp_path: Path) -> None:
+    _, second, _ = segments()
+    missing = {"further part of a record that begins in another archive": 1}
+    assert read(tmp_path, second)[:2] == ([], missing)
 
 
 def test_a_record_without_a_type_is_named_and_the_others_are_read(tmp_path: Path) -> None:

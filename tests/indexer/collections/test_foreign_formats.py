@@ -10,6 +10,8 @@ import pytest
 from factseek.core.errors import SourceError
 from factseek.indexer.collections import ReadOptions, Record, reader
 
+from .test_office import xlsx
+
 AVERITEC = {
     "claim": "The tram line is closed.",
     "label": "Refuted",
@@ -114,3 +116,13 @@ def test_the_first_releases_of_cord19_are_read_without_cord_uid(tmp_path: Path) 
         ("PMC9", "", ""),
     ]
     assert options.bad_lines.count == 1
+
+
+def test_a_fault_in_a_workbook_names_the_row_of_the_sheet(tmp_path: Path) -> None:
+    rows = [["id", "text"], ["a", "one\ntwo\nthree"], [], ["b c", "four"]]
+    path = tmp_path / "claims.xlsx"
+    path.write_bytes(xlsx(rows))
+    for kind in ("snippets", "claims"):
+        with pytest.raises(SourceError) as caught:
+            read(kind, path)
+        assert str(caught.value).startswith(f"{path}:4: docid 'b c' contains white space")
