@@ -127,6 +127,15 @@ class EncoderSettings(CrossEncoderSettings, frozen=True, kw_only=True):
     threads: Count = 0
 
 
+class ImpactSettings(CrossEncoderSettings, frozen=True, kw_only=True):
+    """The sparse model that weighs the terms of passages, how it runs, and what weighs those of
+    queries.
+    """
+
+    queries: Literal["auto", "model", "idf"] = "auto"
+    threads: Count = 0
+
+
 class BuildSettings(Settings, frozen=True, kw_only=True):
     """The settings for writing a new segment's views (Lucene's index, vectors, ...); the indexer
     extends this class.
@@ -185,6 +194,7 @@ class Config(Configuration, frozen=True, kw_only=True):
     bm25: BM25Settings = BM25Settings()
     dense: DenseSettings = DenseSettings()
     encoder: EncoderSettings = EncoderSettings()
+    impact: ImpactSettings = ImpactSettings()
     search: SearchSettings = SearchSettings()
     java: JavaSettings = JavaSettings()
 

@@ -29,6 +29,14 @@ PAIRS = [
     ("Pluto is a planet", "Vaccination against measles prevented millions of deaths.", 0.0),
 ]
 STEPS = 30
+PIECES = """
+a after air ask at cause children claim cold common count deaths do does drug every evidence fast
+feed from heat ice in is it kills level long mask measles melt melts million million
+nile no not nurse ocean of on people pluto planet prevent prevents rain river rise rises school
+sea sheets spread store studies that the this through to trial trials vaccine vaccination virus
+vitamin water world year ##al ##es ##ing ##ed ##s ##ation
+""".split()
+"""The words of the small sparse model; it spells all other words in letters."""
 
 
 def small_encoder() -> Path:
@@ -46,6 +54,13 @@ def small_entailment() -> Path:
     their own.
     """
     return _kept("small-entailment", _save_entailment)
+
+
+def small_sparse_model() -> Path:
+    """Return the folder of a SparseEncoder of one layer with a vocabulary of some hundred pieces:
+    it gives a text its own words, and a few more.
+    """
+    return _kept("small-sparse-model", _save_sparse_model)
 
 
 def _kept(name: str, save: Callable[[str], None]) -> Path:
@@ -71,6 +86,50 @@ def _save_encoder(folder: str) -> None:
     transformer.encoder.layer = transformer.encoder.layer[:1]
     transformer.config.num_hidden_layers = 1
     model.save(folder, create_model_card=False)
+
+
+def _save_sparse_model(folder: str) -> None:
+    import torch
+    from sentence_transformers import SparseEncoder
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+    from transformers import BertConfig, BertForMaskedLM, PreTrainedTokenizerFast
+
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    letters = [chr(code) for code in range(ord("a"), ord("z") + 1)]
+    pieces = dict.fromkeys([*special, *letters, *(f"##{letter}" for letter in letters), *PIECES])
+    vocabulary = {piece: number for number, piece in enumerate(pieces)}
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    names = zip(("pad", "unk", "cls", "sep", "mask"), special, strict=True)
+    whole = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        model_max_length=64,
+        **{f"{name}_token": piece for name, piece in names},
+    )
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=len(vocabulary),
+        hidden_size=32,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=64,
+        max_position_embeddings=64,
+        initializer_range=0.02,
+    )
+    model = BertForMaskedLM(config)
+    with torch.no_grad():
+        # A token then gives its own piece the largest weight, and few others any weight.
+        model.bert.embeddings.word_embeddings.weight.normal_(std=1.0)
+        model.cls.predictions.transform.dense.weight.copy_(torch.eye(32))
+        model.cls.predictions.bias.fill_(-9.0)
+    with tempfile.TemporaryDirectory() as scratch:
+        model.save_pretrained(scratch)
+        whole.save_pretrained(scratch)
+        SparseEncoder(scratch, device="cpu", local_files_only=True).save(
+            folder, create_model_card=False
+        )
 
 
 def _save_cross_encoder(folder: str) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -398,7 +398,7 @@ class _Tensors:
     def __init__(self, folder: Path, prefix: str = "") -> None:
         from safetensors import safe_open
 
-        self._file: Any = safe_open(folder / "model.safetensors", framework="numpy")
+        self._file = cast(Any, safe_open(folder / "model.safetensors", framework="numpy"))
         self._names = frozenset(self._file.keys())
         self._prefix = prefix
 

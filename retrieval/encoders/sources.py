@@ -6,6 +6,7 @@ import hashlib
 import importlib.util
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import msgspec
@@ -25,8 +26,11 @@ the index.
 DOT_NAMES = ("dot", "dot_product")
 _TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", ".model")
 REINSTALL = "install it again: python -m pip install --force-reinstall {}"
+SPARSE_NOUN = "sparse model"
+"""The word for a model that weighs terms, in messages."""
 ENGLISH = "all-MiniLM-L6-v2"
 MULTILINGUAL = "multilingual-e5-small"
+SPLADE_TINY = "splade-tiny"
 
 
 class MissingModelError(MachineError):
@@ -36,7 +40,8 @@ class MissingModelError(MachineError):
 class Bundle(NamedTuple):
     """A model in a Python package.
 
-    ``sha256`` is the checksum of a packed model's file, else ``""``.
+    ``sha256`` is the checksum of a packed model's file, else ``""``. ``files`` are the checksums
+    of files in the folder of a model. ``noun`` is the word for its kind of model.
     """
 
     package: str
@@ -45,6 +50,8 @@ class Bundle(NamedTuple):
     languages: tuple[str, ...]
     install: str
     sha256: str = ""
+    files: Mapping[str, str] = MappingProxyType({})
+    noun: str = "encoder"
 
 
 BUNDLES = {
@@ -63,6 +70,24 @@ BUNDLES = {
         install="'factseek[multilingual]'",
         sha256="1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f",
     ),
+    SPLADE_TINY: Bundle(
+        package="cognition",
+        path="model",
+        names=(SPLADE_TINY,),
+        languages=("en",),
+        install="'factseek[sparse]'",
+        files=MappingProxyType(
+            {
+                "model.safetensors": (
+                    "96e1dd8dbbc82439cf50677a15bcb9141172b289d20b41c9c28b621a0451a02a"
+                ),
+                "tokenizer.json": (
+                    "91f1def9b9391fdabe028cd3f3fcc4efd34e5d1f08c3bf2de513ebb5911a1854"
+                ),
+            }
+        ),
+        noun=SPARSE_NOUN,
+    ),
 }
 """The bundled models by name. Their packages are located, but never imported."""
 
@@ -70,28 +95,34 @@ BUNDLES = {
 class ModelSource(NamedTuple):
     """A model on this machine: its folder or packed file, and the ``setting`` that locates it if
     its name does not.
+
+    ``sha256`` is the checksum of a packed file. ``known_files`` are those of files in a folder.
     """
 
     name: str
     path: Path
     sha256: str = ""
     setting: str = ""
+    known_files: Mapping[str, str] = MappingProxyType({})
 
     @property
     def packed(self) -> bool:
         """Whether it is a single file to unpack."""
         return bool(self.sha256)
 
-    def check(self, sha256: str) -> None:
-        """Raise MachineError if ``sha256`` is not the known checksum of the file."""
-        if sha256 != self.sha256:
-            digests = f"its SHA-256 is {sha256[:16]}…, not {self.sha256[:16]}…"
+    def check(self, sha256: str, name: str = "") -> None:
+        """Raise MachineError if ``sha256`` is not the known checksum of the packed file, or of the
+        file ``name`` in the folder.
+        """
+        known = self.known_files[name] if name else self.sha256
+        if sha256 != known:
+            digests = f"its SHA-256 is {sha256[:16]}…, not {known[:16]}…"
             what = (
                 f"is not the file that this factseek knows: {digests}; it is truncated, or of "
                 "another version"
             )
             raise MachineError(
-                what, place=self.path, remedy=REINSTALL.format(BUNDLES[self.name].install)
+                what, place=self.path / name, remedy=REINSTALL.format(BUNDLES[self.name].install)
             )
 
 
@@ -104,10 +135,16 @@ def find_model(name: str, noun: str = "encoder") -> ModelSource:
     """
     for bundled, bundle in BUNDLES.items():
         if name in bundle.names:
+            if bundle.noun == SPARSE_NOUN and noun != SPARSE_NOUN:
+                raise MachineError(
+                    f"{name} is a sparse model: it weighs terms, and makes no vectors",
+                    remedy=f"give it as --impacts {name}, or choose another {noun}",
+                )
             return _find_bundled(bundled, bundle)
     if not name.strip():
+        setting = "impact.model" if noun == SPARSE_NOUN else "encoder.model"
         raise MachineError(
-            "encoder.model is empty", remedy="give the name of a model or the path of its folder"
+            f"{setting} is empty", remedy="give the name of a model or the path of its folder"
         )
     folder = _folder_named(name)
     if folder is not None:
@@ -179,12 +216,14 @@ def _find_bundled(name: str, bundle: Bundle) -> ModelSource:
             f"install it with: python -m pip install {bundle.install}",
         )
         raise MissingModelError(
-            f"encoder {name!r}: the package {package} is not installed", remedy=remedy
+            f"{bundle.noun} {name!r}: the package {package} is not installed", remedy=remedy
         )
     path = Path(spec.submodule_search_locations[0]) / bundle.path
-    if not path.exists():
-        raise MachineError("is missing", place=path, remedy=REINSTALL.format(bundle.install))
-    return ModelSource(name, path, bundle.sha256)
+    for needed in (path, *(path / file for file in bundle.files)):
+        if not needed.exists():
+            remedy = REINSTALL.format(bundle.install)
+            raise MachineError("is missing", place=needed, remedy=remedy)
+    return ModelSource(name, path, bundle.sha256, known_files=bundle.files)
 
 
 def _find_downloaded(name: str, noun: str) -> Path:

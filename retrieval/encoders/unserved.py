@@ -12,7 +12,9 @@ _OTHER = "choose another encoder"
 # The value of model_type for a dense encoder, and for a model that has no model_type.
 _DENSE = "SentenceTransformer"
 _SPARSE_MODULES = ("MLMTransformer", "SpladePooling", "SparseAutoEncoder", "SparseStaticEmbedding")
+_TOKEN_MODULES = ("Transformer", "MLMTransformer")
 _ROUTERS = ("Router", "Asym")
+_OTHER_SPARSE = "choose another sparse model"
 
 
 def check_encoder(folder: Path) -> None:
@@ -45,13 +47,58 @@ def check_cross_encoder(folder: Path) -> None:
         )
 
 
+def check_sparse_encoder(folder: Path) -> None:
+    """Raise MachineError, naming the part, if the model in ``folder`` is no masked language model
+    whose terms have the largest weight of any token (SPLADE).
+    """
+    modules = modules_of(folder)
+    has_modules = (folder / "modules.json").is_file()
+    names = [name for name, _ in modules]
+    unread = [name for name in names if name in (*_ROUTERS, *_SPARSE_MODULES[2:])]
+    if has_modules and unread:
+        raise MachineError(
+            f"has the module {unread[0]}, which factseek cannot run",
+            place=folder,
+            remedy=_OTHER_SPARSE,
+        )
+    heads = read_json(folder / "config.json").get("architectures") or [""]
+    is_masked = str(heads[0]).endswith("ForMaskedLM")
+    is_splade = len(names) == 2 and names[0] in _TOKEN_MODULES and names[1] == "SpladePooling"
+    if not (is_splade if has_modules else is_masked):
+        what = (
+            "is no sparse model: it has neither a SpladePooling nor the head of a masked "
+            "language model"
+        )
+        raise MachineError(what, place=folder, remedy=_OTHER_SPARSE)
+    if not has_modules:
+        return
+    path = modules[1][1] / "config.json"
+    pooling = read_json(path)
+    for name, served in (("pooling_strategy", "max"), ("activation_function", "relu")):
+        if pooling.get(name, served) != served:
+            raise MachineError(
+                f"{name} is {pooling[name]}, but factseek runs only {served}",
+                place=path,
+                remedy=_OTHER_SPARSE,
+            )
+    similarity = read_json(folder / _SETTINGS).get("similarity_fn_name")
+    if similarity not in (None, "", *DOT_NAMES):
+        raise MachineError(
+            f"similarity_fn_name is {similarity}, but impacts are compared by their dot product",
+            place=folder / _SETTINGS,
+            remedy=f"{_OTHER_SPARSE}, or set it to dot in a copy",
+        )
+
+
 def _check_dense(folder: Path) -> None:
     kind = read_json(folder / _SETTINGS).get("model_type") or _DENSE
     modules = [name for name, _ in modules_of(folder)]
     sparse = [name for name in modules if name in _SPARSE_MODULES]
     if kind == "SparseEncoder" or sparse:
         what = "is a sparse encoder (SPLADE), but factseek searches dense vectors"
-        raise MachineError(what, place=folder, remedy="choose a dense encoder")
+        raise MachineError(
+            what, place=folder, remedy="give it as --impacts, or choose a dense encoder"
+        )
     if kind != _DENSE:
         raise MachineError(
             f"is a {kind} of sentence-transformers, not a dense encoder",

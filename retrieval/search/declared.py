@@ -123,11 +123,6 @@ def _fields_of(kind: type[msgspec.Struct]) -> tuple[inspect.Field, ...]:
     return described.fields if isinstance(described, inspect.StructType) else ()
 
 
-def _fields_of(kind: type[msgspec.Struct]) -> tuple[inspect.Field, ...]:
-    described = inspect.type_info(kind)
-    return described.fields if isinstance(described, inspect.StructType) else ()
-
-
 def _option_of(field: inspect.Field, annotation: Any) -> Option:
     declared = field.type
     if not isinstance(declared, inspect.Metadata) or "absent" not in (declared.extra or {}):

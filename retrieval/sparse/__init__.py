@@ -1,1 +1,1 @@
-"""Learned sparse vectors: a weight for each term of a model's vocabulary, and the search in them."""
+"""Learned sparse vectors: the weights of the terms of a text, and the search in them."""

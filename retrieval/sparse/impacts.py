@@ -6,31 +6,31 @@ of the products of the query's weights with these impacts. It is computed in flo
 in the order of their numbers, and rounded to float32. It depends on the passage and the query
 alone, not on the segments.
 
-All postings of a query's terms are added; nothing is skipped. A query has some dozen terms, and each
-addition takes a nanosecond or two.
+All postings of a query's terms are added; nothing is skipped. A query has some dozen terms, and
+each addition takes a nanosecond or two.
 """
 
 from __future__ import annotations
 
 import os
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import IndexStateError
 from ...core.files import os_errors_reported
-from ..dense.vectors import Mask, Nearest
+from ..dense.vectors import Nearest
 from ..store.integrity import REMEDY, damage_reported, map_file
 
 SCALE = 40
-"""An impact is the weight times this, rounded; 20 to 100 gave the same quality (docs/figures.md)."""
+"""An impact is the weight times this, rounded; 20 to 100 gave the same quality."""
 MOST_TERMS = 200  # the heaviest terms of a passage that are kept
 MOST_IMPACT = np.iinfo(np.uint8).max
-_TERMS_AT_ONCE = 1_024  # the number of terms whose postings a merge holds in memory
 
 
 class SparseVector(NamedTuple):
@@ -38,6 +38,22 @@ class SparseVector(NamedTuple):
 
     terms: NDArray[np.int32]
     weights: NDArray[np.float32]
+
+
+class TermCounts(NamedTuple):
+    """The number of passages of an index, and of those that have each of some terms; deleted
+    passages count.
+    """
+
+    passages: int
+    having: NDArray[np.int64]
+
+
+def joined_term_counts(parts: Sequence[TermCounts]) -> TermCounts:
+    """Return the counts of all parts of an index together."""
+    return TermCounts(
+        sum(part.passages for part in parts), np.sum([part.having for part in parts], axis=0)
+    )
 
 
 class ImpactFiles(NamedTuple):
@@ -49,6 +65,11 @@ class ImpactFiles(NamedTuple):
     rows: str = "impacts.rows"
     impacts: str = "impacts.weights"
     pending: str = "impacts.pending"
+
+    @property
+    def postings(self) -> tuple[str, str, str]:
+        """The files that a search reads."""
+        return self.starts, self.rows, self.impacts
 
     @classmethod
     def for_variant(cls, variant: str) -> ImpactFiles:
@@ -148,32 +169,27 @@ def merge_impacts(
     """Write the postings of a segment that is merged from rows of others, in order."""
     vocabulary = parts[0][0].vocabulary
     bases = list(accumulate((len(rows) for _, rows in parts), initial=0))
+    # The new number of each row of a segment; -1 for a row that is left out.
     renumbered = []
-    for (segment, rows), base in zip(parts, bases, strict=False):
+    for (segment, kept_rows), base in zip(parts, bases, strict=False):
         new_rows = np.full(segment.passages, -1, dtype=np.int32)
-        new_rows[rows] = np.arange(base, base + len(rows), dtype=np.int32)
+        new_rows[kept_rows] = np.arange(base, base + len(kept_rows), dtype=np.int32)
         renumbered.append((segment, new_rows))
 
     counts = np.zeros(vocabulary, dtype=np.int64)
-
-    def postings() -> Iterator[tuple[NDArray[np.int32], NDArray[np.uint8]]]:
-        for term in range(vocabulary):
-            for segment, new_rows in renumbered:
-                rows, impacts = segment.postings(term)
-                moved = new_rows[rows]
-                kept = moved >= 0
-                if kept.any():
-                    counts[term] += int(kept.sum())
-                    yield moved[kept], impacts[kept]
-
     with (
         os_errors_reported(folder),
         (folder / files.rows).open("wb") as rows_file,
         (folder / files.impacts).open("wb") as impacts_file,
     ):
-        for rows, impacts in postings():
-            rows_file.write(rows.astype("<i4").tobytes())
-            impacts_file.write(impacts.astype("u1").tobytes())
+        for term in range(vocabulary):
+            for segment, new_rows in renumbered:
+                rows, impacts = segment.postings(term)
+                moved = new_rows[rows]
+                kept = moved >= 0
+                counts[term] += np.count_nonzero(kept)
+                rows_file.write(moved[kept].astype("<i4").tobytes())
+                impacts_file.write(impacts[kept].astype("u1").tobytes())
         for file in (rows_file, impacts_file):
             file.flush()
             os.fsync(file.fileno())
@@ -220,20 +236,17 @@ class SegmentImpacts:
 
         Raises IndexStateError if a row is out of range.
         """
-        rows, products = [np.empty(0, dtype=np.int32)], [np.empty(0)]
+        of_terms, products = [np.empty(0, dtype=np.int32)], [np.empty(0)]
         for term, weight in zip(query.terms.tolist(), query.weights.tolist(), strict=True):
             of_term, impacts = self.postings(term)
-            rows.append(of_term)
+            of_terms.append(of_term)
             products.append(impacts * weight)
-        try:
-            scores = np.bincount(
-                np.concatenate(rows), np.concatenate(products), minlength=self.passages
-            )
-        except ValueError:
-            scores = np.empty(0)
-        if len(scores) != self.passages:
+        rows = np.concatenate(of_terms)
+        # A damaged row must not make the array of scores larger than the segment.
+        if len(rows) and (rows.min() < 0 or rows.max() >= self.passages):
             raise IndexStateError("has a row out of range", place=self._place, remedy=REMEDY)
-        return scores
+        scores = np.bincount(rows, np.concatenate(products), minlength=self.passages)
+        return scores.astype(np.float64, copy=False)
 
     def faults(self) -> Iterator[str]:
         """Yield each fault of the postings in words."""
@@ -253,47 +266,32 @@ class ImpactIndex:
     Any number of threads may search at once.
     """
 
-    def __init__(self, segments: Sequence[SegmentImpacts], vocabulary: int) -> None:
+    def __init__(self, segments: Sequence[SegmentImpacts]) -> None:
         self._segments = segments
-        self.vocabulary = vocabulary
         self._bounds = list(accumulate((each.passages for each in segments), initial=0))
 
     def __len__(self) -> int:
         return self._bounds[-1]
 
-    def search(self, query: SparseVector, k: int, keep: Mask | None = None) -> Nearest:
-        """Return every passage that has a term of the query and scores at least as high as the
-        ``k``-th best: scores descending, rows of equal score ascending.
+    def scores(self, query: SparseVector) -> NDArray[np.float32]:
+        """Return the score of each passage; 0 for one without a term of the query.
 
-        ``keep``, shape (rows,), marks the rows that may be found.
+        Raises IndexStateError if the postings are damaged.
         """
-        scores = self._scores(query)
-        if keep is not None:
-            scores = np.where(keep, scores, 0)
-        rows = np.flatnonzero(scores > 0)
-        found = scores[rows]
-        if len(found) > k:
-            least = np.partition(found, len(found) - k)[len(found) - k]
-            kept = found >= least
-            rows, found = rows[kept], found[kept]
-        order = np.argsort(-found, kind="stable")
-        return Nearest(found[order], rows[order])
+        parts = [segment.scores(query) for segment in self._segments]
+        whole: NDArray[np.float32] = np.concatenate([np.empty(0), *parts]).astype(np.float32)
+        return whole
 
-    def matching(self, query: SparseVector) -> Mask:
-        """Return a mask of the passages that have a term of the query."""
-        matching: Mask = self._scores(query) > 0
-        return matching
-
-    def passages_with(self, terms: NDArray[np.int32]) -> NDArray[np.int64]:
-        """Return the number of passages with each term, including deleted passages."""
-        counts = np.zeros(len(terms), dtype=np.int64)
+    def count_terms(self, terms: NDArray[np.int32]) -> TermCounts:
+        """Return the number of passages, and of those with each term; deleted passages count."""
+        having = np.zeros(len(terms), dtype=np.int64)
         for segment in self._segments:
-            counts += segment.passages_with(terms)
-        return counts
+            having += segment.passages_with(terms)
+        return TermCounts(len(self), having)
 
     def term_scores(self, query: SparseVector, row: int) -> list[tuple[int, float]]:
         """Return the terms of the query in a passage, each with its part of the score."""
-        number = int(np.searchsorted(self._bounds, row, side="right")) - 1
+        number = bisect_right(self._bounds, row) - 1
         segment, local = self._segments[number], row - self._bounds[number]
         parts = []
         for term, weight in zip(query.terms.tolist(), query.weights.tolist(), strict=True):
@@ -303,10 +301,19 @@ class ImpactIndex:
                 parts.append((term, weight * float(impacts[at])))
         return parts
 
-    def _scores(self, query: SparseVector) -> NDArray[np.float32]:
-        parts = [segment.scores(query) for segment in self._segments]
-        whole: NDArray[np.float32] = np.concatenate([np.empty(0), *parts]).astype(np.float32)
-        return whole
+
+def best_rows(scores: NDArray[np.float32], k: int) -> Nearest:
+    """Return the rows with a score above 0 that is at least the ``k``-th best: scores descending,
+    rows of equal score ascending.
+    """
+    rows = np.flatnonzero(scores > 0)
+    found = scores[rows]
+    if len(found) > k:
+        least = np.partition(found, len(found) - k)[len(found) - k]
+        kept = found >= least
+        rows, found = rows[kept], found[kept]
+    order = np.argsort(-found, kind="stable")
+    return Nearest(found[order], rows[order])
 
 
 def _write(path: Path, arrays: Iterable[NDArray[np.generic]]) -> None:
@@ -317,7 +324,7 @@ def _write(path: Path, arrays: Iterable[NDArray[np.generic]]) -> None:
         os.fsync(file.fileno())
 
 
-def _read(path: Path, dtype: str) -> NDArray[np.generic]:
+def _read(path: Path, dtype: str) -> NDArray[Any]:
     size = np.dtype(dtype).itemsize
     with damage_reported(path):
         count, rest = divmod(path.stat().st_size, size)

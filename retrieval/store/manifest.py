@@ -41,6 +41,8 @@ PART = "part-of"  # the file in a folder that is part of another index; it names
 LOCK = "lock"
 DOCUMENTS, LUCENE, VECTORS = "documents.sqlite", "lucene", "vectors"
 """The file of a segment's documents, and the views that retrieve passages."""
+IMPACTS = "impacts"
+"""The view of the weights of terms: learned sparse retrieval."""
 COLUMNS, SIGNATURES, WORDS = "columns", "signatures", "words"
 """The views that count documents, detect near-duplicates and correct misspelt words."""
 FILTER_FIELDS = "filter_fields"
@@ -197,6 +199,36 @@ class EncoderInfo(ManifestPart, frozen=True, kw_only=True, omit_defaults=True):
         return self.name, self.revision, self.dimension, precision, self.similarity
 
 
+class ImpactsInfo(ManifestPart, frozen=True, kw_only=True):
+    """The sparse model that weighed the terms of passages: how to find it again, the number of its
+    terms, and what weighs the terms of queries.
+    """
+
+    name: str
+    revision: str
+    model: str
+    vocabulary: Annotated[int, msgspec.Meta(ge=1, le=10_000_000)]
+    precision: Literal["int8", "fp32"]
+    max_tokens: Count
+    queries: Literal["model", "idf"]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.precision}, revision {self.revision})"
+
+    def check(self, opened: ImpactsInfo, place: Path, remedy: str = OTHER_MODEL) -> None:
+        """Raise IndexStateError if ``opened`` is not this model, which weighed the terms of the
+        index ``place``.
+        """
+        if opened.identity != self.identity:
+            what = f"its impacts were made by {self}, and the model of that name is now {opened}"
+            raise IndexStateError(what, place=place, remedy=remedy)
+
+    @property
+    def identity(self) -> tuple[str, str, int, str]:
+        """The properties that make impacts comparable."""
+        return self.name, self.revision, self.vocabulary, self.precision
+
+
 def _is_same_probe(one: Sequence[float], other: Sequence[float]) -> bool:
     """Return whether two probes come from one model, up to what rounding in a server changes."""
     return len(one) == len(other) and all(
@@ -245,6 +277,7 @@ class Manifest(ManifestPart, frozen=True, kw_only=True):
             if not VIEW_NAME.fullmatch(name):
                 raise ValueError(f"a view has the invalid name {name[:60]!r}")
             self.encoder_of(name)
+            self.impacts_of(name)
         self.filter_fields  # noqa: B018  it raises
         names = [segment.name for segment in self.segments]
         if len(set(names)) < len(names):
@@ -272,6 +305,23 @@ class Manifest(ManifestPart, frozen=True, kw_only=True):
             return msgspec.convert(self.views[view], EncoderInfo)
         except msgspec.ValidationError as error:
             raise ValueError(f"the encoder of {view} is not described: {error}") from None
+
+    def impacts_of(self, view: str) -> ImpactsInfo | None:
+        """Return the sparse model of a view of impacts, or None.
+
+        Raises ValueError if its description is invalid.
+        """
+        if view.partition(":")[0] != IMPACTS or view not in self.views:
+            return None
+        try:
+            return msgspec.convert(self.views[view], ImpactsInfo)
+        except msgspec.ValidationError as error:
+            raise ValueError(f"the model of {view} is not described: {error}") from None
+
+    @property
+    def impact_views(self) -> tuple[str, ...]:
+        """The names of the views of impacts."""
+        return tuple(name for name in sorted(self.views) if name.partition(":")[0] == IMPACTS)
 
     @property
     def has_phrases(self) -> bool:

@@ -20,7 +20,10 @@ from tests.small_models import small_cross_encoder, small_encoder
 SETTINGS = "config_sentence_transformers.json"
 NULL = "choose another encoder, or set it to null in a copy of the model"
 COSINE = "choose another encoder, or set it to cosine in a copy of the model"
-SPARSE = "is a sparse encoder (SPLADE), but factseek searches dense vectors; choose a dense encoder"
+SPARSE = (
+    "is a sparse encoder (SPLADE), but factseek searches dense vectors; give it as --impacts, or "
+    "choose a dense encoder"
+)
 ROUTER = "encodes queries and documents with different modules (Router), which factseek cannot run"
 NO_MODULES = (
     "choose an encoder; for the mean of its states, save the model with sentence-transformers first"
