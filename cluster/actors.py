@@ -22,6 +22,8 @@ from time import monotonic, sleep
 from typing import Any, NamedTuple, TypeVar, TypeVarTuple
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from ..core.deadline import CutOffError, Deadline
 from ..core.domain import Document, FacetCounts, Filter, Hit, Passage, Total
@@ -41,6 +43,7 @@ from ..retrieval.search.index_state import IndexState
 from ..retrieval.search.options import CountQuery, ReadNote, ReplicaHealth, ShardHealth
 from ..retrieval.search.prepared_query import PreparedQuery
 from ..retrieval.search.snapshot import IndexEncoders, Snapshot
+from ..retrieval.sparse.impacts import TermCounts
 from ..retrieval.store.documents import Addition, Place, ShortField, Stored
 from ..retrieval.store.manifest import Manifest
 from ..retrieval.store.signatures import Signatures
@@ -373,6 +376,18 @@ class RemoteState:
     def document_vector(self, docid: str, view: str) -> Vectors:
         """Return the mean direction of a document's vectors in a view."""
         return self._call(Snapshot.document_vector, docid, view)
+
+    def count_impacts(self, view: str, terms: NDArray[np.int32]) -> TermCounts:
+        """Return the number of passages, and of those with each term of a view of impacts."""
+        return self._call(Snapshot.count_impacts, view, terms)
+
+    def impacts_of(
+        self, query: PreparedQuery, places: Sequence[Place], view: str
+    ) -> list[list[tuple[int, float]]]:
+        """Return, for each passage, the terms of a query that it has in a view of impacts, each
+        with its part of the score.
+        """
+        return self._call(Snapshot.impacts_of, query, places, view)
 
     def noise_similarities(self, view: str) -> list[float]:
         """Return the cosine of the nearest passage in a view to each random query."""

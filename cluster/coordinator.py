@@ -18,6 +18,8 @@ from time import monotonic
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
 
 from ..core.caching import OpenedOnce
 from ..core.domain import Document, FacetCounts, Filter, Passage, Total
@@ -31,9 +33,11 @@ from ..retrieval.lucene.spelling import WordNearby
 from ..retrieval.retrievers import ComposedKind, ParallelRankings, Rankings, Retriever
 from ..retrieval.search.collection_statistics import FieldStatistics, Term, TermCount
 from ..retrieval.search.index_state import ShardState
-from ..retrieval.search.options import CountQuery, ReadNote, ShardHealth
+from ..retrieval.search.options import CountQuery, ReadNote, ShardHealth, reads_impacts
 from ..retrieval.search.prepared_query import PreparedQuery
-from ..retrieval.search.snapshot import IndexEncoders, fitting_encoder
+from ..retrieval.search.snapshot import IndexEncoders, fitting_encoder, fitting_weights
+from ..retrieval.sparse.impacts import SparseVector, TermCounts, joined_term_counts
+from ..retrieval.sparse.queries import QueryWeights
 from ..retrieval.store.documents import Addition, Place, ShortField, Stored
 from ..retrieval.store.manifest import Manifest
 from ..retrieval.store.signatures import WORDS, Signatures
@@ -147,6 +151,7 @@ class ShardedState:
         self.manifest: Manifest = shards.merged
         self._states = states
         self._encoders = encoders
+        self._settings = config
         self._gather = gather
         self._opened = OpenedOnce()
         # The attributes below do not refer to this object: a cycle would keep a closed index until
@@ -192,6 +197,7 @@ class ShardedState:
 
     def count(self, question: CountQuery) -> Total:
         """Return how many documents, or passages if passages are ranked, can be found."""
+        question = self._with_weighed_terms(question)
         totals = self.ask(lambda state: state.count(question))
         hits = sum(total.hits for total in totals)
         return Total(hits, any(total.matching for total in totals))
@@ -202,6 +208,7 @@ class ShardedState:
 
     def facets(self, question: CountQuery, fields: Mapping[str, int]) -> dict[str, FacetCounts]:
         """Count the documents by the values of each field."""
+        question = self._with_weighed_terms(question)
         everything = dict.fromkeys(fields, EVERY_VALUE)
         of_shards = self.ask(lambda state: state.facets(question, everything))
         admitted = dict(question.where.values()) if question.where is not None else {}
@@ -302,6 +309,50 @@ class ShardedState:
         rows = self._in_order(places, lambda state, some: list(state.passage_vectors(some, view)))
         return np.stack(rows) if rows else np.empty((0, 0), dtype=np.float32)
 
+    def query_weights(self, view: str) -> QueryWeights:
+        """Return what weighs the terms of queries for a view of impacts, by the counts of all
+        shards.
+        """
+        count = partial(_count_impacts, self.ask, view)
+        weights = partial(
+            fitting_weights, self.manifest, view, self._settings.impact, self.folder, count
+        )
+        return self._opened.get(("query_weights", view), weights)
+
+    def count_impacts(self, view: str, terms: NDArray[np.int32]) -> TermCounts:
+        """Return the number of passages, and of those with each term of a view of impacts, in all
+        shards.
+        """
+        return _count_impacts(self.ask, view, terms)
+
+    def impacts_of(
+        self, query: PreparedQuery, places: Sequence[Place], view: str
+    ) -> list[list[tuple[int, float]]]:
+        """Return, for each passage, the terms of a query that it has in a view of impacts, each
+        with its part of the score.
+        """
+        weighed = replace(query, weighed_terms=self.weighed_terms(query, [view]))
+        return self._in_order(places, lambda state, some: state.impacts_of(weighed, some, view))
+
+    def weighed_terms(
+        self, query: PreparedQuery, views: Sequence[str]
+    ) -> Mapping[str, SparseVector]:
+        """Return the terms of a query by view of impacts, with their weights in the whole
+        collection.
+        """
+        weighed = dict(query.weighed_terms)
+        for view in views:
+            if view not in weighed:
+                weighed[view] = self.query_weights(view)(query.text)
+        return weighed
+
+    def _with_weighed_terms(self, question: CountQuery) -> CountQuery:
+        views = [view for view in question.resolved.views if reads_impacts([view])]
+        if not views:
+            return question
+        query = replace(question.query, weighed_terms=self.weighed_terms(question.query, views))
+        return question._replace(query=query)
+
     def missing_since(self, moment: float) -> Sequence[str]:
         """Return the names of the shards that did not answer since ``moment``, a time of
         :func:`time.monotonic`.
@@ -314,7 +365,9 @@ class ShardedState:
 
     def close(self) -> None:
         """Close the analyzer and the shards."""
-        self._opened.let_go()
+        for name, opened in self._opened.let_go().items():
+            if name != "terms":
+                opened.close()
         for state in self._states:
             state.close()
         self._gather.close()
@@ -345,6 +398,10 @@ class ShardedState:
         """
         answers = {number: iter(some) for number, some in self._ask_owners(places, ask).items()}
         return [next(answers[self._owner(docid)]) for docid, _ in places]
+
+
+def _count_impacts(ask: AskShards, view: str, terms: NDArray[np.int32]) -> TermCounts:
+    return joined_term_counts(ask(lambda state: state.count_impacts(view, terms)))
 
 
 def _analyzer(heap: str, analysis: Analysis) -> Analyzer:

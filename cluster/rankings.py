@@ -8,10 +8,10 @@ query.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import chain, count
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from msgspec.structs import replace
 
@@ -33,14 +33,24 @@ from ..retrieval.search.collection_statistics import (
     joined_fields,
 )
 from ..retrieval.search.index_state import ShardState
-from ..retrieval.search.options import reads_vectors
+from ..retrieval.search.options import reads_impacts, reads_vectors
 from ..retrieval.search.prepared_query import PreparedQuery
+from ..retrieval.sparse.impacts import SparseVector
 from ..retrieval.store.manifest import LUCENE
 
 if TYPE_CHECKING:
     from .coordinator import ShardedState
 
 T = TypeVar("T")
+
+
+class Encoded(NamedTuple):
+    """What is known of queries beside their words: their vectors by view, of shape (queries,
+    dimension), and for each query its weighed terms by view of impacts.
+    """
+
+    vectors: dict[str, Vectors]
+    weighed_terms: list[Mapping[str, SparseVector]]
 
 
 class AskShards(Protocol):
@@ -143,7 +153,10 @@ class ShardedRankings(Rankings):
         self._reads_words = any(LUCENE in of_name for of_name in views.values())
         of_all = dict.fromkeys(chain.from_iterable(views.values()))
         self._vector_views = [view for view in of_all if reads_vectors([view])]
-        self._encoding = [name for name in names if reads_vectors(views[name])]
+        self._impact_views = [view for view in of_all if reads_impacts([view])]
+        self._encoding = [
+            name for name in names if reads_vectors(views[name]) or reads_impacts(views[name])
+        ]
 
     def search(
         self,
@@ -183,12 +196,12 @@ class ShardedRankings(Rankings):
         Raises CutOffError if encoding exceeds the limit and no ranking works without vectors.
         """
         encode = partial(self._encode_queries, queries)
-        if limit is None or not self._vector_views:
-            return list(self.names), _with_vectors(self._with_words(queries), encode())
+        if limit is None or not self._encoding:
+            return list(self.names), _with_encoded(self._with_words(queries), encode())
         pending = limit.beside.submit(encode)
         try:
             texts = self._with_words(queries)
-            return list(self.names), _with_vectors(texts, limit.wait(self._encoding[0], pending))
+            return list(self.names), _with_encoded(texts, limit.wait(self._encoding[0], pending))
         except CutOffError:
             for name in self._encoding:
                 limit.cut_off(name)
@@ -204,9 +217,9 @@ class ShardedRankings(Rankings):
             return [self._whole.collection.with_statistics(query) for query in queries]
         return list(queries)
 
-    def _encode_queries(self, queries: Sequence[PreparedQuery]) -> dict[str, Vectors]:
-        """Return the vectors of queries by view, encoded once for all shards; vectors of documents
-        are looked up.
+    def _encode_queries(self, queries: Sequence[PreparedQuery]) -> Encoded:
+        """Return the vectors and the weighed terms of queries, made once for all shards; vectors of
+        documents are looked up.
         """
         whole = self._whole
 
@@ -214,7 +227,8 @@ class ShardedRankings(Rankings):
             encoder = partial(whole.encoder_of, view)
             return query_vectors(queries, encoder, lambda docid: whole.document_vector(docid, view))
 
-        return {view: encode(view) for view in self._vector_views}
+        vectors = {view: encode(view) for view in self._vector_views}
+        return Encoded(vectors, [whole.weighed_terms(each, self._impact_views) for each in queries])
 
 
 class ShardedRanking(Retriever):
@@ -255,10 +269,12 @@ class ShardedRanking(Retriever):
         return ranked
 
 
-def _with_vectors(
-    queries: Sequence[PreparedQuery], vectors: dict[str, Vectors]
-) -> list[PreparedQuery]:
+def _with_encoded(queries: Sequence[PreparedQuery], encoded: Encoded) -> list[PreparedQuery]:
     return [
-        replace(query, vectors={view: of_view[at] for view, of_view in vectors.items()})
+        replace(
+            query,
+            vectors={view: of_view[at] for view, of_view in encoded.vectors.items()},
+            weighed_terms=encoded.weighed_terms[at],
+        )
         for at, query in enumerate(queries)
     ]

@@ -28,6 +28,7 @@ from ..retrieval.encoders.given import GivenVectors
 from ..retrieval.encoders.sources import check_choice
 from ..retrieval.filters import field_names
 from ..retrieval.lucene.analysis import analyzer_name, language_code
+from ..retrieval.sparse.encoder import check_agreement
 from ..retrieval.store import manifest as manifests
 from ..retrieval.store.manifest import LAYOUT, VECTORS, BM25Info, Manifest, SourceInfo
 from ..retrieval.views import Tools, descriptions, views
@@ -432,11 +433,16 @@ def check_fit(request: BuildRequest, config: Config, base: Manifest) -> None:
     elif other := _other_setting(request, config, base):
         what = f"the vectors of the index come with {other}"
         remedy = "leave out --encoder, or replace the index with --overwrite"
+    elif lacking := [name for name in request.views if name not in base.views]:
+        what = f"the index has no {lacking[0]}, and its segments have the same parts"
+        remedy = f"leave it out, and add it with factseek compact --add {lacking[0]}"
     elif not request.dense and base.encoder is not None:
         what = "all documents of the index have vectors"
         remedy = "leave out --no-dense, or replace the index with --overwrite"
     if what:
         raise IndexStateError(what, place=request.folder, remedy=remedy)
+    for info in filter(None, map(base.impacts_of, request.views)):
+        check_agreement(info, config.impact, request.folder)
 
 
 def _other_setting(request: BuildRequest, config: Config, base: Manifest) -> str:

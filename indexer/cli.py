@@ -151,6 +151,11 @@ def _register_index(commands: Subparsers) -> None:
     )
     add_vectors(vectors)
     parser.add_argument(
+        "--impacts",
+        metavar="MODEL",
+        help="also weigh the terms of the passages by this sparse model, for the retriever impact",
+    )
+    parser.add_argument(
         "--vector-ids",
         type=Path,
         metavar="FILE",
@@ -213,7 +218,8 @@ def _register_upkeep(commands: Subparsers) -> None:
         default=[],
         metavar="VIEW",
         help="add what the index lacks: signatures (to find near-duplicates), words (to suggest "
-        "spellings), vectors, or vectors:NAME with --vectors",
+        "spellings), vectors, vectors:NAME with --vectors, or impacts (the terms that the model "
+        "impact.model weighs)",
     )
     add_vectors(compact)
     compact.add_argument(
@@ -427,6 +433,7 @@ def _make_empty(args: argparse.Namespace) -> int:
         language=args.language,
         dense=not args.no_dense,
         encoders=tuple(args.encoder or ()),
+        views=_further_views(args),
         wait=args.wait,
     )
     manifest = create_empty(request, _settings_of(args))
@@ -454,6 +461,7 @@ def _build(
         language=args.language,
         dense=not args.no_dense,
         encoders=tuple(args.encoder or ()),
+        views=_further_views(args),
         wait=args.wait,
         dates=args.dates,
         columns=columns,
@@ -463,6 +471,10 @@ def _build(
         vectors=_given_vectors(args, settings),
     )
     return (build or builds.build)(request, settings)
+
+
+def _further_views(args: argparse.Namespace) -> tuple[str, ...]:
+    return () if args.impacts is None else ("impacts",)
 
 
 def _given_vectors(args: argparse.Namespace, config: Config) -> GivenVectors | None:
@@ -504,6 +516,8 @@ def _settings_of(args: argparse.Namespace) -> Config:
         config = replaced(
             config, index=replaced(config.index, filter_fields=field_names(args.filter_field))
         )
+    if args.impacts is not None:
+        config = replaced(config, impact=replaced(config.impact, model=args.impacts))
     if args.skip_bad_lines is not None:
         if args.skip_bad_lines < 0:
             raise UsageError(

@@ -27,7 +27,7 @@ from ..retrieval.store.manifest import (
     Manifest,
     SegmentInfo,
 )
-from ..retrieval.views import Tools, descriptions, kinds
+from ..retrieval.views import Tools, descriptions, is_optional, kinds
 from . import journal as journals
 from .deletion import with_segments
 from .encoders import Encoders, further_views
@@ -73,7 +73,8 @@ def compact(
         base = manifests.read(folder)
         journals.sweep(folder)
         given = _given_view(add, vectors, base)
-        if unknown := [name for name in add if name not in kinds() and name not in given]:
+        known = {*kinds(), *given, *filter(is_optional, add)}
+        if unknown := [name for name in add if name not in known]:
             what = f"--add {unknown[0][:80]}: there is no such view"
             raise UsageError(what, remedy=f"the views are {', '.join(kinds())}")
         if base.encoder and models:
@@ -206,8 +207,7 @@ def _merge_and_publish(
         return Compacted(base, before, 0)
     journals.clean(folder)
     with closing(Encoders(config, language=base.language, models=models, given=given)) as encoders:
-        without, further = set(kinds()).difference(lacking), set(lacking).difference(kinds())
-        described = descriptions(config, encoders, without=sorted(without), further=sorted(further))
+        described = descriptions(config, encoders, without=kinds(), further=lacking)
         if disabled := [name for name in lacking if name not in described]:
             what, remedy = (
                 "the configuration disables this view",

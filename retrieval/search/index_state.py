@@ -6,11 +6,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ...core.domain import Document, FacetCounts, Filter, Passage, Total
 from ..config import BM25Settings, Config
 from ..dense.vectors import Vectors
 from ..lucene.analysis import Analyzer
 from ..lucene.spelling import WordNearby
+from ..sparse.impacts import TermCounts
+from ..sparse.queries import QueryWeights
 from ..store.documents import Addition, Place, ShortField, Stored
 from ..store.manifest import Manifest
 from ..store.signatures import Signatures
@@ -105,6 +110,16 @@ class ShardState(Protocol):
     def document_vector(self, docid: str, view: str) -> Vectors:
         """Return the mean direction of a document's vectors in a view."""
 
+    def count_impacts(self, view: str, terms: NDArray[np.int32]) -> TermCounts:
+        """Return the number of passages, and of those with each term of a view of impacts."""
+
+    def impacts_of(
+        self, query: PreparedQuery, places: Sequence[Place], view: str
+    ) -> list[list[tuple[int, float]]]:
+        """Return, for each passage, the terms of a query that it has in a view of impacts, each
+        with its part of the score.
+        """
+
     def noise_similarities(self, view: str) -> list[float]:
         """Return the cosine of the nearest passage in a view to each random query."""
 
@@ -134,6 +149,11 @@ class IndexState(ShardState, Protocol):
 
     def encoder_of(self, view: str) -> Encoder:
         """Return the encoder of a view's vectors. Raises IndexStateError if there is none."""
+
+    def query_weights(self, view: str) -> QueryWeights:
+        """Return what weighs the terms of queries for a view of impacts. Raises IndexStateError if
+        there is none.
+        """
 
     def ranking(self, name: str, config: Config) -> Retriever:
         """Return the retriever of this name with these settings."""

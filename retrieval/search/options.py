@@ -18,7 +18,7 @@ from ...core.settings import Count, Positive
 from ...core.terminal import format_count
 from ...core.text import PROFILES, ProfileName, has_words, hashtags_of_words, refuse_text
 from ..config import BM25Settings, Config, FusionSettings, RrfK
-from ..store.manifest import VECTORS, EncoderInfo, Manifest
+from ..store.manifest import IMPACTS, VECTORS, EncoderInfo, Manifest
 from .prepared_query import AnyQuery, PreparedQuery
 from .score_normalizers import FusionKind
 
@@ -346,6 +346,13 @@ def reads_vectors(views: Iterable[str]) -> bool:
     queries.
     """
     return any(view.startswith(VECTORS) for view in views)
+
+
+def reads_impacts(views: Iterable[str]) -> bool:
+    """Return whether one of these views has impacts; a retriever that reads such a view weighs the
+    terms of queries.
+    """
+    return any(view.partition(":")[0] == IMPACTS for view in views)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import TypeAlias
 import msgspec
 
 from ..dense.vectors import Vectors
+from ..sparse.impacts import SparseVector
 from .collection_statistics import CollectionStatistics
 
 
@@ -34,6 +35,10 @@ class PreparedQuery(msgspec.Struct, frozen=True, eq=False):
     """Statistics of the whole collection, which replace those of an index that has only a part."""
     vectors: Mapping[str, Vectors] = msgspec.field(default_factory=dict)
     """The encoded vectors by view; if there are any, they are those of all views to be read."""
+    weighed_terms: Mapping[str, SparseVector] = msgspec.field(default_factory=dict)
+    """The terms of sparse models by view, as the whole collection weighs them; they replace those
+    of ``text``.
+    """
 
     def __str__(self) -> str:
         """Return the text."""

@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...core.caching import OpenedOnce, cache_method, opened_once
 from ...core.domain import Document, FacetCounts, Filter, Passage, Total
 from ...core.errors import IndexStateError, NotFoundError
 from .. import retrievers, views
-from ..config import BM25Settings, Config
+from ..config import BM25Settings, Config, ImpactSettings
 from ..dense.noise import made_up_vectors, nearest_of_segments, noise_similarities
 from ..dense.vectors import Mask, VectorFiles, VectorIndex, Vectors, mean_vector
 from ..lucene.analysis import Analyzer
@@ -26,6 +27,8 @@ from ..lucene.index import PassageSearcher
 from ..lucene.jvm import start
 from ..lucene.spelling import WordNearby
 from ..retrievers import ParallelRankings, Rankings, Retriever
+from ..sparse.impacts import ImpactIndex, SparseVector, TermCounts
+from ..sparse.queries import CountTerms, QueryWeights
 from ..store.columns import DocumentColumns
 from ..store.documents import Addition, Place, ShortField, Stored
 from ..store.index_folder import Lease, open_documents, open_leased, take_segments
@@ -309,7 +312,10 @@ class Snapshot:
         vector retriever.
         """
         query, resolved = question.query, question.resolved
-        key = (resolved.retriever, resolved.rankings, query.text, query.terms)
+        weighed = [
+            (view, vector.terms.tobytes()) for view, vector in sorted(query.weighed_terms.items())
+        ]
+        key = (resolved.retriever, resolved.rankings, query.text, query.terms, tuple(weighed))
         with suppress(KeyError):
             return self._matches[key]
         rows = self.ranking(resolved.retriever, resolved.settings).matching(query)
@@ -393,6 +399,35 @@ class Snapshot:
         self._find(docid)
         vectors: VectorIndex = self.view(view)
         return mean_vector(vectors.of_rows(self.rows_of(docid)), vectors.similarity)
+
+    def weigh_terms(self, view: str, text: str) -> SparseVector:
+        """Return the terms of a query with their weights, for a view of impacts."""
+        return self.query_weights(view)(text)
+
+    @opened_once
+    def query_weights(self, view: str) -> QueryWeights:
+        """Return what weighs the terms of queries for a view of impacts."""
+        impacts: ImpactIndex = self.view(view)
+        return fitting_weights(
+            self.manifest, view, self.config.impact, self.folder, impacts.count_terms
+        )
+
+    def count_impacts(self, view: str, terms: NDArray[np.int32]) -> TermCounts:
+        """Return the number of passages, and of those with each term of a view of impacts."""
+        impacts: ImpactIndex = self.view(view)
+        return impacts.count_terms(terms)
+
+    def impacts_of(
+        self, query: PreparedQuery, places: Sequence[Place], view: str
+    ) -> list[list[tuple[int, float]]]:
+        """Return, for each passage, the terms of a query that it has in a view of impacts, each
+        with its part of the score.
+        """
+        impacts: ImpactIndex = self.view(view)
+        weighed = query.weighed_terms.get(view)
+        if weighed is None:
+            weighed = self.weigh_terms(view, query.text)
+        return [impacts.term_scores(weighed, row) for row in self._rows_at(places)]
 
     def missing_since(self, moment: float) -> Sequence[str]:
         """Return the names of the parts that failed to answer since a moment of
@@ -533,3 +568,15 @@ def fitting_encoder(
     if made_by is None:
         raise IndexStateError("was built without vectors", place=folder)
     return encoders(made_by, folder)
+
+
+def fitting_weights(
+    manifest: Manifest, view: str, settings: ImpactSettings, folder: Path, count: CountTerms
+) -> QueryWeights:
+    """Return what weighs the terms of queries for a view of impacts. Raises IndexStateError if the
+    index has none.
+    """
+    info = manifest.impacts_of(view)
+    if info is None:
+        raise IndexStateError(f"has no {view}", place=folder)
+    return QueryWeights(info, settings, folder, count)

@@ -25,7 +25,7 @@ from ...core.errors import IndexStateError
 from ...core.plugins import Plugins
 from ..config import Config
 from ..store.documents import SegmentDocuments
-from ..store.manifest import DOCUMENTS, EncoderInfo, Manifest, SegmentInfo
+from ..store.manifest import DOCUMENTS, VIEW_NAME, EncoderInfo, Manifest, SegmentInfo
 
 if TYPE_CHECKING:
     from ..encoders.encoder import Encoder
@@ -116,6 +116,8 @@ class View(Protocol):
     """One view of an index. A kind of view overrides only what it needs."""
 
     name: str
+    optional: bool = False
+    """Whether a new index has such a view only if the user asks for it."""
 
     def __init__(self, name: str, manifest: Manifest) -> None:
         self.name = name
@@ -199,12 +201,21 @@ def views(manifest: Manifest) -> list[View]:
 def descriptions(
     config: Config, encoders: Encoders, *, without: Sequence[str] = (), further: Sequence[str] = ()
 ) -> Mapping[str, dict[str, Any]]:
-    """Return the descriptions of a new index's views by name: each kind that is not in ``without``,
-    and ``further``.
+    """Return the descriptions of a new index's views by name: each kind that is neither optional
+    nor in ``without``, and ``further``.
     """
-    names = [kind for kind in kinds() if kind not in without] + list(further)
+    usual = [kind for kind in kinds() if not _kind(kind).view.optional]
+    names = set(usual).difference(without).union(further)
     described = {name: _kind(name).view.describe(name, config, encoders) for name in sorted(names)}
     return {name: description for name, description in described.items() if description is not None}
+
+
+def is_optional(name: str) -> bool:
+    """Return whether a view of this name is one that an index has only if the user asks for it,
+    such as ``impacts:NAME``.
+    """
+    kind = name.partition(":")[0]
+    return bool(VIEW_NAME.fullmatch(name)) and kind in kinds() and _kind(kind).view.optional
 
 
 def _kind(name: str) -> ViewKind:

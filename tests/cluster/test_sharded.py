@@ -15,7 +15,7 @@ from factseek.retrieval.config import BM25Settings
 from factseek.retrieval.filters import FIELDS
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
-from tests.retrieval.index.conftest import DECLARED, GONE, documents
+from tests.retrieval.index.conftest import CONFIG, DECLARED, GONE, documents
 from tests.retrieval.index.test_whole_rankings import QUERIES, SEARCHES
 
 pytestmark = pytest.mark.real  # it compares whole indexes, many times
@@ -111,3 +111,14 @@ def test_what_one_index_refuses_shards_refuse_in_the_same_words(
                 call(index)
             messages.append(raised.value.what)
         assert messages[0] == messages[1]
+
+
+def test_words_have_the_idf_of_all_shards(whole: Index, sharded: Index) -> None:
+    config = replace(CONFIG, impact=replace(CONFIG.impact, queries="idf"))
+    asked = Search(retriever="impact", k=60)
+    answers = []
+    for index in (whole, sharded):
+        with Index(index.info.place, config) as opened:
+            answers.append([answered(opened, query, asked) for query in QUERIES])
+    assert answers[0] == answers[1]
+    assert len(msgspec.json.decode(answers[0][0])["hits"]) > 20

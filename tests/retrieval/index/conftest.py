@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from factseek.core.domain import Document
 from factseek.indexer.build import BuildRequest, build
@@ -21,7 +22,8 @@ from factseek.retrieval.config import EncoderSettings
 from factseek.retrieval.encoders.opening import open_encoder
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.store import columns
-from factseek.settings import convert
+from factseek.settings import Config, convert
+from tests.small_models import small_sparse_model
 
 WORDS = (
     "measles vaccine virus ice ocean sea level heat river mask trial claim nurse school rain"
@@ -106,13 +108,18 @@ CONFIG = convert(
 )
 
 
+def with_small_sparse_model(config: Config) -> Config:
+    return replace(config, impact=replace(config.impact, model=str(small_sparse_model())))
+
+
 def built(folder: Path, some: Sequence[Document]) -> None:
     lines = [{**document._asdict(), **document.metadata} for document in some]
     for line in lines:
         del line["metadata"]
     source = folder.with_suffix(".jsonl")
     source.write_bytes(b"\n".join(map(msgspec.json.encode, lines)) + b"\n")
-    build(BuildRequest(kind="jsonl", sources=(source,), folder=folder), CONFIG)
+    request = BuildRequest(kind="jsonl", sources=(source,), folder=folder, views=("impacts",))
+    build(request, with_small_sparse_model(CONFIG))
     delete(folder, sorted(GONE.intersection(document.docid for document in some)))
 
 
