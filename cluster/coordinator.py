@@ -33,7 +33,7 @@ from ..retrieval.lucene.spelling import WordNearby
 from ..retrieval.retrievers import ComposedKind, ParallelRankings, Rankings, Retriever
 from ..retrieval.search.collection_statistics import FieldStatistics, Term, TermCount
 from ..retrieval.search.index_state import ShardState
-from ..retrieval.search.options import CountQuery, ReadNote, ShardHealth, reads_impacts
+from ..retrieval.search.options import CountQuery, ReadNote, ShardHealth, is_impacts
 from ..retrieval.search.prepared_query import PreparedQuery
 from ..retrieval.search.snapshot import IndexEncoders, fitting_encoder, fitting_weights
 from ..retrieval.sparse.impacts import SparseVector, TermCounts, joined_term_counts
@@ -347,7 +347,7 @@ class ShardedState:
         return weighed
 
     def _with_weighed_terms(self, question: CountQuery) -> CountQuery:
-        views = [view for view in question.resolved.views if reads_impacts([view])]
+        views = [view for view in question.resolved.views if is_impacts(view)]
         if not views:
             return question
         query = replace(question.query, weighed_terms=self.weighed_terms(question.query, views))

@@ -33,7 +33,7 @@ from ..retrieval.search.collection_statistics import (
     joined_fields,
 )
 from ..retrieval.search.index_state import ShardState
-from ..retrieval.search.options import reads_impacts, reads_vectors
+from ..retrieval.search.options import is_impacts, reads_vectors
 from ..retrieval.search.prepared_query import PreparedQuery
 from ..retrieval.sparse.impacts import SparseVector
 from ..retrieval.store.manifest import LUCENE
@@ -153,9 +153,11 @@ class ShardedRankings(Rankings):
         self._reads_words = any(LUCENE in of_name for of_name in views.values())
         of_all = dict.fromkeys(chain.from_iterable(views.values()))
         self._vector_views = [view for view in of_all if reads_vectors([view])]
-        self._impact_views = [view for view in of_all if reads_impacts([view])]
+        self._impact_views = [view for view in of_all if is_impacts(view)]
         self._encoding = [
-            name for name in names if reads_vectors(views[name]) or reads_impacts(views[name])
+            name
+            for name in names
+            if reads_vectors(views[name]) or any(map(is_impacts, views[name]))
         ]
 
     def search(

@@ -14,7 +14,8 @@ from msgspec.structs import asdict, replace
 from ..core.deadline import CutOffError, losing_hits
 from ..core.domain import Filter
 from ..core.errors import QueryError
-from ..retrieval.config import FusionSettings
+from ..retrieval import retrievers
+from ..retrieval.config import AUTO, FusionSettings
 from ..retrieval.filters import DateError, bound, parse_filter
 from ..retrieval.search import federated
 from ..retrieval.search.answer import Answer, Question
@@ -70,9 +71,10 @@ def search_of(
     field = "retriever"
     try:
         if search.fusion is not None:
-            # The configured fusion decides what auto means; the request's own must then suit it.
-            configured = index.resolve(Search(retriever=options.retriever))
-            search = replace(search, retriever=configured.retriever)
+            if not _fuses(options.retriever):
+                # The configured fusion decides what auto means; the request's must then suit it.
+                configured = index.resolve(Search(retriever=options.retriever))
+                search = replace(search, retriever=configured.retriever)
             field = "fusion.weights"
         search = replace(search, retriever=index.resolve(search).retriever)
     except QueryError as error:  # without its remedy, which may name folders: they are not public
@@ -200,6 +202,14 @@ def _where(options: SearchOptions, index: Index, most: int) -> Filter | None:
         raise BadInput(field, error.line, error.unnamed) from None
     except QueryError as error:
         raise BadInput(field, error.line) from None
+
+
+def _fuses(retriever: str | None) -> bool:
+    """Return whether a request names a retriever that fuses rankings.
+
+    Raises QueryError if there is no such retriever.
+    """
+    return retriever not in (None, "", AUTO) and retrievers.fusing(str(retriever)) is not None
 
 
 def _fusion(

@@ -39,6 +39,7 @@ from . import counting, federated, listings
 from .answer import Answer, Question, Took
 from .declared import Option, offered_on
 from .evidence import Evidence
+from .explaining import ExplainedHit
 from .federated import FederatedAnswer
 from .index import open_index
 from .listings import JSON
@@ -243,10 +244,7 @@ def _print(args: argparse.Namespace, manifest_id: str, answer: Answer, wanted: s
         "depth": answer.depth,
         "approximate": answer.resolved.approximate,
         **_counts_as_json(answer.total, answer.facets),
-        "explanation": [
-            {"words": {word.word: word.weight for word in hit.words}, "sentence": hit.sentence}
-            for hit in explained
-        ],
+        "explanation": list(map(_explanation_as_json, explained)),
     }
     fields: dict[str, object] = {
         "manifest_id": manifest_id,
@@ -257,6 +255,19 @@ def _print(args: argparse.Namespace, manifest_id: str, answer: Answer, wanted: s
     return _write_json(
         fields | {name: value for name, value in optional.items() if value or name == "facets"}
     )
+
+
+def _explanation_as_json(hit: ExplainedHit) -> dict[str, object]:
+    explained: dict[str, object] = {
+        "words": {word.word: word.weight for word in hit.words},
+        "sentence": hit.sentence,
+    }
+    if isinstance(hit.impacts, dict):
+        explained["impacts"] = {
+            ranking: {term.word: term.weight for term in terms}
+            for ranking, terms in hit.impacts.items()
+        }
+    return explained
 
 
 def _print_several(args: argparse.Namespace, answer: FederatedAnswer, wanted: str) -> int:

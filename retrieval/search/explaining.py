@@ -5,6 +5,7 @@ stage.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import msgspec
 
@@ -17,6 +18,8 @@ from .options import ResolvedSearch
 from .plan import Plan
 from .prepared_query import AnyQuery
 from .score_normalizers import FusionKind
+
+SHOWN_TERMS = 5  # the number of terms of a sparse model that a sentence names
 
 
 class WordWeight(AnswerPart):
@@ -55,7 +58,9 @@ class ExplainedHit(AnswerPart):
     """The explanation of a hit's score.
 
     ``words`` are the query's words in its passage, each with its share of the BM25 score, heaviest
-    first. ``sentence`` is the explanation in words.
+    first. ``sentence`` is the explanation in words. ``impacts`` has, for each ranking by a sparse
+    model, the query's terms in its passage as the model writes them, each with its share of that
+    ranking's score, heaviest first.
     """
 
     rank: int
@@ -66,6 +71,7 @@ class ExplainedHit(AnswerPart):
     words: list[WordWeight]
     sentence: str
     stages: dict[str, RetrieverPart] | msgspec.UnsetType = msgspec.UNSET
+    impacts: dict[str, list[WordWeight]] | msgspec.UnsetType = msgspec.UNSET
 
 
 class Explanation(AnswerPart):
@@ -90,8 +96,10 @@ def explanation(plan: Plan, query: AnyQuery, hits: Sequence[Hit]) -> Explanation
         else None
     )
     staged, explained = stages.names(), []
-    words_of = zip(hits, plan.word_weights(prepared, hits), strict=True)
-    for rank, (hit, words) in enumerate(words_of, plan.search.offset + 1):
+    words_of_hits = plan.word_weights(prepared, hits)
+    impacts_of_hits = plan.impact_weights(prepared, hits)
+    explained_by = zip(hits, words_of_hits, impacts_of_hits, strict=True)
+    for rank, (hit, words, impacts) in enumerate(explained_by, plan.search.offset + 1):
         parts = {part.retriever: part for part in _parts(rank, hit, resolved)}
         of_stages = {name: stage_answer(part) for name, part in parts.items() if name in staged}
         explained.append(
@@ -105,12 +113,11 @@ def explanation(plan: Plan, query: AnyQuery, hits: Sequence[Hit]) -> Explanation
                     for name, part in parts.items()
                     if name not in staged
                 },
-                words=[
-                    WordWeight(word=word, weight=round(weight, 4))
-                    for word, weight in _heaviest(words)
-                ],
-                sentence=sentence(rank, hit, words, resolved, staged),
+                words=_word_weights(words),
+                sentence=sentence(rank, hit, words, resolved, staged, impacts=impacts),
                 stages=of_stages or msgspec.UNSET,
+                impacts={name: _word_weights(terms) for name, terms in impacts.items()}
+                or msgspec.UNSET,
             )
         )
     return Explanation(
@@ -122,12 +129,18 @@ def explanation(plan: Plan, query: AnyQuery, hits: Sequence[Hit]) -> Explanation
 
 
 def sentence(
-    rank: int, hit: Hit, words: Mapping[str, float], resolved: ResolvedSearch, stages: Sequence[str]
+    rank: int,
+    hit: Hit,
+    words: Mapping[str, float],
+    resolved: ResolvedSearch,
+    stages: Sequence[str],
+    *,
+    impacts: Mapping[str, Mapping[str, float]] = MappingProxyType({}),
 ) -> str:
     """Return one sentence that explains the hit at ``rank``.
 
     ``words`` are the query's words in its passage, with their weights. ``stages`` are the names of
-    all stages.
+    all stages. ``impacts`` are the query's terms in its passage by ranking, with their weights.
     """
     parts = _parts(rank, hit, resolved)
     ranked = [part for part in parts if part.retriever not in stages]
@@ -142,6 +155,7 @@ def sentence(
         ]
     pieces += [
         f"{part.retriever} ranks it number {part.rank} with {part.score:.4f}"
+        + _from_terms(impacts.get(part.retriever, {}))
         + (f", which adds {part.vote:.4f}" if vote else "")
         for part in ranked
     ]
@@ -157,6 +171,21 @@ def sentence(
         if part.retriever in stages
     ]
     return f"{'; '.join(pieces)}."
+
+
+def _from_terms(terms: Mapping[str, float]) -> str:
+    """Return where a score by a sparse model comes from: its heaviest terms."""
+    if not terms:
+        return ""
+    shown = [f"{term} ({weight:.2f})" for term, weight in _heaviest(terms)[:SHOWN_TERMS]]
+    others = len(terms) - len(shown)
+    if others:
+        shown.append(f"{others} other{'s' * (others > 1)}")
+    return f" from the terms {join_words(shown)}"
+
+
+def _word_weights(words: Mapping[str, float]) -> list[WordWeight]:
+    return [WordWeight(word=word, weight=round(weight, 4)) for word, weight in _heaviest(words)]
 
 
 def _parts(rank: int, hit: Hit, resolved: ResolvedSearch) -> tuple[Part, ...]:

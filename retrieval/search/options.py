@@ -348,11 +348,9 @@ def reads_vectors(views: Iterable[str]) -> bool:
     return any(view.startswith(VECTORS) for view in views)
 
 
-def reads_impacts(views: Iterable[str]) -> bool:
-    """Return whether one of these views has impacts; a retriever that reads such a view weighs the
-    terms of queries.
-    """
-    return any(view.partition(":")[0] == IMPACTS for view in views)
+def is_impacts(view: str) -> bool:
+    """Return whether a view has impacts; a retriever that reads it weighs the terms of queries."""
+    return view.partition(":")[0] == IMPACTS
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from .counting import check_fields
 from .evidence import Evidence, Reading, read_evidences, read_passages
 from .index_state import IndexState
 from .nearness import Nearness
-from .options import CountQuery, IndexInfo, ResolvedSearch, Search
+from .options import CountQuery, IndexInfo, ResolvedSearch, Search, is_impacts
 from .prepared_query import AnyQuery
 
 # The maximum number of words to correct: a text with more is probably in another language.
@@ -157,6 +157,24 @@ class Plan:
             for term, weight in sorted(terms.items()):
                 of_words[words.get(term, term)] += weight
             of_hits.append(dict(of_words))
+        return of_hits
+
+    def impact_weights(
+        self, query: AnyQuery, hits: Sequence[Hit]
+    ) -> list[dict[str, dict[str, float]]]:
+        """Return, for each hit and each ranking by a sparse model, the query's terms in its
+        passage, each with its share of that ranking's score.
+        """
+        state = self.context.state
+        (prepared,) = self.resolved.prepare_all([query])
+        places = [(hit.docid, hit.passage) for hit in hits]
+        of_hits: list[dict[str, dict[str, float]]] = [{} for _ in hits]
+        for ranking in self.resolved.rankings:
+            for view in filter(is_impacts, self._views(ranking)):
+                name = state.query_weights(view).name
+                terms_of_hits = state.impacts_of(prepared, places, view)
+                for of_hit, terms in zip(of_hits, terms_of_hits, strict=True):
+                    of_hit[ranking] = {name(term): weight for term, weight in terms}
         return of_hits
 
     def evidence(

@@ -116,9 +116,13 @@ def test_what_one_index_refuses_shards_refuse_in_the_same_words(
 def test_words_have_the_idf_of_all_shards(whole: Index, sharded: Index) -> None:
     config = replace(CONFIG, impact=replace(CONFIG.impact, queries="idf"))
     asked = Search(retriever="impact", k=60)
-    answers = []
+    answers, explained = [], []
     for index in (whole, sharded):
         with Index(index.info.place, config) as opened:
+            plan = opened.plan(asked)
+            terms = [plan.impact_weights(query, *plan.hits([query])) for query in QUERIES]
             answers.append([answered(opened, query, asked) for query in QUERIES])
+            explained.append(terms)
     assert answers[0] == answers[1]
+    assert explained[0] == explained[1]
     assert len(msgspec.json.decode(answers[0][0])["hits"]) > 20
