@@ -152,7 +152,7 @@ def write_masked_bert(model: Bert, folder: Path, *, int8: bool) -> None:
     """Write the graph that weighs the terms of the vocabulary for a text, to ``folder``.
 
     In int8, only the head is rounded: it takes most of the time, and rounding the layers as well
-    costs quality (docs/figures.md).
+    costs quality.
     """
     graph = _Graph(folder, None)
     reads_types = model.config["type_vocab_size"] > 1

@@ -25,8 +25,8 @@ from .impacts import SparseVector
 
 _DOCUMENT_PROMPTS = ("document", "passage", "corpus")
 IDF_MODELS = (SPLADE_TINY,)
-"""The models that find less with queries of their own than with words and their idf
-(docs/figures.md).
+"""The models that find less with queries of their own than with words and their idf, as measured on
+SciFact, NFCorpus and the tweets of CheckThat! 2020.
 """
 
 
