@@ -18,7 +18,16 @@ from factseek.retrieval.search.index import Index
 from factseek.retrieval.store import manifest as manifests
 from factseek.settings import Config, convert
 
-from ..retrieval.index.conftest import DECLARED, GONE, Remembering, built, documents, encoder, whole
+from ..retrieval.index.conftest import (
+    DECLARED,
+    GONE,
+    Remembering,
+    built,
+    documents,
+    encoder,
+    whole,
+    with_small_sparse_model,
+)
 from .verbs import build, delete
 
 __all__ = ["encoder", "whole"]
@@ -55,7 +64,10 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     source = folder / "documents.jsonl"
     source.write_bytes(b"\n".join(map(msgspec.json.encode, lines)) + b"\n")
     for name, shards in (("whole", 0), ("sharded", 3)):
-        build(BuildRequest(kind="jsonl", sources=(source,), folder=folder / name), CONFIG, shards)
+        request = BuildRequest(
+            kind="jsonl", sources=(source,), folder=folder / name, views=("impacts",)
+        )
+        build(request, with_small_sparse_model(CONFIG), shards)
         delete(folder / name, sorted(GONE))
     return folder / "whole", folder / "sharded"
 

@@ -14,12 +14,14 @@ from time import monotonic
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from factseek.cluster import layout
 from factseek.cluster.actors import replicas_of, stop
 from factseek.cluster.ray_cluster import connect, disconnect
 from factseek.cluster.settings import ClusterSettings
 from factseek.core.domain import Filter
+from factseek.core.settings import Settings
 from factseek.retrieval.encoders.opening import SharedEncoders
 from factseek.retrieval.lucene.jvm import start
 from factseek.retrieval.search.index import Index
@@ -40,7 +42,7 @@ SEARCHES = [
         stages=("per_source=2",) if group else (),
     )
     for retriever, where, group in itertools.product(
-        ["bm25", "dense", "hybrid"],
+        ["bm25", "dense", "hybrid", "impact"],
         [None, Filter(as_of="2020-02-29", topic=("T0", "T1"))],
         [True, False],
     )
@@ -52,14 +54,32 @@ nothing else to do.
 
 
 @contextmanager
-def on_cluster(folder: Path, cluster: ClusterSettings) -> Iterator[Index]:
+def on_cluster(folder: Path, cluster: ClusterSettings, **groups: Settings) -> Iterator[Index]:
     encoders = SharedEncoders(CONFIG.encoder)
     try:
-        with Index(folder, on_ray(cluster), encoders=encoders) as index:
+        config = replace(on_ray(cluster), **groups)
+        with Index(folder, config, encoders=encoders) as index:
             yield index
     finally:
         stop(folder, cluster)
         encoders.close()
+
+
+def test_words_of_sparse_models_have_the_idf_of_all_shards(
+    ray_cluster: str, folders: tuple[Path, Path]
+) -> None:
+    whole, sharded = folders
+    idf = replace(CONFIG.impact, queries="idf")
+    asked = Search(retriever="impact", k=40)
+    with (
+        Index(whole, replace(CONFIG, impact=idf)) as index,
+        on_cluster(sharded, settings(ray_cluster), impact=idf) as remote,
+    ):
+        for query in QUERIES:
+            assert answered(remote, query, asked) == answered(index, query, asked)
+            (hits,) = index.search([query], asked)
+            terms = remote.plan(asked).impact_weights(query, hits)
+            assert terms == index.plan(asked).impact_weights(query, hits)
 
 
 def all_answers(index: Index) -> list[bytes]:
