@@ -401,6 +401,8 @@ def description(index: Path, manifest: Manifest) -> list[tuple[str, str]]:
         if encoder
         else "none (bm25 only)"
     )
+    described = ((view, manifest.impacts_of(view)) for view in manifest.impact_views)
+    impacts = [(view, info) for view, info in described if info is not None]
     return [
         ("index", f"{index} ({manifest.id})"),
         (
@@ -422,6 +424,7 @@ def description(index: Path, manifest: Manifest) -> list[tuple[str, str]]:
             ),
         ),
         ("vectors", vectors),
+        *((view, f"{info}, queries by {info.queries}") for view, info in impacts),
         ("created", f"{manifest.created} by factseek {manifest.versions.factseek}"),
     ]
 

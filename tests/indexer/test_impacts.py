@@ -204,6 +204,25 @@ def test_the_command_builds_adds_and_searches(command: Command, tmp_path: Path) 
     assert all("measles" in TEXTS[docid] for docid in docids)
 
 
+def test_an_index_says_which_model_made_them(command: Command, index: Path) -> None:
+    _, out, _ = command("info", "--index", index)
+    (line,) = [line for line in out.splitlines() if line.startswith("impacts")]
+    revision = manifests.read(index).views["impacts"]["revision"]
+    assert line == (
+        f"impacts         small-sparse-model (int8, revision {revision}), queries by model"
+    )
+
+
+def test_a_divided_index_ranks_as_before(command: Command, index: Path) -> None:
+    before = hits(index)
+    assert command("shard", index, "--into", 3)[0] == 0
+    with Index(index, config()) as sharded:
+        (ranked,) = sharded.search(["measles water river"], Search(retriever="impact", k=40))
+    assert [(hit.docid, hit.score) for hit in ranked] == before
+    assert command("unshard", index)[0] == 0
+    assert hits(index) == before
+
+
 def test_the_command_adds_them_to_an_index(command: Command, tmp_path: Path) -> None:
     files, index = source(tmp_path, list(TEXTS)), tmp_path / "index"
     command("index", "jsonl", files, "--index", index, "--no-dense")
