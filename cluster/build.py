@@ -114,7 +114,10 @@ def build_shards(
             request.views,
             request.encoders,
         )
-        note = journals.fingerprint(*what, layout.routing(count_), config.index, config.passages)
+        # The views that a request names have a model of the configuration, if any.
+        models = [config.impact] if request.views else []
+        shape = (layout.routing(count_), config.index, config.passages)
+        note = journals.fingerprint(*what, *shape, *models)
 
         def fill(parts: Sequence[Path]) -> None:
             fresh = replace(request, verb="")
