@@ -252,6 +252,8 @@ class Work:
         for view in views(self._tools.manifest):
             view.complete(SegmentPlace(folder, folder.name, self._kind, passages), self._tools)
         seconds = perf_counter() - text_end
+        manifest = self._tools.manifest
+        encodes = manifest.encoder is not None or bool(manifest.impact_views)
         info = SegmentInfo(
             name=folder.name,
             kind=self._kind,
@@ -262,7 +264,7 @@ class Work:
             sources=self._sources,
             files=checksums(folder),
             text_seconds=round(text_end - self._began, 3),
-            vector_seconds=round(seconds, 3) if self._tools.manifest.encoder is not None else 0.0,
+            vector_seconds=round(seconds, 3) if encodes else 0.0,
             added=(Added(row=0, time=now(), by=self._by),),
         )
         self.journal.finished.append(info)

@@ -60,6 +60,7 @@ from .options import (
     ResolvedSearch,
     Search,
     ShardHealth,
+    is_impacts,
     reads_vectors,
 )
 from .plan import Plan, PlanContext
@@ -304,7 +305,7 @@ class Index:
             for name, file in segment.files.items()
         ]
         seconds = sum(segment.text_seconds for segment in manifest.segments)
-        if reads_vectors(names):
+        if reads_vectors(names) or any(map(is_impacts, names)):
             seconds += sum(segment.vector_seconds for segment in manifest.segments)
         taken = (
             size

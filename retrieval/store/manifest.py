@@ -112,10 +112,10 @@ class SegmentInfo(ManifestPart, frozen=True, kw_only=True):
     """A segment: documents and the views derived from them.
 
     Its files never change; ``deleted`` lists the rows of its deleted documents. ``text_seconds`` is
-    the time for reading and indexing its text, ``vector_seconds`` the time for making its vectors.
-    Both are times of the process that finished the segment. ``added`` is empty in segments of
-    earlier versions. It is here and not in the files, so that the same documents give the same
-    files.
+    the time for reading and indexing its text, ``vector_seconds`` the time for making its vectors
+    and impacts. Both are times of the process that finished the segment. ``added`` is empty in
+    segments of earlier versions. It is here and not in the files, so that the same documents give
+    the same files.
     """
 
     name: str

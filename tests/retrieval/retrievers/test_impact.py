@@ -170,6 +170,19 @@ def test_an_index_without_impacts_says_how_to_add_them(small: Index) -> None:
     assert "impact" not in small.info.retrievers
 
 
+def test_its_footprint_has_its_files_and_the_time_of_encoding(index: Index) -> None:
+    words, weighed = index.footprint("bm25"), index.footprint("impact")
+    segments = index.info.published.segments
+    sizes = [
+        file.bytes
+        for segment in segments
+        for name, file in segment.files.items()
+        if name.startswith("impacts.") or name == "documents.sqlite"
+    ]
+    assert weighed.bytes == sum(sizes)
+    assert weighed.seconds > words.seconds
+
+
 def test_a_query_is_the_same_alone_and_in_a_batch(index: Index) -> None:
     alone = [index.search([query], IMPACT)[0] for query in QUERIES]
     assert index.search(QUERIES, IMPACT) == alone
