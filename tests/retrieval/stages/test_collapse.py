@@ -188,7 +188,7 @@ def test_signatures_are_added_to_an_index_without(
     assert (code, said) == (
         2,
         (
-            "factseek: --add poems: there is no such view; the views are columns, lucene, "
+            "factseek: --add poems: there is no such view; the views are columns, impacts, lucene, "
             "signatures, vectors, words\n"
         ),
     )
