@@ -186,9 +186,11 @@ def test_what_makes_no_sense_is_refused_in_words(index: Searcher) -> None:
     ):
         factseek.evaluate({"1": [Hit("d", float("nan"))]}, {"1": {"d": 1}}, ["AP"])
     with pytest.raises(
-        QueryError, match=r"which is not a query; give factseek.Query\(qid, text\)$"
+        QueryError,
+        match=r"which is not a query; give factseek.Query\(qid, text\), a pair, or a mapping from "
+        r"qid to text$",
     ):
-        factseek.run(index, [("1", "one")])  # type: ignore[list-item]
+        factseek.run(index, [("1", "one", "more")])
     with pytest.raises(QueryError, match=r"^queries: the qid 1 is not text; give '1'$"):
         factseek.run(index, [Query(1, "one")])  # type: ignore[arg-type]
     with pytest.raises(QueryError, match=r"^run: the qid 1 is not text; give '1'$"):
@@ -255,10 +257,9 @@ def test_one_text_is_not_taken_for_its_letters(
 ) -> None:
     run, qrels = {"1": [Hit("a", 1.0)]}, {"1": {"a": 1}}
     calls: list[Callable[[], object]] = [
-        lambda: index.search("measles vaccine"),
         lambda: index.columns("measles vaccine"),
         lambda: index.search(["measles"], Search(stages="rerank")),  # type: ignore[arg-type]
-        lambda: factseek.run(index, "measles"),  # type: ignore[arg-type]
+        lambda: factseek.run(index, "measles"),
         lambda: factseek.build("snippets", str(examples / "snippets-en.tsv"), tmp_path / "index"),
         lambda: factseek.build(
             "snippets", [examples / "snippets-en.tsv"], tmp_path / "index", views="signatures"
@@ -288,3 +289,10 @@ def test_one_text_is_not_taken_for_its_letters(
         ):
             call()
     assert len(index.search(["measles vaccine"])) == 1
+
+
+def test_one_text_has_one_list_of_hits(index: Searcher) -> None:
+    (hits,) = index.search(["measles vaccine"], Search(retriever="bm25", k=3))
+    assert index.search("measles vaccine", retriever="bm25", k=3) == hits
+    assert index.search("measles vaccine", Search(retriever="bm25", k=9), k=3) == hits
+    assert index.search(["measles vaccine"], retriever="bm25", k=3) == [hits]

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypedDict, Unpack, overload
 
 import numpy as np
 from msgspec.structs import replace
@@ -30,7 +30,7 @@ from ...core.domain import (
 from ...core.errors import QueryError
 from ...core.settings import check_group
 from ...core.terminal import join_words
-from ...core.text import PROFILES, refuse_text
+from ...core.text import PROFILES, ProfileName, refuse_text
 from .. import retrievers, stages
 from ..config import AUTO, Config
 from ..dense.vectors import Vectors
@@ -81,6 +81,15 @@ QUERY_WORDS = 25  # the number of words of a document query; Lucene uses the sam
 READ_CHARS = 100_000
 # The number of terms in these characters to examine; Lucene uses the same number.
 READ_TERMS = 5_000
+
+
+class Shorthands(TypedDict, total=False):
+    """The options of a search that may be given by keyword."""
+
+    retriever: str
+    k: int
+    where: Filter
+    profile: ProfileName
 
 
 class Index:
@@ -171,16 +180,37 @@ class Index:
         """Return a search with every option resolved; it raises what :meth:`plan` raises."""
         return self.plan(options).resolved
 
+    @overload
+    def search(  # type: ignore[overload-overlap]  # a text is a sequence of texts too
+        self, queries: str | PreparedQuery, options: Search = ..., **shorthands: Unpack[Shorthands]
+    ) -> list[Hit]: ...
+
+    @overload
     def search(
         self,
         queries: Sequence[AnyQuery],
+        options: Search = ...,
+        limit: Deadline | None = ...,
+        **shorthands: Unpack[Shorthands],
+    ) -> list[list[Hit]]: ...
+
+    def search(
+        self,
+        queries: str | PreparedQuery | Sequence[AnyQuery],
         options: Search = DEFAULT_SEARCH,
         limit: Deadline | None = None,
-    ) -> list[list[Hit]]:
-        """Return the hits of each query, best first; ``limit`` records what was cut off.
+        **shorthands: Unpack[Shorthands],
+    ) -> list[Hit] | list[list[Hit]]:
+        """Return the hits of a query, best first; for a list of queries, a list for each.
 
-        Raises QueryError if a query or an option is out of range.
+        ``shorthands`` are short forms of the most common options; they override ``options``.
+        ``limit`` records what was cut off. Raises QueryError if a query or an option is out of
+        range.
         """
+        if shorthands:
+            options = replace(options, **shorthands)
+        if isinstance(queries, str | PreparedQuery):
+            return self.plan(options).hits([queries], limit)[0]
         return self.plan(options).hits(queries, limit)
 
     def columns(
