@@ -23,8 +23,9 @@ from .settings import Config
 
 if TYPE_CHECKING:
     from .core.text import ProfileName
-    from .eval.run.compare import Comparison
+    from .eval.run.compare import Comparison, CorrectOver
     from .eval.scoring.measures import Figures
+    from .eval.scoring.statistics import Correction
     from .indexer.build import BuildReport, Verb
     from .indexer.given_vectors import VectorsByPassage
     from .integrations._python_data import Documents, Judgements, Queries
@@ -206,10 +207,20 @@ def evaluate(run: Run, qrels: Judgements, measures: Sequence[str]) -> Figures:
 
 
 def compare(
-    runs: Mapping[str, Run], qrels: Judgements, measures: Sequence[str], *, seed: int = 0
+    runs: Mapping[str, Run],
+    qrels: Judgements,
+    measures: Sequence[str],
+    *,
+    seed: int = 0,
+    baseline: str = "",
+    correction: Correction = "holm",
+    correct_over: CorrectOver = "measure",
 ) -> Comparison:
     """Compare named runs: means with confidence intervals, and tests of every pair, corrected for
     the number of tests.
+
+    With a ``baseline``, the name of a run, every other run is tested against it alone. The tests of
+    a measure are corrected together, or those of all measures (``correct_over="all"``).
 
     ``comparison.means`` maps each measure to a mapping from run to interval. ``comparison.pairs``
     tests the second run of each pair against the first. ``comparison.as_json()`` is what ``factseek
@@ -230,7 +241,15 @@ def compare(
     judged = as_qrels(qrels)
     _check_judged(judged)
     scores = {name: _scores(run) for name, run in runs.items()}
-    return judging.compare(judged, scores, parse_measures(",".join(measures)), seed=seed)
+    return judging.compare(
+        judged,
+        scores,
+        parse_measures(",".join(measures)),
+        seed=seed,
+        baseline=baseline,
+        correction=correction,
+        correct_over=correct_over,
+    )
 
 
 def read_queries(path: str | Path) -> list[Query]:

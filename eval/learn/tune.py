@@ -32,6 +32,7 @@ from ...retrieval.search.options import Search
 from ...retrieval.search.prepared_query import PreparedQuery
 from ...retrieval.search.score_normalizers import scorer_of
 from ..run.batch import Judged, depth_of, search_all
+from ..scoring.latex import bold, escape_latex, latex_table, superscript
 from ..scoring.measures import values_of
 from ..scoring.statistics import Interval, PairedTest, Values, compare_pairs, intervals
 from ..scoring.tables import figure, span, table
@@ -363,6 +364,26 @@ def as_text(tuning: Tuning) -> str:
             f"{verdict(tuning)}\n",
         ]
     )
+
+
+def as_latex(tuning: Tuning) -> str:
+    """Return the means of a tuning as a LaTeX table; the best is in bold, and a dagger marks a
+    significant gain.
+    """
+    default, held_out = tuning.default_mean, tuning.cross_validated
+    gains = round(held_out.mean, 4) >= round(default.mean, 4)
+    rows = []
+    for name, value, is_best, setting in (
+        ("default", default, not gains, tuning.default.row()),
+        ("tuned, cross-validated", held_out, gains, tuning.best.row()),
+    ):
+        mean = bold(figure(value.mean)) if is_best else figure(value.mean)
+        if tuning.test.sure and value is held_out:
+            mean += superscript(r"\dagger")
+        cells = (span(value.low, value.high), *setting)
+        rows.append([name, mean, *map(escape_latex, cells)])
+    caption = f"Tuning on {tuning.queries:,} queries: {verdict(tuning)}."
+    return latex_table(("", tuning.measure, "95 % interval", *COLUMNS), rows, caption)
 
 
 def verdict(tuning: Tuning) -> str:
