@@ -30,7 +30,7 @@ from ..files.answers import ScoreOptions, Scores
 from ..files.report import pair_files
 from ..files.tables import note_unended
 from ..scoring.latex import latex_table, text_rows
-from ..scoring.measures import parse_measures
+from ..scoring.measures import note_on_programs, parse_measures
 from ..scoring.statistics import CORRECTIONS
 from ..scoring.tables import figure, table
 from ..tasks import RANKING, Task, descriptions, is_description, names, task
@@ -168,8 +168,9 @@ def check(args: argparse.Namespace) -> int:
 
 def score(args: argparse.Namespace) -> int:
     """Print the figures of a submission, the official one first."""
-    scores = score_files(args.task, args.gold, args.run, _score_options(args))
-    for note in scores.notes:
+    options = _score_options(args)
+    scores = score_files(args.task, args.gold, args.run, options)
+    for note in [*scores.notes, *note_on_programs(options.measures or ())]:
         say(f"note: {note}")
     if args.json:
         write(_json(scores.as_json(per_query=args.per_query)))
@@ -255,7 +256,7 @@ def compare(args: argparse.Namespace) -> int:
     with hinting(chosen, args.qrels, [[run] for run in args.runs], "--qrels and a run"):
         qrels = chosen.read_gold(args.qrels, notes.append)
         runs, on_runs = read_runs(chosen, args.runs, qrels)
-    notes += [*on_runs, *note_unended([*args.qrels, *args.runs])]
+    notes += [*on_runs, *note_unended([*args.qrels, *args.runs]), *note_on_programs(measures)]
     comparison = compare_runs(
         qrels,
         runs,
