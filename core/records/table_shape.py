@@ -48,6 +48,7 @@ _INSIDE = {
     b"xl/": "an Excel workbook (.xlsx)",
     b"[Content_Types].xml": "an Excel workbook (.xlsx)",
     "WordDocument".encode("utf-16-le"): "a Word document (.doc)",
+    "PowerPoint Document".encode("utf-16-le"): "a presentation (.ppt)",
 }
 """The kinds of office files, by names near the beginning of their archive or older container."""
 _ZIP, _CONTAINER = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"

@@ -29,6 +29,7 @@ from ._unread import (
     is_lock,
     reason_unread,
 )
+from ._zstd import UnpackedFrames, is_zstd
 
 NOT_REGULAR = "not a regular file"
 OUTSIDE = "link to a file outside the folder"
@@ -192,12 +193,14 @@ def _walk(
 
 
 @contextmanager
-def open_bytes(path: Path, *, zipped: bool = False, sheet: str = "") -> Iterator[io.BufferedReader]:
+def open_bytes(
+    path: Path, *, zipped: bool = False, sheet: str = "", zstd: bool = False
+) -> Iterator[io.BufferedReader]:
     """Open a file for reading.
 
-    Decompress it if it begins like gzip. For a workbook, yield a sheet as text: the one named, or
-    the first with content. Other ZIP archives are refused, unless all archives are wanted as they
-    are (``zipped``).
+    Decompress it if it begins like gzip or, if ``zstd``, like Zstandard. For a workbook, yield a
+    sheet as text: the one named, or the first with content. Other ZIP archives are refused, unless
+    all archives are wanted as they are (``zipped``).
     """
     try:
         with open_regular(path) as raw:
@@ -220,6 +223,11 @@ def open_bytes(path: Path, *, zipped: bool = False, sheet: str = "") -> Iterator
                 plain: io.BufferedReader = io.BufferedReader(unpacked)
                 with plain:
                     yield plain
+                return
+            if zstd and is_zstd(head):
+                frames: io.BufferedReader = io.BufferedReader(UnpackedFrames(raw, path))
+                with frames:
+                    yield frames
                 return
             _refuse_packed(path, head)
             yield raw

@@ -20,14 +20,15 @@ OWNER = "~$"
 """The beginning of the name of the file that Excel keeps beside an open workbook."""
 _READ_BY = {
     **dict.fromkeys(
-        (".html", ".htm", ".xhtml", ".txt", PDF, *TEXTS, ".warc", ".arc", ".wacz"), "webpages"
+        (".html", ".htm", ".xhtml", ".txt", PDF, *TEXTS, ".warc", ".arc", ".warc.zst", ".wacz"),
+        "webpages",
     ),
     **dict.fromkeys((".csv", ".tsv", ".json", ".jsonl", ".ndjson", *SHEETS), "snippets"),
     **dict.fromkeys((".rss", ".atom"), "feed"),
     ".jsonld": "claimreview",
 }
 """The kind of source that reads most files with an ending."""
-_OFFICE = frozenset(f".{ending}" for ending in "doc epub odp ppt pptx rtf".split())
+_OFFICE = frozenset(f".{ending}" for ending in "doc mobi ppt".split())
 """Endings of files with text that no reader reads, although a user may expect it."""
 _TABLES = frozenset({".xls"})
 _PACKED = (".zip", ".7z", ".bz2", ".rar", ".tar", ".tgz", ".xz", ".z", ".zst")

@@ -44,7 +44,7 @@ _TABLE_ENDINGS = (".tsv", ".csv", *SHEETS, ".ndjson", ".parquet", ".pkl")
 _PAGES = (".html", ".htm", ".xhtml", ".txt")
 _ENDING = re.compile(rf"(?:{'|'.join(map(re.escape, (*_PAGES, *ENDINGS, PDF)))})(?:\.gz)?$", re.I)
 _ADDRESS = re.compile(rb"https?://\S+", re.I)
-_UNREAD_TEXTS = ("RTF", "presentation", "(.doc)", "e-book")
+_UNREAD_TEXTS = ("(.doc)", "(.ppt)")
 _Result = dict[str, str]
 """The url and the title of a page in the results of a search, and the topic: the id of the
 claim.
@@ -220,7 +220,7 @@ def _why_no_page(path: Path, content: bytes) -> str:
 
 
 def _why_unread(content: bytes) -> str:
-    """Return why a document of an office program, or an e-book, is not read; else ``""``."""
+    """Return why a document of an older office program is not read; else ``""``."""
     kind = known_binary(content[:LOOKED_AT])
     is_text = any(each in kind for each in _UNREAD_TEXTS)
     return f"is {kind}, which factseek does not read; {SAVE_AS_DOCX}" if is_text else ""

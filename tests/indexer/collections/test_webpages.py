@@ -717,19 +717,14 @@ def test_xml_that_is_no_page_is_refused_by_name(tmp_path: Path, content: str, re
             "is a list of addresses, not a web page; fetch them with factseek index urls",
         ),
         (
-            "memo.rtf",
-            rb"{\rtf1 Lead pipes.}",
-            "is an RTF document, which factseek does not read; save it as .docx or as a PDF",
+            "talk.ppt",
+            b"\xd0\xcf\x11\xe0" + b"\0" * 500 + "PowerPoint Document".encode("utf-16-le"),
+            "is a presentation (.ppt), which factseek does not read; save it as .docx or as a PDF",
         ),
         (
-            "book.epub",
+            "cut.epub",
             b"PK\x03\x04" + b"\0" * 26 + b"mimetypeapplication/epub+zip",
-            "is an e-book (.epub), which factseek does not read; save it as .docx or as a PDF",
-        ),
-        (
-            "talk.pptx",
-            b"PK\x03\x04" + b"\0" * 26 + b"[Content_Types].xml ppt/presentation.xml",
-            "is a presentation (.pptx), which factseek does not read; save it as .docx or as a PDF",
+            "is an e-book (.epub); save its text as plain text, in UTF-8",
         ),
     ],
 )
