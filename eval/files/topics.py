@@ -271,8 +271,8 @@ def _is_unknown_header(shape: TableShape, rows: Rows) -> bool:
     """Return whether the first row names columns, although none or only one of them is known.
 
     All of its cells are single words, and every row below has a text of several words. Besides, the
-    row has more than two columns, one of its cells is a usual name of a column, or only the rows
-    below have a digit in their first cell.
+    row has more than two columns, one of its cells is a usual name of a column, or its first cell
+    has no digit, whereas the first cells below do or there are several rows below.
     """
     names, below = shape.names, rows[1:]
     words = all(_COLUMN_NAME.fullmatch(cell.strip()) for cell in shape.cells)
@@ -280,7 +280,7 @@ def _is_unknown_header(shape: TableShape, rows: Rows) -> bool:
     if not (words and texts and below and len(set(names)) == len(names)):
         return False
     digits = [any(map(str.isdigit, row[0])) for row in (shape.cells, *(row for _, row in below))]
-    ids_below = len(names[0]) > 1 and not digits[0] and all(digits[1:])
+    ids_below = len(names[0]) > 1 and not digits[0] and (all(digits[1:]) or len(below) > 1)
     usual = not _USUAL_NAMES.isdisjoint(map(plain_name, names))
     return ids_below or usual or len(names) > 2
 
@@ -294,13 +294,12 @@ def _is_of_run(line: str) -> bool:
 def _constant_columns(filled: Numbered) -> int:
     """Return the number of columns of a table without a header, 0 if the lines form none.
 
-    Nearly all rows have the same number of columns, and that is more than two. Fewer rows with
-    further tabs have them in their texts.
+    Most rows have the same number of columns, and that is more than two. Fewer rows with further
+    tabs have them in their texts.
     """
     counts = Counter(text.count("\t") + 1 for _, text in filled)
     ((columns, frequency),) = counts.most_common(1)
-    is_table = len(filled) > 1 and columns > 2 and frequency * 10 >= len(filled) * 9
-    return columns if is_table else 0
+    return columns if columns > 2 and len(filled) > 1 and frequency * 2 > len(filled) else 0
 
 
 def _list(names: Sequence[str]) -> str:

@@ -34,6 +34,8 @@ from .analysis import (
     excluded_forms,
     open_analyzer,
     parts_in,
+    query_spellings,
+    spellings_in,
     terms_of,
 )
 from .jvm import call_java, java, java_text, pack, unpack
@@ -102,7 +104,8 @@ class PassageWriter:
         texts = (whole,) if self._is_flat else (title, text)
         fields = [analysable(self._analysis, each) for each in texts]
         parts = parts_in(self._analysis, whole, numbers=True) if self._parts else ""
-        self._gathered += (*fields, parts, filters)
+        spellings = spellings_in(self._analysis, whole)
+        self._gathered += (*fields, f"{parts} {spellings}" if spellings else parts, filters)
         self._size += len(title) + len(text)
         if len(self._gathered) >= 4 * _PASSAGES_AT_ONCE or self._size >= _CHARACTERS_AT_ONCE:
             self._hand_over()
@@ -271,7 +274,8 @@ class PassageSearcher:
 
     def _java_texts(self, query: PreparedQuery) -> tuple[str, str]:
         text = java_text(analysable(self._analysis, self._with_light_words(query)))
-        return text, java_text(parts_in(self._analysis, query.text, numbers=self._parts))
+        parts = parts_in(self._analysis, query.text, numbers=self._parts)
+        return text, java_text(f"{parts} {query_spellings(self._analysis, query.text)}")
 
     def _with_light_words(self, query: PreparedQuery) -> str:
         """Return the text of a query in which the words of a hashtag weigh less than the hashtag,

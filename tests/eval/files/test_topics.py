@@ -97,6 +97,8 @@ QIDS, TEXTS = (
 BAD_TOPICS = {
     "rows of three": ("1\tThe tram is late.\tno\n2\tThe bus is late.\tyes\n", HEADERLESS.format(3)),
     "rows of five, one broken": ("1.json\tno\tThe tram is late.\ta\tb\n" * 10 + "2.json\tno\n", HEADERLESS.format(5)),
+    "rows of four, some broken": ("a\tno\tThe tram is late.\tx\n" * 3 + "b\tno bus\n" * 2, HEADERLESS.format(4)),
+    "unknown header above words": ("medium\tmeldung\nradio\tDie Bahn ist spät.\nzeitung\tKein Bus fährt.\n", UNKNOWN.format("ids, only 'medium', 'meldung': expected " + QIDS)),
     "six columns that are no run": ("1\tno\tThe tram is late.\tx\ty\tz\n" * 2, HEADERLESS.format(6)),
     "unknown header of three": ("site\tlang\tfrase\na.example\tes\tEl tren es lento.\nb.example\tes\tNo hay trenes.\n", UNKNOWN.format("ids, only 'site', 'lang', 'frase': expected " + QIDS)),
     "unknown ids": ("speaker\tclaim\nmayor\tThe tram is late.\n", UNKNOWN.format("ids, only 'speaker', 'claim': expected " + QIDS)),

@@ -127,10 +127,22 @@ def found(index: Index, query: str) -> set[str]:
         ("de", ["25kg Mehl", "25 kg Salz", "Mehl"], '"25 kg"', "01"),
         ("de", ["Sars2 Welle", "Sars 2 Welle", "Welle"], "Welle -sars", "2"),
         ("de", ["H5N1 Virus", "H 5"], "H5N1", "0"),
+        ("de", ["25kg Mehl", "25 kg Mehl", "Mehl"], "Mehl -25kg", "2"),
+        ("ko", ["유행 4명", "유행 4 명", "유행"], "유행 -4명", "2"),
+        ("zh", ["疫情 1984年", "疫情"], "疫情 -1984年", "1"),
+        ("en", ["flour 25kg", "flour 30kg"], "flour -25kg", "1"),
+        ("en", ["towers 4G", "towers"], 'towers -"4G"', "1"),
+        ("vi", ["sars2ở đây", "sars 2", "H5N1"], "sars", "01"),
         ("ar", ["سارس2 خطر", "سارس 2", "خطر"], "سارس", "01"),
         ("ar", ["سارس2 خطر", "سارس 2", "خطر"], "خطر -سارس", "2"),
         ("ar", ["ٱلقمر جميل", "القمر بعيد"], "القمر", "01"),
         ("ar", ["ذٰلك القمر", "البحر"], "ٱلْقَمَر", "0"),
+        ("ar", ["إسحٰق هنا", "إسحاق هنا", "إسحق هنا"], "إسحاق", "01"),
+        ("ar", ["إسحٰق هنا", "إسحاق هنا", "إسحق هنا"], "إسحٰق", "012"),
+        ("ar", ["إسحٰق هنا", "إسحاق هنا", "إسحق هنا"], "هنا -إسحاق", "2"),
+        ("ar", ["إسحٰق هنا", "إسحاق هنا", "هنا"], "هنا -إسحٰق", "2"),
+        ("ar", ["زكوٰة", "زكاة", "شجرة"], "زكاة", "01"),
+        ("ar", ["مصطفَىٰ", "مصطفى", "شجرة"], "مصطفى", "01"),
         ("fr", ["Le bœuf bourguignon", "le boeuf"], "boeuf", "01"),
         ("fr", ["Le nævus", "le naevus"], "nævus", "01"),
         ("ru", ["15мг утром", "15 мг вечером"], "мг", "01"),
@@ -152,6 +164,12 @@ def test_spellings_find_each_other(
             assert highlights(query.strip('"'), texts[int(docid)], index.terms), docid
 
 
+def test_another_spelling_of_a_stop_word_finds_nothing(indexed: Build) -> None:
+    index = indexed("ar", ["ذٰلك القمر", "ذلك"])
+    assert found(index, "ذٰلك") == set()
+
+
+@pytest.mark.parametrize("parts", ["always", "never"])
 @pytest.mark.parametrize(
     ("language", "texts"),
     [
@@ -161,15 +179,17 @@ def test_spellings_find_each_other(
     ],
 )
 def test_words_around_a_joiner_are_found_as_one_word_and_as_two(
-    language: str, texts: list[str], indexed: Build
+    language: str, texts: list[str], parts: str, indexed: Build
 ) -> None:
-    index = indexed(language, texts)
+    index = indexed(language, texts, parts)
     with_joiner, joined, split = (text.split(" ")[0] for text in texts)
     split = " ".join(texts[2].split(" ")[:2])
     assert found(index, joined) == {"0", "1"}
     assert found(index, with_joiner) == {"0", "1", "2"}
     assert found(index, split) == {"0", "2"}
     assert found(index, f"{split} -{joined}") == {"2"}
+    assert found(index, f"{with_joiner} -{with_joiner}") == set()
+    assert found(index, f"{joined} {split} -{with_joiner}") == set()
     for query in (with_joiner, joined, split):
         assert highlights(query, texts[0], index.terms), query
 
