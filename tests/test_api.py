@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -296,3 +297,24 @@ def test_one_text_has_one_list_of_hits(index: Searcher) -> None:
     assert index.search("measles vaccine", retriever="bm25", k=3) == hits
     assert index.search("measles vaccine", Search(retriever="bm25", k=9), k=3) == hits
     assert index.search(["measles vaccine"], retriever="bm25", k=3) == [hits]
+
+
+@pytest.mark.parametrize(
+    ("options", "fault"),
+    [
+        ({"k": 10.0}, "k is 10.0, not a whole number"),
+        ({"k": "10"}, "k is '10', not a whole number"),
+        ({"k": True}, "k is True, not a whole number"),
+        ({"group": "no"}, "group is 'no', not true or false"),
+        ({"retriever": 7}, "retriever is 7, not a text"),
+        ({"collapse": "far"}, "collapse is 'far', not 'near'"),
+        ({"profile": "loud"}, "profile is 'loud', not 'plain' or 'tweet'"),
+    ],
+)
+def test_an_option_of_another_type_is_refused_and_not_remembered(
+    index: Searcher, options: dict[str, Any], fault: str
+) -> None:
+    with pytest.raises(QueryError) as refused:
+        index.search(["measles"], Search(**options))
+    assert refused.value.line.startswith(fault)
+    assert index.search(["measles"], Search(k=10)) == index.search(["measles"], k=10)

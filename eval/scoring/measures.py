@@ -272,7 +272,7 @@ def _find_program(name: str, measure: Any) -> str:
         program = _PROGRAMS.get(next(iter(able)), next(iter(able)))
         raise QueryError(
             f"measure {name!r} needs {program}, which is not installed",
-            remedy="install it with: python -m pip install 'factseek[measures]'",
+            remedy=f"install it with: python -m pip install {program}",
         )
     example = ""
     if "rel" in type(measure).SUPPORTED_PARAMS and "rel" not in measure.params:

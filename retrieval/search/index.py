@@ -49,6 +49,7 @@ from ..store.signatures import most_disagreements
 from ..views import view as view_of
 from ..views.vectors import searched_approximately
 from .answer import Answer, Question, answer
+from .declared import check_options, stage_options
 from .evidence import Evidence
 from .index_state import IndexState
 from .nearness import Nearness
@@ -166,6 +167,7 @@ class Index:
         the retriever or the filter needs. Raises TypeError if ``stages``, or a field of the filter,
         is a single string.
         """
+        check_options(search)
         if search.where is not None:
             _check_filter(search.where, self._state.manifest)
         named = search.stages
@@ -508,14 +510,12 @@ def _resolve(manifest: Manifest, folder: Path, config: Config, options: Search) 
     varied = {
         name: getattr(options, name) for name in _SHARED if getattr(options, name) is not None
     }
-    last = {
-        name: value
-        for name, value in (("collapse", options.collapse), ("sort", options.sort))
-        if value
+    as_stages = {
+        name: value for name in stage_options() if (value := getattr(options, name)) is not None
     }
     if options.stages is None:
         configured = {text.partition("=")[0] for text in config.search.stages}
-        for name, value in last.items():
+        for name, value in as_stages.items():
             if name in configured:
                 what = (
                     f"{name} {value}: search.stages of the configuration has the stage {name} too"
@@ -523,9 +523,9 @@ def _resolve(manifest: Manifest, folder: Path, config: Config, options: Search) 
                 raise QueryError(
                     what, remedy=f"leave out {name}, or give the stages of this search", field=name
                 )
-    if last:
+    if as_stages:
         own = config.search.stages if options.stages is None else options.stages
-        varied["stages"] = (*own, *(f"{name}={value}" for name, value in last.items()))
+        varied["stages"] = (*own, *(f"{name}={value}" for name, value in as_stages.items()))
     search = replace(config.search, **varied)
     config = retrievers.with_default_weights(
         replace(config, search=search, bm25=options.bm25 or config.bm25), manifest

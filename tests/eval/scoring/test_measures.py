@@ -211,7 +211,7 @@ def test_a_measure_without_its_program_names_it(monkeypatch):
         parse_measures("alpha_nDCG@10")
     assert refused.value.line == (
         "measure 'alpha_nDCG@10' needs pyndeval, which is not installed; install it with: python "
-        "-m pip install 'factseek[measures]'"
+        "-m pip install pyndeval"
     )
 
 
