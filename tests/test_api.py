@@ -101,8 +101,9 @@ def test_a_run_is_what_the_command_writes(
 def test_an_index_prints_what_it_is(index: Searcher) -> None:
     lines = str(index.info).splitlines()
     assert lines[0] == f"index           {index.info.place} ({index.info.id})"
+    assert "bm25" in index.info.retrievers
     assert lines[-2:] == [
-        "retrievers      bm25",
+        f"retrievers      {', '.join(index.info.retrievers)}",
         "segment 000000  38 snippets from snippets-en.tsv",
     ]
 

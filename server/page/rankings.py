@@ -270,7 +270,9 @@ def kinds_of(served: Sequence[ServedIndex]) -> dict[str, RetrieverKind]:
     """Return the rankings that all indexes have, in the order of columns: fused ones after the
     first source.
     """
-    names = sorted(set(served[0].retrievers).intersection(*(one.retrievers for one in served)))
+    common = set(served[0].retrievers).intersection(*(one.retrievers for one in served))
+    # Word rankings first: they can say how many documents contain a word.
+    names = sorted(common, key=lambda name: (not retrievers.kind(name).weighs_words, name))
     kinds = {name: retrievers.kind(name) for name in names}
     first = next((name for name in names if not kinds[name].fuses), "")
     return {
