@@ -14,6 +14,7 @@ import csv
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain, product
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from ...core.errors import SourceError
 from ...core.records.columns import Columns, Sample, columns_of, plain_name
 from ...core.records.json_lines import json_name
 from ...core.records.names import SNIPPETS
-from ...core.records.table import MISSING, Dialect, Row, is_quoted, split_row
+from ...core.records.table import MISSING, Dialect, Row, is_quoted, split_row, without_footer
 from ...core.records.table_shape import SAVE_AS_UTF8, TABLES
 from . import Files, ReadOptions, Record, dated
 from ._documents import (
@@ -46,6 +47,7 @@ from ._tables import (
     guessed_encoding,
     is_table,
     kind_for,
+    leave_out_footer,
     read_cells,
     refuse_binary,
     remedy_for,
@@ -227,7 +229,9 @@ def _read_rows(
     there = wanted.of(named, sample) if header else {}
     are_ids_addresses = bool(there) and there.get("url") == there.get("docid")
     ids = ContentIds()
-    for line, cells in rows if header else chain([first], rows):
+    footer = partial(leave_out_footer, name, options)
+    below = without_footer(rows, len(columns), footer) if header else chain([first], rows)
+    for line, cells in below:
         place = f"{name}:{line}"
         row = dict(zip(columns, cells, strict=False))
         if len(cells) != len(columns):

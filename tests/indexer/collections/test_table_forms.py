@@ -291,3 +291,23 @@ def test_a_page_of_an_archive_that_unpacks_to_endless_text_is_left_out(tmp_path:
         f"{path}#1: is longer than 100,000 bytes (build.max_file_bytes)"
     ]
     assert peak < 60_000_000
+
+
+@pytest.mark.parametrize("kind", ["snippets", "claims", "claimreview"])
+def test_words_below_a_table_are_left_out_and_counted(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("id,claim\n1,The moon is far.\n2,It is hot.\n\nTotal: 2\nSource: the desk\n")
+    options = ReadOptions()
+    assert [each.document.docid for each in reader(kind).read([path], options)] == ["1", "2"]
+    assert options.skipped == {"words below a table": 2}
+    assert [left.place for left in options.left_out] == [f"{path}:5", f"{path}:6"]
+
+
+@pytest.mark.parametrize("rows", ["Total: 2\n1,The moon is far.\n", "1,The moon is far.\n2\n"])
+@pytest.mark.parametrize("kind", ["snippets", "claims"])
+def test_a_short_row_that_is_no_footer_is_a_bad_line(tmp_path: Path, rows: str, kind: str) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(f"id,claim\n{rows}")
+    with pytest.raises(SourceError) as caught:
+        list(reader(kind).read([path], ReadOptions()))
+    assert caught.value.what.startswith("has 1 column")
