@@ -96,7 +96,8 @@ class Columns(NamedTuple):
 
     A column of the field ``text`` must contain texts: the word "claim" may also head a column of
     flags. If the columns of the field ``address`` contain no addresses, another column that does
-    takes their place. The user's choices are never changed.
+    takes their place. The user's choices are never changed. ``meanings`` has other names of fields
+    for the user.
     """
 
     names: Names
@@ -107,6 +108,7 @@ class Columns(NamedTuple):
     chosen: Collection[str] = ()
     text: str = ""
     address: str = ""
+    meanings: Mapping[str, str] = {}
 
     @property
     def looks_below(self) -> bool:
@@ -210,7 +212,8 @@ class Columns(NamedTuple):
         beyond = sorted(columns.keys() - columns_of(header, self.own or self.names).keys())
         for field in beyond:
             if field not in self.chosen:
-                used = f"the column {columns[field][0]!r} is used as {field!r}"
+                meaning = self.meanings.get(field, field)
+                used = f"the column {columns[field][0]!r} is used as {meaning!r}"
                 notices.note(line, f"{used}; choose another with --column")
 
         makes_ids = bool(self.docid) and self.docid not in columns
