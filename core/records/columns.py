@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple, NoReturn, Protocol
@@ -12,6 +13,7 @@ from .names import Names
 
 _MOST_COLUMNS_SHOWN = 20
 _MOST_UNUSED_SHOWN = 10
+_BETWEEN_OR_BEHIND = re.compile(r"[\s_-]|[.:*]+\s*\Z")
 
 
 class Notices(Faults, Protocol):
@@ -26,9 +28,12 @@ class Notices(Faults, Protocol):
 
 def plain_name(name: str) -> str:
     """Return the name of a column or key in the form for comparison: lower case, without blanks,
-    ``_`` and ``-``.
+    ``_`` and ``-``, and without marks behind it, as in ``Claim:``.
     """
-    return re.sub(r"[\s_-]", "", name).casefold()
+    # In Turkish, İ and I are different letters, but names are also written by other programs.
+    folded = unicodedata.normalize("NFC", name).casefold()
+    one_i = folded.replace("i\u0307", "i").replace("ı", "i")
+    return _BETWEEN_OR_BEHIND.sub("", one_i)
 
 
 def columns_of(header: Sequence[str], names: Names) -> dict[str, list[str]]:

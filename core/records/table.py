@@ -19,6 +19,13 @@ Numbered = Iterable[tuple[int, str]]  # the lines of a text with their numbers
 Row = tuple[int, list[str]]  # the number of the first line of a row, and its cells
 MISSING = frozenset({"NA", "N/A", "#N/A", "<NA>", "NaN", "nan", "NULL"})
 """Unquoted words for a missing value in the output of R, pandas and databases."""
+_FOOTER = re.compile(
+    r"(?:total|sum|summe|gesamt|insgesamt|somme|suma|toplam|итого|общо|المجموع|الإجمالي)"
+    r"[\s:=\d.,]*\Z"
+    r"|(?:sources?|quellen?|fuentes?|kaynak(?:lar)?|источник|източник|المصدر|المصادر"
+    r"|notes?|notas?|anmerkung(?:en)?|not(?:lar)?|ملاحظة)\s*:",
+    re.I,
+)
 _MOST_FOOTERS = 10
 """The most rows below a table that may be its footer."""
 _NUMBER = re.compile(r"[-+]?[\d.,:/-]*(?:[eE][-+]?\d+)?|NA")
@@ -88,22 +95,32 @@ def _rows_of_width(rows: Iterator[Row], width: int, faults: Faults) -> Iterator[
 def without_footer(
     rows: Iterator[Row], width: int, footer: Callable[[int], object]
 ) -> Iterator[Row]:
-    """Yield the rows of a table without the last ones that are a few words in one cell, such as
-    ``Total: 12``; ``footer`` gets the line of each of these.
+    """Yield the rows of a table without those at its end that are a footer, such as ``Total: 12``;
+    ``footer`` gets the line of each of these.
+
+    A footer is a few words in one cell, or begins with words such as ``Total`` and has at least
+    half its cells empty.
     """
     waiting: list[Row] = []  # the rows since the last good one, as long as they may be a footer
     for row in rows:
-        _, cells = row
-        # A file that was cut off may end with an id.
-        may_be_footer = len(cells) == 1 < width and " " in cells[0].strip()
-        if may_be_footer and len(waiting) < _MOST_FOOTERS:
+        if _may_be_footer(row[1], width) and len(waiting) < _MOST_FOOTERS:
             waiting.append(row)
             continue
         yield from waiting
         waiting.clear()
         yield row
-    for line, _ in waiting:
-        footer(line)
+    for line, cells in waiting:
+        if any(map(str.strip, cells)):
+            footer(line)
+
+
+def _may_be_footer(cells: Sequence[str], width: int) -> bool:
+    filled = [text for cell in cells if (text := cell.strip())]
+    if not filled:
+        return True
+    if len(cells) == 1 < width:
+        return " " in filled[0]  # a file that was cut off may end with an id
+    return 2 * len(filled) <= width and _FOOTER.match(filled[0]) is not None
 
 
 def read_rows(lines: Numbered, dialect: Dialect, faults: Faults) -> Iterator[Row]:

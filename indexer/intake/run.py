@@ -282,7 +282,7 @@ class _Run:
         if f".{ending}" in TABLE_ENDINGS or (shape.delimiter and not is_list):
             chosen = ("url",) if "url" in columns else ()
             names = {"url": [columns["url"]] if chosen else ANY_TABLE["url"]}
-            wanted = Columns(names, (("url",),), chosen=chosen)
+            wanted = Columns(names, (("url",),), chosen=chosen, address="url")
             for place, row in read_rows(path, options, wanted):
                 if "url" in row:
                     yield place, row["url"]

@@ -303,6 +303,18 @@ def test_words_below_a_table_are_left_out_and_counted(tmp_path: Path, kind: str)
     assert [left.place for left in options.left_out] == [f"{path}:5", f"{path}:6"]
 
 
+@pytest.mark.parametrize("kind", ["snippets", "claims"])
+def test_a_footer_may_have_the_cells_of_the_table(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "t.csv"
+    rows = "Total,The sum,,\n1,The moon is far.,,\n,,,\nTotal,1,,\n,,,\nQuelle: Archiv,,,\n"
+    path.write_text(f"id,claim,a,b\n{rows}")
+    options = ReadOptions()
+    read = [each.document.docid for each in reader(kind).read([path], options)]
+    assert read == ["Total", "1"]  # a row that begins like a footer has rows below it
+    footers = [left.place for left in options.left_out if left.reason == "words below a table"]
+    assert footers == [f"{path}:5", f"{path}:7"]
+
+
 @pytest.mark.parametrize("rows", ["Total: 2\n1,The moon is far.\n", "1,The moon is far.\n2\n"])
 @pytest.mark.parametrize("kind", ["snippets", "claims"])
 def test_a_short_row_that_is_no_footer_is_a_bad_line(tmp_path: Path, rows: str, kind: str) -> None:

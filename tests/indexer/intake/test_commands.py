@@ -243,6 +243,15 @@ def test_an_archive_must_be_a_regular_file(
     assert site.asked == []
 
 
+def test_a_column_of_addresses_is_found_under_any_name(
+    site: Site, index: Command, tmp_path: Path
+) -> None:
+    table = tmp_path / "links.csv"
+    table.write_text(f"Outlet,Story,Seen\nHerald,{site.put('/1', page(1))},2024-01-01\n")
+    assert index("urls", table)[0] == 0
+    assert set(index.documents()) == {f"{site.address}/1"}
+
+
 def test_a_sitemap_of_sitemaps(site: Site, index: Command) -> None:
     space = "xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'"
     pages = "".join(
