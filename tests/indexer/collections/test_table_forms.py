@@ -159,7 +159,7 @@ PRETTY = (
     "list, or jq -c . with objects"
 )
 LACKING = {
-    "snippets": '1: has no "id" (or "docid", "snippet_id")',
+    "snippets": '1: has no "text" (or "snippet")',
     "jsonl": '1: has no "docid", "id" or "_id"',
     "beir": "1: has no '_id'",
     "fever": "1: has no 'id'",
@@ -178,7 +178,7 @@ def test_json_that_is_not_one_record_a_line_is_named_with_what_makes_it_so(
         objects = ": write its objects one per line, as jq -c '.[]' does"
         messages[json.dumps(json.loads(WRAPPED), indent=1)] = f"{PRETTY}{remedy}"
         messages[json.dumps([json.loads(WRAPPED)])] = (
-            "1: is a JSON list; write its objects one per line, as jq -c '.[]' does"
+            messages[f"{WRAPPED}\n"]
             if kind == "snippets"
             else f"1: is a JSON list, not a JSON object{objects}{remedy}"
         )
