@@ -78,7 +78,9 @@ CLAIM_REVIEWS: Names = {
     "url": "url review_url link".split(),
     "datePublished": "datePublished review_date date".split(),
     "inLanguage": "inLanguage languageCode language".split(),
-    "author.name": "author.name author publisher publisher.name".split(),
+    "author.name": (
+        "author.name author publisher publisher.name fact_checker checked_by checker"
+    ).split(),
     "author.url": "author.url publisher.url publisher_url publisher.site".split(),
     "author.image": "author.image publisher_image".split(),
     "reviewRating.alternateName": (

@@ -7,7 +7,7 @@ from __future__ import annotations
 import io
 import os
 import stat
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -53,6 +53,7 @@ def expand(
     *,
     used: Iterable[Path] = (),
     saved_pages: bool = False,
+    kind_of: Callable[[Path], str] = lambda _: "",
 ) -> list[Path]:
     """Return the files of ``sources`` in order, each once; a folder stands for its files, in the
     order of their paths.
@@ -61,14 +62,17 @@ def expand(
     ``.gz``; ``""`` matches every name. Hidden entries and links to folders are ignored. All other
     files are left out with a reason, except those that the reader has ``used`` already: files that
     are not regular, links that lead out of the folder, files with other endings and, if a folder
-    may contain ``saved_pages``, the parts of these. Raises SourceError if a source cannot be read,
-    a file is empty, or a folder has no such file.
+    may contain ``saved_pages``, the parts of these. The reason may name the kind of source that
+    reads a file; of a table, ``kind_of`` says it. Raises SourceError if a source cannot be read, a
+    file is empty, or a folder has no such file.
     """
     known = {path.resolve() for path in used}
     files: dict[Path, Path] = {}
     for source in sources:
         if source.is_dir():
-            paths = _folder_files(source, suffixes, options, known, saved_pages=saved_pages)
+            paths = _folder_files(
+                source, suffixes, options, known, saved_pages=saved_pages, kind_of=kind_of
+            )
         else:
             paths = [one_file(source)]
         for path in paths:
@@ -123,6 +127,7 @@ def _folder_files(
     used: Collection[Path],
     *,
     saved_pages: bool,
+    kind_of: Callable[[Path], str],
 ) -> list[Path]:
     endings = tuple(ending for suffix in suffixes for ending in (suffix, f"{suffix}.gz"))
     try:
@@ -148,7 +153,7 @@ def _folder_files(
         for path in paths:
             options.leave_out(path, reason)
     for path in unread:
-        options.leave_out(path, reason_unread(path))
+        options.leave_out(path, reason_unread(path, kind_of))
     if not regular:
         kind = f"{join_words(suffixes, 'or')} " if any(suffixes) else ""
         meant, remedy = describe_others(unread)

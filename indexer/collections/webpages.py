@@ -28,6 +28,7 @@ from ._child import BadFileError
 from ._documents import MAX_DOCID_BYTES, Docids, checkthat_ids, digest, make_record, text_language
 from ._files import OUTSIDE, expand, leads_outside, read_bytes
 from ._formats import ENDINGS, ZIP, Format, format_of, read_file, readable_endings
+from ._kinds import table_finder
 from ._lines import read_objects
 from ._office import PDF, SHEETS, pdf_text, select_readable
 from ._pages import Page, PageTooLargeError, binary_kind, decode, extract
@@ -67,7 +68,14 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
         folders = [source for source in pages if source.is_dir()]
         claims_files = [path for folder in folders for path in _beside(folder, options)]
     endings = (*_PAGES, *readable_endings(), *ARCHIVES, *select_readable(PDF))
-    files = expand(pages, endings, options, used=claims_files, saved_pages=True)
+    files = expand(
+        pages,
+        endings,
+        options,
+        used=claims_files,
+        saved_pages=True,
+        kind_of=table_finder(options),
+    )
     archives = {path for path in files if is_archive(path)}
     for path in claims_files:
         for place, claim in read_objects(path, options):

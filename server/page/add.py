@@ -25,12 +25,13 @@ from werkzeug.datastructures import FileStorage
 
 from ...core.domain import Document
 from ...core.errors import QueryError, SourceError
-from ...core.records.table_shape import LOOKED_AT, TABLES, shape_of_start
+from ...core.records.table_shape import LOOKED_AT, shape_of_start
 from ...indexer.collections import ALL_SHEETS, ReadOptions, claimreview, reader, webpages
 from ...indexer.collections._documents import check_docid, next_field, other_language
 from ...indexer.collections._formats import ENDINGS
+from ...indexer.collections._kinds import kind_of_table
 from ...indexer.collections._office import PDF, SHEETS
-from ...indexer.collections._tables import is_table, kind_for, start_of
+from ...indexer.collections._tables import is_table, start_of
 from ...indexer.collections.jsonl import export_document, is_exported, unread_date
 from ...indexer.passages import split
 from ...indexer.queue import Job, Mode, Queue
@@ -300,14 +301,7 @@ def _kind_of(path: Path, options: ReadOptions) -> str:
     start = start_of(path, "" if options.sheet == ALL_SHEETS else options.sheet)
     if ending in (".json", ".jsonld") and b"ClaimReview" in start:
         return "claimreview"
-    shape = shape_of_start(start)
-    kind = kind_for(shape)
-    if (
-        not kind
-        and shape.form in (*TABLES, "text")
-        and claimreview.is_desk_table(path, start, options)
-    ):
-        return "claimreview"
+    kind, shape = kind_of_table(path, options)
     return kind if kind in _TABLES or is_exported(shape.names) else "snippets"
 
 

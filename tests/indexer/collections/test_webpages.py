@@ -743,3 +743,28 @@ def test_a_page_nested_too_deeply_is_counted(tmp_path: Path) -> None:
     options = ReadOptions()
     assert not list(webpages.read([tmp_path / "a.html"], options))
     assert options.skipped == {"no main content": 1}
+
+
+TABLES_IN_A_FOLDER = {
+    "claims.csv": ("vclaim_id,vclaim,title,ratingName\n1,A.,B,False\n", "claims"),
+    "desk.csv": ("Claim,Verdict,What we found\nA.,False,B.\n", "claimreview"),
+    "export.csv": ("claimReviewed,url\nA.,https://a.example/\n", "claimreview"),
+    "papers.csv": ("cord_uid,title,abstract\n1,A,B\n", "cord19"),
+    "found.jsonl": ('{"docid": "1", "text": "A."}\n', "jsonl"),
+    "old.tsv": ("id\ttext\n1\tA.\n", "snippets"),
+    "other.csv": ("name,age\nA,7\n", "snippets"),
+    "empty.csv": ("", "snippets"),
+}
+
+
+@pytest.mark.parametrize("name", TABLES_IN_A_FOLDER)
+def test_a_table_in_a_folder_of_pages_is_named_with_the_command_that_reads_it(
+    tmp_path: Path, name: str
+) -> None:
+    content, kind = TABLES_IN_A_FOLDER[name]
+    put(tmp_path, "a.html", HTML)
+    put(tmp_path, name, content)
+    put(tmp_path, f"{name}.gz", gzip.compress(content.encode()))
+    _, options = read(tmp_path)
+    ending = Path(name).suffix
+    assert options.skipped == {f"{ending} file, which factseek index {kind} reads": 2}
