@@ -83,10 +83,8 @@ _READ_YEH = ("arabic", "persian", "sorani")
 _STOP_WORDS_WITH_AE = ("danish", "norwegian")
 _AE = re.compile(r"[æÆ](?!(?<=\b[vV].)[rR](?:[eE]?[tT]|[eE])\b)")
 """The letter æ outside the stop words være, været and vært."""
-_SPECIAL = re.compile(
-    f"[\u06be{_ARABIC_MARKS}{_HEBREW_POINTS}{''.join((*_LIGATURES, *_ROMANIAN, *_ARABIC, *_YEH_WITHOUT_DOTS))}"
-    '\u05f4"]|(?![0-9])\\d'
-)
+_REPLACED = "".join((*_LIGATURES, *_ROMANIAN, *_ARABIC, *_YEH_WITHOUT_DOTS))
+_SPECIAL = re.compile(f'[\u06be{_ARABIC_MARKS}{_HEBREW_POINTS}{_REPLACED}\u05f4"]|(?![0-9])\\d')
 _GERSHAYIM = re.compile('(?<=[\u05d0-\u05ea])[\u05f4"](?=[\u05d0-\u05ea])')
 _NO_SPACES = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
