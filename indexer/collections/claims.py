@@ -55,7 +55,8 @@ def _read_file(path: Path, options: ReadOptions) -> Iterator[Record]:
         known = with_rating({name: row[name] for name in _METADATA if name in row})
         behind = texts_behind(row, row.get("explanation", ""))
         if "docid" not in row:
-            options.bad_lines.report(place, "has no id")
+            advice = wrapper_advice({"claim": row.get("text"), **others})
+            options.bad_lines.report(place, f"has no id{advice}")
         elif record := make_record(
             row,
             place,
