@@ -63,6 +63,8 @@ _ARABIC = {
     "\u066b": ".",
 }
 """Letters of Arabic, Persian and Urdu that keyboards confuse, and the decimal separator."""
+_ROMANIAN = {"ș": "ş", "Ș": "Ş", "ț": "ţ", "Ț": "Ţ"}
+"""Letters with a comma below, which older texts, and Lucene's stop words, have with a cedilla."""
 _JOINER, _DAGGER_ALEF, _ALEF = "\u200c", "\u0670", "\u0627"
 _SPELLED = re.compile(f"[{_JOINER}{_DAGGER_ALEF}]")
 _HEH_WITH_TWO_EYES = re.compile("\u06be(?<![\\w\u064b-\u065f\u0670].)")
@@ -81,10 +83,8 @@ _READ_YEH = ("arabic", "persian", "sorani")
 _STOP_WORDS_WITH_AE = ("danish", "norwegian")
 _AE = re.compile(r"[æÆ](?!(?<=\b[vV].)[rR](?:[eE]?[tT]|[eE])\b)")
 """The letter æ outside the stop words være, været and vært."""
-_SPECIAL = re.compile(
-    f"[\u06be{_ARABIC_MARKS}{_HEBREW_POINTS}{''.join((*_LIGATURES, *_ARABIC, *_YEH_WITHOUT_DOTS))}"
-    '\u05f4"]|(?![0-9])\\d'
-)
+_REPLACED = "".join((*_LIGATURES, *_ROMANIAN, *_ARABIC, *_YEH_WITHOUT_DOTS))
+_SPECIAL = re.compile(f'[\u06be{_ARABIC_MARKS}{_HEBREW_POINTS}{_REPLACED}\u05f4"]|(?![0-9])\\d')
 _GERSHAYIM = re.compile('(?<=[\u05d0-\u05ea])[\u05f4"](?=[\u05d0-\u05ea])')
 _NO_SPACES = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
@@ -116,7 +116,7 @@ def fold_letters(form: str, analyzer: str) -> str:
 
 @cache
 def _replacements(analyzer: str) -> dict[int, str]:
-    letters = dict(_LIGATURES)
+    letters = _LIGATURES | _ROMANIAN
     if analyzer in _STOP_WORDS_WITH_AE:
         del letters["æ"], letters["Æ"]
     if analyzer not in _OWN_ALPHABET:

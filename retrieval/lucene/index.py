@@ -7,6 +7,7 @@ one call that returns one string for any number of hits.
 from __future__ import annotations
 
 import os
+import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -284,7 +285,8 @@ class PassageSearcher:
         text, light = query.text, list[str]()
         for whole, words in query.hashtags:
             if self._contains(query, whole):
-                text = f" {text} ".replace(f" {whole} {words} ", f" {whole} ")
+                both = rf"(?<!\S){re.escape(f'{whole} {words}')}(?!\S)"
+                text = re.sub(both, whole, text)
                 light.append(words)
         return f"{text}{_LIGHT}{' '.join(light)}" if light else query.text
 

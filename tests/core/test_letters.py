@@ -14,6 +14,7 @@ from factseek.core.letters import fold_letters, spellings, split_numbers
         ("norwegian", "være vært værhane", "være vært vaerhane"),
         ("standard", "være", "vaere"),
         ("standard", "Ирӕф Ӕхсар", "Ирaeф AEхсар"),
+        ("romanian", "Țiriac și știința", "Ţiriac şi ştiinţa"),
         ("arabic", "ٱلْقَمَر ذٰلِكَ مـــاء", "القمر ذلك ماء"),
         ("arabic", "إلى کتاب", "إلى كتاب"),  # a stop word keeps its letter
         ("standard", "علی لڑکی", "علي لڑكي"),

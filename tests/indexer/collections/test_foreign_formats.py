@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from factseek.core.errors import SourceError
+from factseek.eval.files.topics import read_topics
 from factseek.indexer.collections import ReadOptions, Record, reader
 
 from .test_office import xlsx
@@ -59,6 +60,20 @@ def test_a_claim_of_averitec_is_named_and_its_advice_works(tmp_path: Path) -> No
     path.write_text(json.dumps([AVERITEC] * 2, indent=1))
     numbered = jq(program, path, tmp_path / "claims.jsonl")
     assert [record.document.docid for record in read("claims", numbered)] == ["0", "1"]
+    assert [query.qid for query in read_topics(numbered)] == ["0", "1"]
+
+
+def test_lines_of_claims_of_averitec_are_named_and_their_advice_works(tmp_path: Path) -> None:
+    path = tmp_path / "dev.jsonl"
+    program = "{id: input_line_number} + ."
+    for kind in ("claims", "jsonl"):
+        message = refusal(kind, path, f"{json.dumps(AVERITEC)}\n" * 2)
+        assert f"jq -c '{program}'" in message
+    with pytest.raises(SourceError, match=r"input_line_number.*factseek run read the result"):
+        read_topics(path)
+    numbered = jq(program, path, tmp_path / "claims.jsonl")
+    assert [record.document.docid for record in read("claims", numbered)] == ["1", "2"]
+    assert [query.qid for query in read_topics(numbered)] == ["1", "2"]
 
 
 def test_a_claim_of_climate_fever_is_named_and_its_advice_works(tmp_path: Path) -> None:

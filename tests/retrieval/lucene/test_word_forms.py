@@ -128,6 +128,8 @@ def found(index: Index, query: str) -> set[str]:
         ("de", ["Sars2 Welle", "Sars 2 Welle", "Welle"], "Welle -sars", "2"),
         ("de", ["H5N1 Virus", "H 5"], "H5N1", "0"),
         ("de", ["25kg Mehl", "25 kg Mehl", "Mehl"], "Mehl -25kg", "2"),
+        ("ro", ["țara", "ţara", "şi"], "ţara și", "01"),
+        ("en", ["Botoșani", "Botoşani", "Botosani"], "Botoșani", "01"),
         ("ko", ["유행 4명", "유행 4 명", "유행"], "유행 -4명", "2"),
         ("zh", ["疫情 1984年", "疫情"], "疫情 -1984年", "1"),
         ("en", ["flour 25kg", "flour 30kg"], "flour -25kg", "1"),
