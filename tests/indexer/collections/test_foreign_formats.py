@@ -53,8 +53,8 @@ def jq(program: str, source: Path, made: Path) -> Path:
 def test_a_claim_of_averitec_is_named_and_its_advice_works(tmp_path: Path) -> None:
     path = tmp_path / "dev.json"
     program = "to_entries[] | {id: .key} + .value"
-    for kind, content in (("jsonl", [AVERITEC]), ("jsonl", AVERITEC), ("claims", AVERITEC)):
-        message = refusal(kind, path, json.dumps(content))
+    for content in ([AVERITEC], AVERITEC):
+        message = refusal("jsonl", path, json.dumps(content))
         assert "it is a claim of AVeriTeC" in message
         assert f"jq -c '{program}'" in message
     path.write_text(json.dumps([AVERITEC] * 2, indent=1))
@@ -66,9 +66,10 @@ def test_a_claim_of_averitec_is_named_and_its_advice_works(tmp_path: Path) -> No
 def test_lines_of_claims_of_averitec_are_named_and_their_advice_works(tmp_path: Path) -> None:
     path = tmp_path / "dev.jsonl"
     program = "{id: input_line_number} + ."
-    for kind in ("claims", "jsonl"):
-        message = refusal(kind, path, f"{json.dumps(AVERITEC)}\n" * 2)
-        assert f"jq -c '{program}'" in message
+    message = refusal("jsonl", path, f"{json.dumps(AVERITEC)}\n" * 2)
+    assert f"jq -c '{program}'" in message
+    # As claims they need no ids of their own, and no question becomes a text.
+    assert {record.document.text for record in read("claims", path)} == {AVERITEC["claim"]}
     with pytest.raises(SourceError, match=r"input_line_number.*factseek run read the result"):
         read_topics(path)
     numbered = jq(program, path, tmp_path / "claims.jsonl")
