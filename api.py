@@ -23,6 +23,11 @@ from .settings import Config
 
 if TYPE_CHECKING:
     from .core.text import ProfileName
+    from .eval.bench.bench import Bench
+    from .eval.files.answers import Scores
+    from .eval.files.report import CheckReport
+    from .eval.learn.tune import Tuning
+    from .eval.run.batch import Judged
     from .eval.run.compare import Comparison, CorrectOver
     from .eval.scoring.measures import Figures
     from .eval.scoring.statistics import Correction
@@ -250,6 +255,115 @@ def compare(
         correction=correction,
         correct_over=correct_over,
     )
+
+
+def tune(
+    index: Index,
+    queries: Queries,
+    qrels: Judgements,
+    measure: str = "nDCG@10",
+    *,
+    folds: int = 5,
+    seed: int = 0,
+) -> Tuning:
+    """Choose the fusion and the settings of BM25 on judged queries, by cross-validation.
+
+    ``tuning.chosen`` keeps the default unless the best setting is significantly better. It is what
+    ``factseek tune`` writes to a configuration. The same ``seed`` gives the same result.
+
+    Raises QueryError if there are fewer judged queries than folds, or if no judged document is in
+    the index.
+    """
+    from .eval.learn import tune as tuning
+    from .eval.scoring.measures import parse_measures
+
+    (name,) = parse_measures(measure)
+    return tuning.tune(index, _judged(index, queries, qrels), name, folds=folds, seed=seed)
+
+
+def bench(
+    index: Index,
+    queries: Queries,
+    qrels: Judgements,
+    retrievers: Sequence[str] = (),
+    measures: Sequence[str] = ("nDCG@10", "R@100", "AP", "RR@10"),
+    *,
+    timed: int = 500,
+    seed: int = 0,
+) -> Bench:
+    """Compare retrievers on judged queries: quality with intervals and tests, speed and size.
+
+    ``retrievers`` are names, perhaps with stages (``hybrid+rerank``); by default all of the index.
+    Each is timed in a process of its own, over ``timed`` searches.
+
+    Raises QueryError if the index lacks what a retriever needs, or if a measure is unknown.
+    """
+    from .eval.bench import bench as benching
+    from .eval.scoring.measures import parse_measures
+
+    refuse_text("retrievers", retrievers)
+    refuse_text("measures", measures)
+    return benching.bench(
+        index,
+        _judged(index, queries, qrels),
+        name=index.info.name,
+        retrievers=tuple(retrievers) or index.info.retrievers,
+        measures=parse_measures(",".join(measures)),
+        timed=timed,
+        seed=seed,
+    )
+
+
+def score(
+    task: str,
+    gold: str | Path | Sequence[str | Path],
+    run: str | Path | Sequence[str | Path],
+    measures: Sequence[str] = (),
+) -> Scores:
+    """Score the submission of a task as its organisers do; ``task`` is a name of ``factseek score``
+    or a YAML file of a task.
+
+    Several files are paired by position. ``measures`` replace the task's own, if it ranks
+    documents. Raises CheckFailed if the submission has errors, SourceError if the gold cannot be
+    read, QueryError if there is no such task.
+    """
+    from .eval.files.answers import ScoreOptions
+    from .eval.run.judge import score_files
+    from .eval.scoring.measures import parse_measures
+
+    refuse_text("measures", measures)
+    chosen = tuple(parse_measures(",".join(measures))) if measures else ()
+    return score_files(task, _paths(gold), _paths(run), ScoreOptions(measures=chosen))
+
+
+def check(task: str, file: str | Path, source: str | Path | None = None) -> CheckReport:
+    """Return the faults of a submission; ``source`` is the task's input, to check that every query
+    is answered.
+
+    Raises QueryError if there is no such task, MachineError if the file cannot be read.
+    """
+    from .eval.tasks import task as task_named
+
+    chosen = task_named(task)
+    return chosen.check(Path(file), Path(source)) if source else chosen.check(Path(file))
+
+
+def _paths(files: str | Path | Sequence[str | Path]) -> list[Path]:
+    return [Path(files)] if isinstance(files, str | Path) else list(map(Path, files))
+
+
+def _judged(index: Index, queries: Queries, qrels: Judgements) -> Judged:
+    """Return the judged queries among ``queries``, ready for tuning and benchmarks."""
+    from .eval.files.answers import TaskQuery
+    from .eval.run.batch import judge_queries
+    from .integrations._python_data import as_qrels, as_queries
+
+    searched = as_queries(queries)
+    _check_qids(searched)
+    judgements = as_qrels(qrels)
+    _check_judged(judgements)
+    task_queries = [TaskQuery(query.qid, query.text) for query in searched]
+    return judge_queries(index, task_queries, judgements)
 
 
 def read_queries(path: str | Path) -> list[Query]:

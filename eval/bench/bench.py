@@ -46,6 +46,7 @@ from ..run.compare import as_latex as quality_as_latex
 from ..scoring.latex import latex_table, text_rows
 from ..scoring.machine import Machine, this_machine
 from ..scoring.measures import parse_measures
+from ..scoring.notebook import html
 from ..scoring.ranking import identical_notes, own_first
 from ..scoring.statistics import RESAMPLES
 from ..scoring.tables import figure, html_image, html_table, markdown_table, page
@@ -191,6 +192,14 @@ class Bench:
     quality: Comparison
     measured: tuple[Measured, ...]
     notes: tuple[str, ...] = ()
+
+    def to_frame(self) -> Any:
+        """Return the mean of each measure (columns) for each retriever (rows) as a DataFrame."""
+        return self.quality.to_frame()
+
+    def _repr_html_(self) -> str:
+        """Return the tables as HTML, for a notebook."""
+        return html(method(self), *(table[:2] for table in tables(self).values()))
 
     def as_json(self) -> dict[str, Any]:
         """Return the benchmark in the form of ``bench.json``."""

@@ -34,6 +34,7 @@ from ...retrieval.search.score_normalizers import scorer_of
 from ..run.batch import Judged, depth_of, search_all
 from ..scoring.latex import bold, escape_latex, latex_table, superscript
 from ..scoring.measures import values_of
+from ..scoring.notebook import frame, html
 from ..scoring.statistics import Interval, PairedTest, Values, compare_pairs, intervals
 from ..scoring.tables import figure, span, table
 from .examples import Rows, folds_of
@@ -157,6 +158,24 @@ class Tuning:
     def chosen(self) -> Setting:
         """The best setting if it is significantly better, else the default, which is simpler."""
         return self.best if self.test.sure else self.default
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the whole result, with every setting tried and its mean."""
+        return as_json(self)
+
+    def to_frame(self) -> Any:
+        """Return every setting that was tried, with its mean, as a DataFrame, the best first."""
+        rows = [[mean, *setting.row()] for setting, mean in self.tried]
+        return frame([self.measure, *COLUMNS], rows)
+
+    def _repr_html_(self) -> str:
+        """Return the means of the default and of the best setting as HTML, for a notebook."""
+        rows = [
+            ("default", figure(self.default_mean.mean), *self.default.row()),
+            ("best on all queries", figure(self.best_mean), *self.best.row()),
+            ("cross-validated", figure(self.cross_validated.mean), *[""] * len(COLUMNS)),
+        ]
+        return html(verdict(self), (("", self.measure, *COLUMNS), rows))
 
 
 def tune(

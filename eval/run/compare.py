@@ -26,6 +26,7 @@ from ...core.records.runs import ScoreTable, rank_docs
 from ..scoring import ranking
 from ..scoring.latex import bold, escape_latex, latex_table, superscript
 from ..scoring.measures import Figures, evaluate
+from ..scoring.notebook import frame, html
 from ..scoring.statistics import (
     CORRECTIONS,
     RESAMPLES,
@@ -123,6 +124,16 @@ class Comparison:
             "notes": list(self.notes),
         }
         return msgspec.to_builtins(facts)  # type: ignore[no-any-return]
+
+    def to_frame(self) -> Any:
+        """Return the mean of each measure (columns) for each run (rows) as a DataFrame."""
+        rows = [[run, *(by_run[run].mean for by_run in self.means.values())] for run in self.runs]
+        return frame(["run", *self.means], rows, "run")
+
+    def _repr_html_(self) -> str:
+        """Return the means and the differences as HTML, for a notebook."""
+        differences = (_pair_header(self.correction), list(map(pair_row, self.pairs)))
+        return html(_how(self), (_MEANS, _mean_rows(self)), differences)
 
 
 def read_runs(

@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from operator import itemgetter
+from subprocess import CalledProcessError
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,6 +51,25 @@ class Figures(NamedTuple):
         return {
             name: _total(name, self.values[:, at].tolist()) for at, name in enumerate(self.names)
         }
+
+    def to_frame(self) -> Any:
+        """Return the value of each measure (columns) for each query (rows) as a DataFrame."""
+        from .notebook import frame
+
+        rows = [[qid, *values] for qid, values in zip(self.qids, self.values.tolist(), strict=True)]
+        return frame(["qid", *self.names], rows, "qid")
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the mean of each measure, and its value for each query."""
+        return {"means": self.means(), "per_query": dict(self.per_query())}
+
+    def _repr_html_(self) -> str:
+        """Return the means as HTML, for a notebook."""
+        from .notebook import html
+        from .tables import figure
+
+        rows = [(name, figure(value)) for name, value in self.means().items()]
+        return html(f"{len(self.qids):,} queries", (("measure", "mean"), rows))
 
     def per_query(self) -> Mapping[str, Mapping[str, float]]:
         """Return the value of each measure by qid."""
@@ -168,21 +188,34 @@ def _compute_elsewhere(
 ) -> NDArray[np.float64]:
     """Return a measure of every judged query, computed by another program than trec_eval.
 
-    Each program breaks ties in its own way, so it gets the ranks as scores.
+    Each program breaks ties in its own way, so it gets the ranks as scores. Some read only numbers
+    as qids, and no blanks in docids, so both are numbered for them. Raises QueryError if the
+    program fails.
     """
-    ranked = {}
-    for qid in qrels:
+    numbers = {qid: str(number) for number, qid in enumerate(qrels, 1)}
+    judged, ranked = {}, {}
+    for qid, number in numbers.items():
         ranking = run.get(qid, {})
         order = sorted(ranking, reverse=True)
         order.sort(key=ranking.__getitem__, reverse=True)
+        docids = {docid: f"d{at}" for at, docid in enumerate({**qrels[qid], **ranking})}
+        judged[number] = {docids[docid]: grade for docid, grade in qrels[qid].items()}
         if order:
-            ranked[qid] = {docid: float(len(order) - rank) for rank, docid in enumerate(order)}
-    values = dict.fromkeys(qrels, 0.0)
+            scores = range(len(order), 0, -1)
+            ranked[number] = {
+                docids[docid]: float(score) for docid, score in zip(order, scores, strict=True)
+            }
+    values = dict.fromkeys(numbers.values(), 0.0)
     if ranked:
         provider = _providers()[measure.provider]
-        for metric in provider.iter_calc([measure.computed], qrels, ranked):
-            if metric.query_id in values:
-                values[metric.query_id] = float(metric.value)
+        try:
+            for metric in provider.iter_calc([measure.computed], judged, ranked):
+                if metric.query_id in values:
+                    values[metric.query_id] = float(metric.value)
+        except (CalledProcessError, ValueError, RuntimeError) as error:
+            raise QueryError(
+                f"measure {measure.name!r}: {measure.provider} could not compute it ({error})"
+            ) from None
     return np.array(list(values.values()))
 
 

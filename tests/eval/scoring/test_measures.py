@@ -222,3 +222,10 @@ def test_a_measure_that_no_program_computes_says_what_is_missing():
         "measure 'RBP(p=0.8)': no program computes it in this form; name the grade from which a "
         "document is relevant: RBP(rel=1)"
     )
+
+
+def test_ids_may_be_any_texts_for_every_program():
+    qrels = {"claim one/2": {"doc 1": 1, "d\u00fc": 0}}
+    run = {"claim one/2": {"doc 1": 2.0, "d\u00fc": 1.0}}
+    for name in ("ERR@10", "Judged@10", "Compat(p=0.95)", "AP"):
+        assert evaluate(qrels, run, [name]).values[0, 0] > 0
