@@ -34,7 +34,7 @@ from ._office import PDF, SHEETS, pdf_text, select_readable
 from ._pages import Page, PageTooLargeError, binary_kind, decode, extract
 from ._tables import MEDIAWIKI, is_table, kind_for
 from ._unread import SAVE_AS_DOCX
-from .feed import is_feed
+from .feed import is_feed, is_sitemap
 
 SUMMARY = "web pages: HTML, PDF, text, mail and office files, their folders, web archives"
 SPLIT = True
@@ -238,6 +238,8 @@ def _why_no_page(path: Path, content: bytes) -> str:
         return "is a feed, not a web page; read it with factseek index feed"
     if _is_list_of_addresses(start):
         return "is a list of addresses, not a web page; fetch them with factseek index urls"
+    if is_sitemap(start) and b"<html" not in start.lower():
+        return "is a sitemap, not a web page; fetch its pages with factseek index sitemap"
     if b"<mediawiki" in start:
         return f"is a dump of MediaWiki, not a web page; {MEDIAWIKI}"
 

@@ -717,6 +717,11 @@ def test_xml_that_is_no_page_is_refused_by_name(tmp_path: Path, content: str, re
             "is a list of addresses, not a web page; fetch them with factseek index urls",
         ),
         (
+            "map.xml",
+            b"<?xml version='1.0'?><urlset><url><loc>https://a.example/1</loc></url></urlset>",
+            "is a sitemap, not a web page; fetch its pages with factseek index sitemap",
+        ),
+        (
             "talk.ppt",
             b"\xd0\xcf\x11\xe0" + b"\0" * 500 + "PowerPoint Document".encode("utf-16-le"),
             "is a presentation (.ppt), which factseek does not read; save it as .docx or as a PDF",
