@@ -22,7 +22,8 @@ Format = Literal["", "mail", "docx", "odt", "pptx", "epub", "rtf", "markdown"]
 MAIL = (".eml", ".mhtml", ".mht")
 MARKDOWN = (".md", ".markdown")
 RICH_TEXT = (".rtf",)
-ENDINGS = (".docx", ".odt", ".pptx", ".odp", ".epub", *RICH_TEXT, *MAIL, *MARKDOWN)
+ZIPPED = (".docx", ".odt", ".pptx", ".odp", ".epub")
+ENDINGS = (*ZIPPED, *RICH_TEXT, *MAIL, *MARKDOWN)
 _NAMES: dict[Format, str] = {
     "mail": "an e-mail or a saved page (MHTML)",
     "docx": "a Word document",

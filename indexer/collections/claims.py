@@ -116,7 +116,7 @@ def _json_rows(path: Path, options: ReadOptions, names: Names) -> Iterator[Table
         row = texts_of(entry, there, place, options)
         if row is None:
             continue
-        if not row.keys() & {"docid", "text"} and (advice := wrapper_advice(entry)):
+        if "docid" not in row and (advice := wrapper_advice(entry)):
             options.bad_lines.report(place, f"has no id{advice}")
         else:
             yield TableRow(place, row, others_of(entry, there, row))

@@ -53,6 +53,7 @@ from ._tables import (
     remedy_for,
     start_of,
 )
+from .feed import is_feed
 
 SUMMARY = (
     "text snippets: TSV or JSON lines with id and text, and optionally topic, page, url, "
@@ -105,6 +106,9 @@ def _read_file(path: Path, options: ReadOptions) -> Iterator[Record]:
     refuse_binary(path, shape)
     if shape.form in ("HTML", "XML"):
         raise SourceError(f"{shape.sentence}, not snippets", place=path, remedy=remedy_for(shape))
+    if start.lstrip().startswith(b"{") and is_feed(start):
+        what = "is a feed, not a table; read it with factseek index feed"
+        raise SourceError(what, place=path)
     fallback = guessed_encoding(path, start, options)
     encoding = fallback or shape.encoding
     if shape.form in TABLES[1:]:

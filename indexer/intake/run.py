@@ -50,8 +50,8 @@ class IntakeRequest:
 
     ``follow`` fetches the pages behind the items of feeds. ``since`` leaves out pages that a
     sitemap dates before this day. ``archive`` keeps every answer. ``columns`` names the column of a
-    table, the field ``url``. With ``fresh``, the index is new,
-    so what was fetched for it before does not count.
+    table, the field ``url``. ``proxies`` uses those of the environment. With ``fresh``, the index
+    is new, so what was fetched for it before does not count.
     """
 
     kind: str
@@ -62,6 +62,7 @@ class IntakeRequest:
     archive: Path | None = None
     columns: tuple[tuple[str, str], ...] = ()
     allow_private: bool = False
+    proxies: bool = False
     fresh: bool = False
 
 
@@ -132,6 +133,7 @@ class _Run:
             fetcher = Fetcher(
                 self._config.fetch,
                 allow_private=request.allow_private,
+                proxies=request.proxies,
                 keep=kept.add if kept else None,
                 sleep=self._sleep,
             )

@@ -154,3 +154,10 @@ def test_json_objects_with_ids_of_other_things_need_a_choice(tmp_path: Path) -> 
         "name the key of the ids, as in --column id=post_id, or skip bad lines with "
         "--skip-bad-lines N",
     )
+
+
+def test_a_json_feed_is_refused_by_name(tmp_path: Path) -> None:
+    path = written(tmp_path, '{"version": "https://jsonfeed.org/version/1.1", "items": []}\n')
+    with pytest.raises(SourceError) as caught:
+        read(path)
+    assert caught.value.what == "is a feed, not a table; read it with factseek index feed"

@@ -717,6 +717,11 @@ def test_xml_that_is_no_page_is_refused_by_name(tmp_path: Path, content: str, re
             "is a list of addresses, not a web page; fetch them with factseek index urls",
         ),
         (
+            "map.xml",
+            b"<?xml version='1.0'?><urlset><url><loc>https://a.example/1</loc></url></urlset>",
+            "is a sitemap, not a web page; fetch its pages with factseek index sitemap",
+        ),
+        (
             "talk.ppt",
             b"\xd0\xcf\x11\xe0" + b"\0" * 500 + "PowerPoint Document".encode("utf-16-le"),
             "is a presentation (.ppt), which factseek does not read; save it as .docx or as a PDF",
@@ -724,7 +729,7 @@ def test_xml_that_is_no_page_is_refused_by_name(tmp_path: Path, content: str, re
         (
             "cut.epub",
             b"PK\x03\x04" + b"\0" * 26 + b"mimetypeapplication/epub+zip",
-            "is an e-book (.epub); save its text as plain text, in UTF-8",
+            "is a damaged .epub file; save it again",
         ),
     ],
 )
@@ -735,6 +740,18 @@ def test_what_is_no_page_is_refused_by_name(
     with pytest.raises(SourceError) as caught:
         list(webpages.read([tmp_path / name], ReadOptions()))
     assert caught.value.what == message
+
+
+def test_what_is_no_page_is_left_out_of_a_folder_and_counted(tmp_path: Path) -> None:
+    put(tmp_path, "a.html", HTML)
+    put(tmp_path, "links.txt", "https://a.example/1\nhttps://b.example/2\n")
+    put(tmp_path, "feed.html", "<rss version='2.0'></rss>")
+    records, options = read(tmp_path)
+    assert [record.document.docid for record in records] == ["a"]
+    assert options.skipped == {
+        "file that is a list of addresses, not a web page; fetch them with factseek index urls": 1,
+        "file that is a feed, not a web page; read it with factseek index feed": 1,
+    }
 
 
 def test_a_page_nested_too_deeply_is_counted(tmp_path: Path) -> None:

@@ -535,3 +535,45 @@ def test_an_archive_that_cannot_be_continued_is_refused_before_anything_is_fetch
         "give a new file\n"
     )
     assert len(site.asked) == asked
+
+
+def test_a_proxy_of_the_environment_is_used_only_if_the_user_asks(
+    site: Site, index: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", site.address.replace("//", "//desk:a%20b@"))
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    # A proxy is asked for whole addresses.
+    site.put("http://news.example/1", page(1))
+    site.put("http://news.example/robots.txt", "User-agent: *\nDisallow: /2")
+    site.put("/3", page(3))
+    own = f"{site.address}/3"
+    addresses = ("http://news.example/1", "http://news.example/2", own)
+    code, _, err = index("urls", *addresses, "--proxy-from-environment")
+    assert (code, err.count("\n")) == (0, 1)
+    assert "news.example/robots.txt excludes it" in err
+    assert set(index.documents()) == {"http://news.example/1", own}
+    assert site.headers[0]["proxy-authorization"] == "Basic ZGVzazphIGI="
+    asked = len(site.asked)
+    index("urls", "http://news.invalid/4", "--update")
+    assert len(site.asked) == asked
+
+
+def test_a_secure_address_is_asked_for_through_a_tunnel(
+    site: Site, index: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("https_proxy", site.address)
+    code, _, err = index("urls", "https://news.example/1", "--proxy-from-environment")
+    assert code == 2
+    assert "https://news.example/1: " in err
+    assert site.asked == []  # the proxy of the test knows no CONNECT
+
+
+def test_a_proxy_needs_private_addresses_to_be_admitted(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    words = ["urls", "https://a.example/1", "--proxy-from-environment", "--index", tmp_path / "i"]
+    assert commands.main(["index", *map(str, words)]) == 2
+    assert capsys.readouterr().err == (
+        "factseek: --proxy-from-environment: factseek cannot check to which address a proxy "
+        "connects; if the proxy may reach private addresses, give --allow-private as well\n"
+    )
