@@ -530,7 +530,8 @@ def highlighter(query: str, terms: TermCache) -> Highlighter:
 def query_terms(query: str, terms: Callable[[str], tuple[str, ...]]) -> frozenset[str]:
     """Return the terms that an analyzer makes of ``query``."""
     words = words_of(query)
-    others = [each for word in words if terms(word) for each in spellings(word) if " " not in each]
+    spelled = (" ".join(spellings(word)) for word in words if terms(word))
+    others = [word for each in spelled for word in each.split()]
     return frozenset(term for word in (*words, *others) for term in terms(word))
 
 

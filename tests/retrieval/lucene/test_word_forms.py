@@ -194,6 +194,8 @@ def test_words_around_a_joiner_are_found_as_one_word_and_as_two(
     assert found(index, f"{joined} {split} -{with_joiner}") == set()
     for query in (with_joiner, joined, split):
         assert highlights(query, texts[0], index.terms), query
+    for text in texts:
+        assert highlights(with_joiner, text, index.terms), text
 
 
 def test_english_words_in_ascii_are_split_only_into_parts(indexed: Build) -> None:
