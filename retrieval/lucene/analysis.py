@@ -192,16 +192,21 @@ def parts_in(analysis: Analysis, text: str, *, numbers: bool) -> str:
     return " ".join(filter(None, (parts, *(analysable(analysis, each) for each in split))))
 
 
-def spellings_in(analysis: Analysis, text: str) -> str:
-    """Return the other spellings of the words of a document or a query, separated by spaces: those
-    of :func:`factseek.core.letters.spellings`.
+def other_spellings(analysis: Analysis, text: str) -> list[str]:
+    """Return the other spellings of the words of a text, folded: those of
+    :func:`factseek.core.letters.spellings`.
     """
     form = fold(text)
     if analysis.version < 2 or not has_spellings(form):
-        return ""
-    return " ".join(
-        analysable(analysis, each) for word in words_of(form) for each in spellings(word)
-    )
+        return []
+    return [each for word in words_of(form) for each in spellings(word)]
+
+
+def spellings_in(analysis: Analysis, text: str) -> str:
+    """Return the other spellings of the words of a document or a query, as the analyzer reads them,
+    separated by spaces.
+    """
+    return " ".join(analysable(analysis, each) for each in other_spellings(analysis, text))
 
 
 def query_spellings(analysis: Analysis, query: str) -> str:
