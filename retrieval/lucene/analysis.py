@@ -199,7 +199,9 @@ def other_spellings(analysis: Analysis, text: str) -> list[str]:
     form = fold(text)
     if analysis.version < 2 or not has_spellings(form):
         return []
-    return [each for word in words_of(form) for each in spellings(word)]
+    chunks = filter(has_spellings, form.split())  # few of the words have them
+    words = (word for chunk in chunks for word in _word().findall(chunk))
+    return [each for word in words for each in spellings(word)]
 
 
 def spellings_in(analysis: Analysis, text: str) -> str:
