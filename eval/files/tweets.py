@@ -230,6 +230,12 @@ def stream(
             ) from None
         if not text.strip():
             continue
+        if text.strip() == "[" or text.rstrip().endswith("= [") or text.lstrip().startswith("[{"):
+            raise SourceError(
+                "is a JSON list, not JSON lines",
+                place=place,
+                remedy="save it in a file, and name the file in --input",
+            )
         if not text.lstrip().startswith("{"):
             if (statement := take(number, text)) is not None:
                 yield statement

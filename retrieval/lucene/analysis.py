@@ -192,16 +192,23 @@ def parts_in(analysis: Analysis, text: str, *, numbers: bool) -> str:
     return " ".join(filter(None, (parts, *(analysable(analysis, each) for each in split))))
 
 
-def spellings_in(analysis: Analysis, text: str) -> str:
-    """Return the other spellings of the words of a document or a query, separated by spaces: those
-    of :func:`factseek.core.letters.spellings`.
+def other_spellings(analysis: Analysis, text: str) -> list[str]:
+    """Return the other spellings of the words of a text, folded: those of
+    :func:`factseek.core.letters.spellings`.
     """
     form = fold(text)
     if analysis.version < 2 or not has_spellings(form):
-        return ""
-    return " ".join(
-        analysable(analysis, each) for word in words_of(form) for each in spellings(word)
-    )
+        return []
+    chunks = filter(has_spellings, form.split())  # few of the words have them
+    words = (word for chunk in chunks for word in _word().findall(chunk))
+    return [each for word in words for each in spellings(word)]
+
+
+def spellings_in(analysis: Analysis, text: str) -> str:
+    """Return the other spellings of the words of a document or a query, as the analyzer reads them,
+    separated by spaces.
+    """
+    return " ".join(analysable(analysis, each) for each in other_spellings(analysis, text))
 
 
 def query_spellings(analysis: Analysis, query: str) -> str:
@@ -530,7 +537,8 @@ def highlighter(query: str, terms: TermCache) -> Highlighter:
 def query_terms(query: str, terms: Callable[[str], tuple[str, ...]]) -> frozenset[str]:
     """Return the terms that an analyzer makes of ``query``."""
     words = words_of(query)
-    others = [each for word in words if terms(word) for each in spellings(word) if " " not in each]
+    spelled = (" ".join(spellings(word)) for word in words if terms(word))
+    others = [word for each in spelled for word in each.split()]
     return frozenset(term for word in (*words, *others) for term in terms(word))
 
 

@@ -24,7 +24,7 @@ from ...core.caching import cache_method
 from ...core.domain import Filter
 from ...core.errors import ClosedError, IndexStateError, MachineError, QueryError
 from ..config import BM25Settings
-from ..filters import FIELDS, METADATA, days_of, title_tokens, token
+from ..filters import FIELDS, METADATA, days_of, title_choices, token
 from ..search.collection_statistics import CollectionStatistics, FieldStatistics, Term, TermCount
 from ..search.cut import Rows, order_ties
 from ..search.prepared_query import PreparedQuery
@@ -390,10 +390,10 @@ class PassageSearcher:
             for form in forms if kind == "without" else forms[:1]:
                 clauses += (kind, form)
         for words in where.title:
-            names = title_tokens(words, self._analysis)
-            if not names:
+            choices = title_choices(words, self._analysis)
+            if not choices:
                 raise QueryError(f"title:{words[:60]!r} contains no searchable word")
-            clauses += [part for name in names for part in ("any", "1", name)]
+            clauses += [part for names in choices for part in ("any", str(len(names)), *names)]
         return pack(clauses)
 
     def _call_java(self, call: Callable[[], _Returned]) -> _Returned:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from factseek.core.errors import SourceError
 from factseek.core.records.tweet_objects import texts_of_tweets, tweets_in
 from factseek.eval.files.topics import read_topics
 from factseek.eval.files.tweets import read_tweets
@@ -107,6 +108,19 @@ def test_plain_tweets_and_entries_of_archives_may_be_in_a_list(indent: int | Non
         assert [query.text for query in read_topics(path)] == [WHOLE]
         assert [tweet.text for tweet in read_tweets(path)] == [WHOLE]
         assert [claim.text for claim in statements_of(content, kind_of(content), 9)] == [WHOLE]
+
+
+@pytest.mark.parametrize(
+    ("before", "indent"), [("", None), ("", 2), ("window.YTD.tweets.part0 = ", 2)]
+)
+def test_a_list_of_tweets_is_no_stream(before: str, indent: int | None) -> None:
+    content = before + json.dumps([FORMS["an entry of an archive"]], indent=indent)
+    with pytest.raises(SourceError) as caught:
+        list(stream_statements(content.encode().splitlines(), "standard input"))
+    assert str(caught.value) == (
+        "standard input:1: is a JSON list, not JSON lines; save it in a file, and name the file in "
+        "--input"
+    )
 
 
 def test_a_tweet_may_begin_with_a_byte_order_mark() -> None:

@@ -111,14 +111,15 @@ FIRST_RELEASE = (
 )
 
 
-def test_the_first_releases_of_cord19_are_read_without_cord_uid(tmp_path: Path) -> None:
+@pytest.mark.parametrize("table", ["metadata.csv", "all_sources_metadata_2020-03-13.csv"])
+def test_the_first_releases_of_cord19_are_read_without_cord_uid(table: str, tmp_path: Path) -> None:
     rows = [
         f"{'a' * 40}; {'b' * 40},PMC,Tram dust,,PMC1,,,2020 Mar 3,,custom_license",
         ",medrxiv,Bus dust,10.1101/x,,,Buses are dusty.,2020,,",
         ",PMC,Rail dust,,PMC9,,,,,",
         ",PMC,No id,,,,,,,",
     ]
-    (tmp_path / "metadata.csv").write_text("\n".join((FIRST_RELEASE, *rows)) + "\n", "utf-8")
+    (tmp_path / table).write_text("\n".join((FIRST_RELEASE, *rows)) + "\n", "utf-8")
     parses = tmp_path / "custom_license" / "custom_license"
     parses.mkdir(parents=True)
     parse = {"metadata": {"title": ""}, "body_text": [{"text": "Dust everywhere", "section": ""}]}

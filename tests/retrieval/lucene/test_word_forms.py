@@ -194,6 +194,8 @@ def test_words_around_a_joiner_are_found_as_one_word_and_as_two(
     assert found(index, f"{joined} {split} -{with_joiner}") == set()
     for query in (with_joiner, joined, split):
         assert highlights(query, texts[0], index.terms), query
+    for text in texts:
+        assert highlights(with_joiner, text, index.terms), text
 
 
 def test_english_words_in_ascii_are_split_only_into_parts(indexed: Build) -> None:
@@ -215,6 +217,29 @@ def test_a_title_is_found_in_each_spelling(tmp_path: Path) -> None:
     with Index(tmp_path / "index") as index:
         for query in ("x title:boeuf", "x title:Bœuf", "x title:kg", "x title:25"):
             assert found(index, query) == {"0"}, query
+
+
+@pytest.mark.parametrize(
+    ("language", "titles", "queries"),
+    [
+        ("fa", ["گل\u200cخانه", "گلخانه", "گل خانه", "خانه"], {0: "012", 1: "01", 2: "02"}),
+        ("ur", ["گل\u200cخانہ", "گلخانہ", "گل خانہ", "خانہ"], {0: "012", 1: "01", 2: "02"}),
+        ("ar", ["إسحٰق", "إسحاق", "إسحق", "يعقوب"], {0: "012", 1: "01", 2: "02"}),
+    ],
+)
+def test_a_title_is_found_in_other_spellings(
+    language: str, titles: list[str], queries: dict[int, str], tmp_path: Path
+) -> None:
+    source = tmp_path / "documents.jsonl"
+    rows = ({"docid": str(at), "title": title, "text": "7"} for at, title in enumerate(titles))
+    source.write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
+    request = BuildRequest(
+        kind="jsonl", sources=(source,), folder=tmp_path / "index", language=language, dense=False
+    )
+    build(request, config_of())
+    with Index(tmp_path / "index") as index:
+        for at, docids in queries.items():
+            assert found(index, f'7 title:"{titles[at]}"') == set(docids), titles[at]
 
 
 def test_an_older_index_is_searched_as_it_was_built_until_it_is_compacted(tmp_path: Path) -> None:
