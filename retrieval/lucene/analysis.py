@@ -507,8 +507,8 @@ class Analyzer(TermCache):
         """Open the analyzer; ``parts`` says that the index contains the parts of words."""
         self._analysis = analysis
         open_analyzer(analysis.analyzer)
-        # Other analyzers split numbers from words themselves.
-        splits = parts and analysis.version > 1 and analysis.analyzer == "english"
+        has_splits = parts if analysis.analyzer == "english" else analysis.analyzer != "whitespace"
+        splits = analysis.version > 1 and has_splits
         super().__init__(partial(terms_of, analysis), splits=splits)
 
     def tokens(self, text: str) -> list[str]:

@@ -74,6 +74,12 @@ def test_parts_of_numbers_and_words_are_highlighted_if_the_index_has_them() -> N
     assert marked("25kg", "25 kg or 25kg", without) == ["25kg"]
 
 
+def test_a_word_beside_a_number_is_highlighted_though_its_term_is_another() -> None:
+    start(JavaSettings().heap)
+    assert marked("10मिग्रा", "खुराक 10मिग्रा", Analyzer(Analysis("hindi"))) == ["10", "मिग्रा"]
+    assert marked("25", "25kg", Analyzer(Analysis("whitespace"))) == []
+
+
 @given(st.text(max_size=40), st.text(max_size=80))
 def test_stretches_are_in_order_and_inside(english: Analyzer, query: str, text: str) -> None:
     last = 0
