@@ -21,7 +21,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 CONSTRAINTS = ROOT / "constraints.txt"
-EVERYTHING = ["--editable", f"{ROOT}[dev,docs,integrations,multilingual,office,train]"]
+EVERYTHING = ["--editable", f"{ROOT}[dev,docs,integrations,measures,multilingual,office,train]"]
 SERVING = ["--editable", f"{ROOT}[multilingual,office]"]
 LEFT_OUT = ROOT / "packaging" / "serving.txt"
 WITHOUT_CUDA = ["--torch-backend", "cpu"]

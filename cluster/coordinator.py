@@ -25,7 +25,7 @@ from ..core.errors import PartMissingError
 from ..retrieval import retrievers
 from ..retrieval.config import BM25Settings, Config
 from ..retrieval.dense.vectors import Vectors
-from ..retrieval.lucene.analysis import Analysis, Analyzer
+from ..retrieval.lucene.analysis import Analyzer
 from ..retrieval.lucene.jvm import start
 from ..retrieval.lucene.spelling import WordNearby
 from ..retrieval.retrievers import ComposedKind, ParallelRankings, Rankings, Retriever
@@ -153,7 +153,7 @@ class ShardedState:
         # garbage collection.
         self.ask: AskShards = AskEvery(states, gather)
         self._analyzer: Callable[[], Analyzer] = partial(
-            self._opened.get, "terms", partial(_analyzer, config.java.heap, self.manifest.analysis)
+            self._opened.get, "terms", partial(_analyzer, config.java.heap, self.manifest)
         )
         self.collection = CollectionTerms(self.manifest.id, len(states), self._analyzer, self.ask)
 
@@ -347,9 +347,9 @@ class ShardedState:
         return [next(answers[self._owner(docid)]) for docid, _ in places]
 
 
-def _analyzer(heap: str, analysis: Analysis) -> Analyzer:
+def _analyzer(heap: str, manifest: Manifest) -> Analyzer:
     start(heap)
-    return Analyzer(analysis)
+    return Analyzer(manifest.analysis, parts=manifest.has_parts)
 
 
 def _merged_facets(

@@ -261,8 +261,10 @@ class Columns(NamedTuple):
             known = self.names if is_chosen else self.own or self.names
             names = [repr(name) for field in fields for name in known[field] if name]
             advice = ""
-            if self.text in fields and self.text not in self.chosen:
-                advice = "; name that of the texts with --column text=NAME"
+            if not is_chosen:
+                meant = "that of the texts" if self.text in fields else "it"
+                option = "text" if self.text in fields else fields[0]
+                advice = f"; name {meant} with --column {option}=NAME"
             notices.refuse(
                 line,
                 f"there is no column {' or '.join(names)}; the columns are {_listed(shown)}"

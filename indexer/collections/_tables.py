@@ -511,7 +511,9 @@ def _read_delimited(
     is_sure = bool(shape.delimiter) and (is_known or is_quoted(start, shape.delimiter))
     delimiter = shape.delimiter if is_sure else _delimiter_by_name(path, shape)
 
-    dialect = _dialect_of(path, delimiter, options)
+    # Between tabs, a quote may be an ordinary character.
+    quoting = delimiter != "\t" or is_quoted(start, delimiter)
+    dialect = _dialect_of(path, delimiter, options, quoting=quoting)
     notices = Reported(path, options)
     lines = numbered_lines(path, options, encoding)
     below = ((number, line) for number, line in lines if number >= top)

@@ -69,7 +69,8 @@ def _read_file(path: Path, options: ReadOptions) -> Iterator[Record]:
             options.note(f"{path}: no key contains ids; each object gets one from its content")
             row["docid"] = ids.make(row, others)
         if "docid" not in row:
-            options.bad_lines.report(place, "has no id")
+            advice = wrapper_advice({"claim": row.get("text"), **others})
+            options.bad_lines.report(place, f"has no id{advice}")
         elif record := make_record(
             row,
             place,

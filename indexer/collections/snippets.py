@@ -263,7 +263,7 @@ def _read_rows(
         first_line, named, Reported(path, options), sample=sample
     )
     there = wanted.of(named, sample) if header else {}
-    are_ids_addresses = bool(there) and there.get("url") == there.get("docid")
+    are_ids_addresses = "docid" in there and there.get("url") == there["docid"]
     ids = ContentIds()
     footer = partial(leave_out_footer, name, options)
     below = without_footer(rows, len(columns), footer) if header else chain([first], rows)
