@@ -98,8 +98,8 @@ def without_footer(
     """Yield the rows of a table without those at its end that are a footer, such as ``Total: 12``;
     ``footer`` gets the line of each of these.
 
-    A footer is a few words in one cell, or begins with words such as ``Total`` and has at least
-    half its cells empty.
+    A footer is a few words in one cell, or begins with words such as ``Total`` and has only
+    numbers besides, or at least half its cells empty.
     """
     waiting: list[Row] = []  # the rows since the last good one, as long as they may be a footer
     for row in rows:
@@ -120,7 +120,8 @@ def _may_be_footer(cells: Sequence[str], width: int) -> bool:
         return True
     if len(cells) == 1 < width:
         return " " in filled[0]  # a file that was cut off may end with an id
-    return 2 * len(filled) <= width and _FOOTER.match(filled[0]) is not None
+    are_numbers = all(_NUMBER.fullmatch(text) for text in filled[1:])
+    return (are_numbers or 2 * len(filled) <= width) and _FOOTER.match(filled[0]) is not None
 
 
 def read_rows(lines: Numbered, dialect: Dialect, faults: Faults) -> Iterator[Row]:

@@ -142,7 +142,7 @@ def _reviews(path: Path, options: ReadOptions) -> Iterator[_Review]:
             if name.endswith(_PAGES):
                 found = _of_page(path, options)
             else:
-                nodes = enumerate(nodes_of_type(read_json(path, options), _TYPE), 1)
+                nodes = enumerate(_nodes(read_json(path, options)), 1)
                 found = [_Review(f"{path}:{number}", node) for number, node in nodes]
         except BadFileError as error:
             options.bad_lines.report(error.place, error.what)
@@ -152,12 +152,26 @@ def _reviews(path: Path, options: ReadOptions) -> Iterator[_Review]:
         yield from found
     elif name.endswith((".jsonl", ".ndjson")):
         for place, content in read_json_lines(path, options):
-            yield from (_Review(place, node) for node in nodes_of_type(content, _TYPE))
+            yield from (_Review(place, node) for node in _nodes(content))
     else:
         for place, row, others in _rows_of_sheets(path, options, _columns(options)):
             further = {field: text for field, text in row.items() if field.startswith("text ")}
             node = _nest({field: text for field, text in row.items() if field not in further})
             yield _Review(place, node, others=others, further=texts_behind(further), is_row=True)
+
+
+def _nodes(content: Any) -> list[Node]:
+    """Return the reviews in a value of JSON: those that say so, else objects with a reviewed claim
+    and no type.
+    """
+    if nodes := list(nodes_of_type(content, _TYPE)):
+        return nodes
+    entries = content if isinstance(content, list) else [content]
+    return [
+        entry
+        for entry in entries
+        if isinstance(entry, dict) and "claimReviewed" in entry and "@type" not in entry
+    ]
 
 
 def _rows_of_sheets(path: Path, options: ReadOptions, columns: Columns) -> Iterator[TableRow]:

@@ -294,3 +294,11 @@ def test_names_of_columns_in_decomposed_letters_are_known(tmp_path: Path) -> Non
     path.write_text(f"{header}\nThe earth is flat.,It is round.\n", "utf-8")
     (record,) = reader("claims").read([path], ReadOptions())
     assert record.document.text == "The earth is flat.\nIt is round."
+
+
+def test_names_of_columns_in_russian_are_known(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("№;Утверждение;Вердикт;Пояснение\n1;Земля плоская;Ложь;Она круглая\n", "utf-8")
+    (record,) = reader("claimreview").read([path], ReadOptions())
+    assert record.document.text == "Земля плоская\nОна круглая"
+    assert record.document.metadata["verdict"] == "false"

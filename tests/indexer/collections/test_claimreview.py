@@ -289,6 +289,15 @@ def test_a_note_about_a_column_has_the_words_of_the_option(tmp_path: Path) -> No
     )
 
 
+@pytest.mark.parametrize("name", ["r.json", "r.jsonl"])
+def test_an_object_with_a_reviewed_claim_needs_no_type(tmp_path: Path, name: str) -> None:
+    review = {"claimReviewed": "Cats fly.", "reviewRating": {"alternateName": "False"}}
+    content = json.dumps([review]) if name == "r.json" else json.dumps(review)
+    (record,), _ = records(tmp_path / name, content)
+    assert record.document.text == "Cats fly."
+    assert record.document.metadata["verdict"] == "false"
+
+
 def test_microdata_with_two_ratings_says_which_is_used(tmp_path: Path) -> None:
     path = tmp_path / "r.html"
     ratings = "".join(

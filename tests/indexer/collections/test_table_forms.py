@@ -315,6 +315,15 @@ def test_a_footer_may_have_the_cells_of_the_table(tmp_path: Path, kind: str) -> 
     assert footers == [f"{path}:5", f"{path}:7"]
 
 
+def test_a_total_has_numbers_in_any_number_of_cells(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("claim,cost\nThe school cost 10 million.,10\nTotal,10\n")
+    options = ReadOptions()
+    (record,) = reader("claims").read([path], options)
+    assert record.document.text == "The school cost 10 million."
+    assert options.skipped == {"words below a table": 1}
+
+
 @pytest.mark.parametrize("rows", ["Total: 2\n1,The moon is far.\n", "1,The moon is far.\n2\n"])
 @pytest.mark.parametrize("kind", ["snippets", "claims"])
 def test_a_short_row_that_is_no_footer_is_a_bad_line(tmp_path: Path, rows: str, kind: str) -> None:
