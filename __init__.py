@@ -14,7 +14,9 @@ Importing the constant from ``typing`` would load a dozen other modules.
 
 if TYPE_CHECKING:
     __all__: list[str]
+    from .api import bench as bench
     from .api import build as build
+    from .api import check as check
     from .api import compare as compare
     from .api import evaluate as evaluate
     from .api import open_index as open_index
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from .api import read_queries as read_queries
     from .api import read_run as read_run
     from .api import run as run
+    from .api import score as score
+    from .api import tune as tune
     from .api import write_run as write_run
     from .claims.settings import ClaimsSettings as ClaimsSettings
     from .claims.settings import VerdictSettings as VerdictSettings
@@ -42,6 +46,10 @@ if TYPE_CHECKING:
     from .core.errors import QueryError as QueryError
     from .core.errors import SourceError as SourceError
     from .core.errors import UserError as UserError
+    from .eval.bench.bench import Bench as Bench
+    from .eval.files.answers import Scores as Scores
+    from .eval.files.report import CheckReport as CheckReport
+    from .eval.learn.tune import Tuning as Tuning
     from .eval.run.compare import Comparison as Comparison
     from .eval.scoring.measures import Figures as Figures
     from .indexer.build import BuildReport as BuildReport
@@ -70,7 +78,12 @@ if TYPE_CHECKING:
     from .settings import read_config as read_config
 
 _HOMES = {
-    "api": "build compare evaluate open_index read_qrels read_queries read_run run write_run",
+    "api": "bench build check compare evaluate open_index read_qrels read_queries read_run run "
+    "score tune write_run",
+    "eval.bench.bench": "Bench",
+    "eval.files.answers": "Scores",
+    "eval.files.report": "CheckReport",
+    "eval.learn.tune": "Tuning",
     "eval.run.compare": "Comparison",
     "eval.scoring.measures": "Figures",
     "indexer.build": "BuildReport",

@@ -23,10 +23,17 @@ from .settings import Config
 
 if TYPE_CHECKING:
     from .core.text import ProfileName
-    from .eval.run.compare import Comparison
+    from .eval.bench.bench import Bench
+    from .eval.files.answers import Scores
+    from .eval.files.report import CheckReport
+    from .eval.learn.tune import Tuning
+    from .eval.run.batch import Judged
+    from .eval.run.compare import Comparison, CorrectOver
     from .eval.scoring.measures import Figures
+    from .eval.scoring.statistics import Correction
     from .indexer.build import BuildReport, Verb
     from .indexer.given_vectors import VectorsByPassage
+    from .integrations._python_data import Documents, Judgements, Queries
     from .retrieval.search.index import Index
     from .retrieval.search.options import Search
 
@@ -49,12 +56,13 @@ def open_index(folder: str | Path, config: Config | None = None) -> Index:
 
 def build(
     kind: str,
-    sources: Sequence[str | Path],
+    sources: Sequence[str | Path] | Documents,
     folder: str | Path,
     *,
     verb: Verb = "",
     language: str = "",
     dense: bool = True,
+    encoder: str = "",
     encoders: Sequence[str] = (),
     views: Sequence[str] = (),
     shards: int | None = None,
@@ -68,10 +76,13 @@ def build(
 
     ``kind`` is the kind of the sources, as for ``factseek index`` (``snippets``, ``webpages``,
     ``beir``, …). It may also be ``irds:NAME``, a dataset of ir_datasets, which needs no
-    ``sources``. ``verb`` says what to do with an existing index: ``append``, ``update`` or
+    ``sources``. In place of files, ``sources`` may be documents in memory: an iterable of
+    ``Document`` or of mappings, or a DataFrame, for each kind that reads JSON lines with these
+    fields. ``verb`` says what to do with an existing index: ``append``, ``update`` or
     ``overwrite``. ``language`` is an ISO 639-1 code and chooses the analyzer. Without ``dense`` the
-    index has no vectors. ``encoders`` names the models of the vectors, by default that of
-    ``config``; each makes separate vectors. ``views`` names additional parts of the index.
+    index has no vectors. ``encoder`` names the model of the vectors, by default that of
+    ``config``; ``encoders`` names several, each for vectors of its own. ``views`` names additional
+    parts of the index.
     ``shards`` is the number of shards of a new index. ``vectors`` brings the vectors of the
     passages, so that nothing is encoded: a file (``.npy`` with ``vector_ids``, Parquet or JSON
     Lines), or a mapping from a docid, or from a docid and the number of a passage, to a vector.
@@ -87,6 +98,7 @@ def build(
     from .indexer.build import BuildRequest
     from .indexer.build import build as build_index
     from .indexer.given_vectors import read_given_vectors
+    from .integrations._python_data import as_sources
     from .integrations._stand_ins import stand_ins
 
     if verb not in ("", "append", "update", "overwrite"):
@@ -94,13 +106,15 @@ def build(
             f"unknown verb {quote_value(verb)}", remedy="give append, update or overwrite"
         )
     config = check(config) if config else Config()
-    refuse_text("sources", sources)
     refuse_text("views", views)
     refuse_text("encoders", encoders)
-    if encoders and not dense:
+    if encoder and encoders:
+        raise UsageError("encoder and encoders are both given", remedy="leave out one of them")
+    models = (encoder,) if encoder else tuple(encoders)
+    if models and not dense:
         raise UsageError("encoders are given, but dense is False", remedy="leave out one of them")
-    args = Namespace(kind=kind, sources=list(sources), language=language)
-    with stand_ins(args):
+    args = Namespace(kind=kind, sources=[], language=language)
+    with as_sources(sources) as args.sources, stand_ins(args):
         request = BuildRequest(
             kind=args.kind,
             sources=tuple(map(Path, args.sources)),
@@ -108,7 +122,7 @@ def build(
             verb=verb,
             language=args.language,
             dense=dense,
-            encoders=tuple(encoders),
+            encoders=models,
             views=tuple(views),
             vectors=read_given_vectors(
                 Path(vectors) if isinstance(vectors, str) else vectors,
@@ -128,7 +142,7 @@ def build(
 
 def run(
     index: Index,
-    queries: Sequence[Query],
+    queries: Queries,
     search: Search | None = None,
     *,
     retriever: str | None = None,
@@ -139,7 +153,9 @@ def run(
 ) -> Run:
     """Search for every query; return the hits of each qid, best first, in the order of ``queries``.
 
-    ``search`` says how to search, as in ``index.search``. The keywords are short forms of the most
+    ``queries`` are ``Query`` objects, pairs of qid and text, a mapping from qid to text, queries of
+    ir_datasets, or a DataFrame with the columns ``qid`` and ``text``. ``search`` says how to
+    search, as in ``index.search``. The keywords are short forms of the most
     common options; a keyword overrides the option in ``search``. ``k`` is the maximum number of
     hits of a query, 1,000 by default. ``query_vectors`` has the vector of each qid, so that nothing
     is encoded. A query without words has no hits. The run does not depend on
@@ -151,18 +167,18 @@ def run(
     from .eval.files.answers import TaskQuery
     from .eval.run.batch import filtered_queries, search_all, search_of, with_vectors
     from .eval.tasks import RANKING
+    from .integrations._python_data import as_queries
     from .retrieval.search.options import DEFAULT_SEARCH
 
-    refuse_text("queries", queries)
-    queries = list(queries)  # it may be a generator
-    _check_qids(queries)
+    searched = as_queries(queries)
+    _check_qids(searched)
     task = RANKING.default()  # accepts any queries and up to ``search.max_k`` hits for each
     short: dict[str, Any] = {"retriever": retriever, "k": k, "where": where, "profile": profile}
     chosen = {name: choice for name, choice in short.items() if choice is not None}
     asked = search_of(task, replace(search or DEFAULT_SEARCH, **chosen))
     if query_vectors is not None:
         asked = replace(asked, retriever=index.retriever_for_vectors(asked.retriever))
-    task_queries = [TaskQuery(query.qid, query.text) for query in queries]
+    task_queries = [TaskQuery(query.qid, query.text) for query in searched]
     filtered = filtered_queries(task, task_queries, asked, index.settings.search.max_query_chars)
     if query_vectors is not None:
         filtered = with_vectors(filtered, query_vectors, "query_vectors")
@@ -171,11 +187,13 @@ def run(
     }
 
 
-def evaluate(run: Run, qrels: Qrels, measures: Sequence[str]) -> Figures:
+def evaluate(run: Run, qrels: Judgements, measures: Sequence[str]) -> Figures:
     """Return the value of each measure for each judged query.
 
     The code of trec_eval orders the hits and computes the measures.
 
+    ``qrels`` map a qid to docids and their relevance; those of ir_datasets and ranx, and a
+    DataFrame, are taken as they are.
     ``measures`` are names of ir-measures (``nDCG@10``, ``AP(rel=2)``) or of trec_eval
     (``ndcg_cut_10``); the figures use the names of ir-measures. ``figures.means()`` maps each
     measure to its mean. ``figures.per_query()`` maps each qid to a mapping from measure to value.
@@ -185,17 +203,29 @@ def evaluate(run: Run, qrels: Qrels, measures: Sequence[str]) -> Figures:
     Raises QueryError if a measure is unknown, ``measures`` is empty, or ``qrels`` is empty.
     """
     from .eval.scoring import measures as scoring
+    from .integrations._python_data import as_qrels
 
     refuse_text("measures", measures)
-    _check_judged(qrels)
-    return scoring.evaluate(qrels, _scores(run), scoring.parse_measures(",".join(measures)))
+    judged = as_qrels(qrels)
+    _check_judged(judged)
+    return scoring.evaluate(judged, _scores(run), scoring.parse_measures(",".join(measures)))
 
 
 def compare(
-    runs: Mapping[str, Run], qrels: Qrels, measures: Sequence[str], *, seed: int = 0
+    runs: Mapping[str, Run],
+    qrels: Judgements,
+    measures: Sequence[str],
+    *,
+    seed: int = 0,
+    baseline: str = "",
+    correction: Correction = "holm",
+    correct_over: CorrectOver = "measure",
 ) -> Comparison:
     """Compare named runs: means with confidence intervals, and tests of every pair, corrected for
     the number of tests.
+
+    With a ``baseline``, the name of a run, every other run is tested against it alone. The tests of
+    a measure are corrected together, or those of all measures (``correct_over="all"``).
 
     ``comparison.means`` maps each measure to a mapping from run to interval. ``comparison.pairs``
     tests the second run of each pair against the first. ``comparison.as_json()`` is what ``factseek
@@ -206,15 +236,134 @@ def compare(
     """
     from .eval.run import compare as judging
     from .eval.scoring.measures import parse_measures
+    from .integrations._python_data import as_qrels
 
     refuse_text("measures", measures)
     if len(runs) < 2:
         raise QueryError("there is nothing to compare", remedy="give two runs or more")
     if seed < 0:
         raise QueryError(f"seed is {seed}", remedy="give 0 or more")
-    _check_judged(qrels)
+    judged = as_qrels(qrels)
+    _check_judged(judged)
     scores = {name: _scores(run) for name, run in runs.items()}
-    return judging.compare(qrels, scores, parse_measures(",".join(measures)), seed=seed)
+    return judging.compare(
+        judged,
+        scores,
+        parse_measures(",".join(measures)),
+        seed=seed,
+        baseline=baseline,
+        correction=correction,
+        correct_over=correct_over,
+    )
+
+
+def tune(
+    index: Index,
+    queries: Queries,
+    qrels: Judgements,
+    measure: str = "nDCG@10",
+    *,
+    folds: int = 5,
+    seed: int = 0,
+) -> Tuning:
+    """Choose the fusion and the settings of BM25 on judged queries, by cross-validation.
+
+    ``tuning.chosen`` keeps the default unless the best setting is significantly better. It is what
+    ``factseek tune`` writes to a configuration. The same ``seed`` gives the same result.
+
+    Raises QueryError if there are fewer judged queries than folds, or if no judged document is in
+    the index.
+    """
+    from .eval.learn import tune as tuning
+    from .eval.scoring.measures import parse_measures
+
+    (name,) = parse_measures(measure)
+    return tuning.tune(index, _judged(index, queries, qrels), name, folds=folds, seed=seed)
+
+
+def bench(
+    index: Index,
+    queries: Queries,
+    qrels: Judgements,
+    retrievers: Sequence[str] = (),
+    measures: Sequence[str] = ("nDCG@10", "R@100", "AP", "RR@10"),
+    *,
+    timed: int = 500,
+    seed: int = 0,
+) -> Bench:
+    """Compare retrievers on judged queries: quality with intervals and tests, speed and size.
+
+    ``retrievers`` are names, perhaps with stages (``hybrid+rerank``); by default all of the index.
+    Each is timed in a process of its own, over ``timed`` searches.
+
+    Raises QueryError if the index lacks what a retriever needs, or if a measure is unknown.
+    """
+    from .eval.bench import bench as benching
+    from .eval.scoring.measures import parse_measures
+
+    refuse_text("retrievers", retrievers)
+    refuse_text("measures", measures)
+    return benching.bench(
+        index,
+        _judged(index, queries, qrels),
+        name=index.info.name,
+        retrievers=tuple(retrievers) or index.info.retrievers,
+        measures=parse_measures(",".join(measures)),
+        timed=timed,
+        seed=seed,
+    )
+
+
+def score(
+    task: str,
+    gold: str | Path | Sequence[str | Path],
+    run: str | Path | Sequence[str | Path],
+    measures: Sequence[str] = (),
+) -> Scores:
+    """Score the submission of a task as its organisers do; ``task`` is a name of ``factseek score``
+    or a YAML file of a task.
+
+    Several files are paired by position. ``measures`` replace the task's own, if it ranks
+    documents. Raises CheckFailed if the submission has errors, SourceError if the gold cannot be
+    read, QueryError if there is no such task.
+    """
+    from .eval.files.answers import ScoreOptions
+    from .eval.run.judge import score_files
+    from .eval.scoring.measures import parse_measures
+
+    refuse_text("measures", measures)
+    chosen = tuple(parse_measures(",".join(measures))) if measures else ()
+    return score_files(task, _paths(gold), _paths(run), ScoreOptions(measures=chosen))
+
+
+def check(task: str, file: str | Path, source: str | Path | None = None) -> CheckReport:
+    """Return the faults of a submission; ``source`` is the task's input, to check that every query
+    is answered.
+
+    Raises QueryError if there is no such task, MachineError if the file cannot be read.
+    """
+    from .eval.tasks import task as task_named
+
+    chosen = task_named(task)
+    return chosen.check(Path(file), Path(source)) if source else chosen.check(Path(file))
+
+
+def _paths(files: str | Path | Sequence[str | Path]) -> list[Path]:
+    return [Path(files)] if isinstance(files, str | Path) else list(map(Path, files))
+
+
+def _judged(index: Index, queries: Queries, qrels: Judgements) -> Judged:
+    """Return the judged queries among ``queries``, ready for tuning and benchmarks."""
+    from .eval.files.answers import TaskQuery
+    from .eval.run.batch import judge_queries
+    from .integrations._python_data import as_qrels, as_queries
+
+    searched = as_queries(queries)
+    _check_qids(searched)
+    judgements = as_qrels(qrels)
+    _check_judged(judgements)
+    task_queries = [TaskQuery(query.qid, query.text) for query in searched]
+    return judge_queries(index, task_queries, judgements)
 
 
 def read_queries(path: str | Path) -> list[Query]:
@@ -304,11 +453,6 @@ def _scores(run: Run) -> dict[str, dict[str, float]]:
 def _check_qids(queries: Sequence[Query]) -> None:
     seen: set[str] = set()
     for query in queries:
-        if not (hasattr(query, "qid") and hasattr(query, "text")):
-            remedy = "give factseek.Query(qid, text)"
-            raise QueryError(
-                f"queries contain {quote_value(str(query))}, which is not a query", remedy=remedy
-            )
         _check_qid("queries", query.qid)
         if query.qid in seen:
             raise QueryError(

@@ -21,7 +21,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 CONSTRAINTS = ROOT / "constraints.txt"
-EVERYTHING = ["--editable", f"{ROOT}[dev,docs,integrations,multilingual,office,sparse,train]"]
+EVERYTHING = [
+    "--editable",
+    f"{ROOT}[dev,docs,integrations,measures,multilingual,office,sparse,train]",
+]
 SERVING = ["--editable", f"{ROOT}[multilingual,office]"]
 LEFT_OUT = ROOT / "packaging" / "serving.txt"
 WITHOUT_CUDA = ["--torch-backend", "cpu"]

@@ -27,7 +27,7 @@ from ..core.errors import PartMissingError
 from ..retrieval import retrievers
 from ..retrieval.config import BM25Settings, Config
 from ..retrieval.dense.vectors import Vectors
-from ..retrieval.lucene.analysis import Analysis, Analyzer
+from ..retrieval.lucene.analysis import Analyzer
 from ..retrieval.lucene.jvm import start
 from ..retrieval.lucene.spelling import WordNearby
 from ..retrieval.retrievers import ComposedKind, ParallelRankings, Rankings, Retriever
@@ -158,7 +158,7 @@ class ShardedState:
         # garbage collection.
         self.ask: AskShards = AskEvery(states, gather)
         self._analyzer: Callable[[], Analyzer] = partial(
-            self._opened.get, "terms", partial(_analyzer, config.java.heap, self.manifest.analysis)
+            self._opened.get, "terms", partial(_analyzer, config.java.heap, self.manifest)
         )
         self.collection = CollectionTerms(self.manifest.id, len(states), self._analyzer, self.ask)
 
@@ -404,9 +404,9 @@ def _count_impacts(ask: AskShards, view: str, terms: NDArray[np.int32]) -> TermC
     return joined_term_counts(ask(lambda state: state.count_impacts(view, terms)))
 
 
-def _analyzer(heap: str, analysis: Analysis) -> Analyzer:
+def _analyzer(heap: str, manifest: Manifest) -> Analyzer:
     start(heap)
-    return Analyzer(analysis)
+    return Analyzer(manifest.analysis, parts=manifest.has_parts)
 
 
 def _merged_facets(

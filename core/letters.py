@@ -38,6 +38,8 @@ _LIGATURES = {
     "ꝏ": "oo",
     "Ꝏ": "OO",
     "ᵫ": "ue",
+    "ӕ": "ae",  # Ossetian is also written with the Latin letter
+    "Ӕ": "AE",
     "ꝡ": "vy",
     "Ꝡ": "VY",
     "ỻ": "ll",
@@ -61,11 +63,17 @@ _ARABIC = {
     "\u066b": ".",
 }
 """Letters of Arabic, Persian and Urdu that keyboards confuse, and the decimal separator."""
+_ROMANIAN = {"ș": "ş", "Ș": "Ş", "ț": "ţ", "Ț": "Ţ"}
+"""Letters with a comma below, which older texts, and Lucene's stop words, have with a cedilla."""
+_JOINER, _DAGGER_ALEF, _ALEF = "\u200c", "\u0670", "\u0627"
+_SPELLED = re.compile(f"[{_JOINER}{_DAGGER_ALEF}]")
 _HEH_WITH_TWO_EYES = re.compile("\u06be(?<![\\w\u064b-\u065f\u0670].)")
 """A letter that is no heh only after another letter: in Urdu, where it makes that one aspirated."""
 _ARABIC_MARKS = (
     "\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed\u08d3-\u08ff"
 )
+_CARRIED_ALEF = re.compile(f"[\u0648\u0649\u064a\u06cc][{_ARABIC_MARKS}]*{_DAGGER_ALEF}")
+"""A dagger alef on another letter, instead of which modern texts have an alef."""
 _HEBREW_POINTS = "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"
 _OWN_ALPHABET = ("sorani",)
 """The analyzers that read the letters of :data:`_ARABIC` themselves, as different letters."""
@@ -75,10 +83,8 @@ _READ_YEH = ("arabic", "persian", "sorani")
 _STOP_WORDS_WITH_AE = ("danish", "norwegian")
 _AE = re.compile(r"[æÆ](?!(?<=\b[vV].)[rR](?:[eE]?[tT]|[eE])\b)")
 """The letter æ outside the stop words være, været and vært."""
-_SPECIAL = re.compile(
-    f"[\u06be{_ARABIC_MARKS}{_HEBREW_POINTS}{''.join((*_LIGATURES, *_ARABIC, *_YEH_WITHOUT_DOTS))}"
-    '\u05f4"]|(?![0-9])\\d'
-)
+_REPLACED = "".join((*_LIGATURES, *_ROMANIAN, *_ARABIC, *_YEH_WITHOUT_DOTS))
+_SPECIAL = re.compile(f'[\u06be{_ARABIC_MARKS}{_HEBREW_POINTS}{_REPLACED}\u05f4"]|(?![0-9])\\d')
 _GERSHAYIM = re.compile('(?<=[\u05d0-\u05ea])[\u05f4"](?=[\u05d0-\u05ea])')
 _NO_SPACES = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
@@ -92,6 +98,7 @@ _FOREIGN = re.compile("[\u0530-\u1dff\u2c00-\ud7ff\uf900-\uffdc\U00010000-\U0003
 """A letter of a script that is not European."""
 _DIGIT, _LETTER = re.compile("[0-9]"), re.compile("[A-Za-z]")
 _ASCII_MIXED = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]*+(?:[0-9]++[A-Za-z]*+)+")
+_LONGEST_IN_CODE = 2
 _EUROPEAN = re.compile("[A-Za-z\u00aa-\u052f\u1e00-\u1fff]+")
 
 
@@ -109,7 +116,7 @@ def fold_letters(form: str, analyzer: str) -> str:
 
 @cache
 def _replacements(analyzer: str) -> dict[int, str]:
-    letters = dict(_LIGATURES)
+    letters = _LIGATURES | _ROMANIAN
     if analyzer in _STOP_WORDS_WITH_AE:
         del letters["æ"], letters["Æ"]
     if analyzer not in _OWN_ALPHABET:
@@ -129,6 +136,26 @@ def _digits() -> dict[int, str]:
         for code in range(0x80, sys.maxunicode + 1)
         if unicodedata.category(chr(code)) == "Nd"
     }
+
+
+def has_spellings(form: str) -> bool:
+    """Return whether a word of a folded text may have other spellings."""
+    return not form.isascii() and _SPELLED.search(form) is not None
+
+
+def spellings(form: str) -> list[str]:
+    """Return the other spellings of a folded word, or of several.
+
+    A word with a zero-width non-joiner is also written as one word without it, and as several. A
+    dagger alef is not written (``هذا``), or as an alef (``كتاب``).
+    """
+    if not has_spellings(form):
+        return []
+    joined = form.replace(_JOINER, "")
+    others = [joined, form.replace(_JOINER, " ")]
+    if _DAGGER_ALEF in form:
+        others += [joined.replace(_DAGGER_ALEF, _ALEF), _CARRIED_ALEF.sub(_ALEF, joined)]
+    return [each for each in dict.fromkeys(others) if each != form]
 
 
 def split_numbers(form: str, analyzer: str) -> str:
@@ -172,7 +199,9 @@ def _split_foreign(run: re.Match[str]) -> str:
 def _split(run: re.Match[str]) -> str:
     pieces = re.findall(r"[0-9]+|[^0-9]+", run[0])
     words = [piece for piece in pieces if not piece.isdigit()]
-    # A single letter of Europe is a unit after a number, and else a part of a code.
-    codes = [word for word in words if len(word) == 1 and _EUROPEAN.fullmatch(word)]
+    # A single letter of Europe is a unit after a number, and else a part of a code, which has no
+    # longer words.
+    has_letter = any(len(word) == 1 and _EUROPEAN.fullmatch(word) for word in words)
+    is_code = has_letter and max(map(len, words)) <= _LONGEST_IN_CODE
     is_unit = len(pieces) == 2 and pieces[0].isdigit()
-    return run[0] if codes and not is_unit else " ".join(pieces)
+    return run[0] if is_code and not is_unit else " ".join(pieces)

@@ -220,6 +220,15 @@ def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON instead of text")
 
 
+def add_outputs(parser: argparse.ArgumentParser) -> None:
+    """Add ``--json`` and ``--latex``, which exclude each other."""
+    forms = parser.add_mutually_exclusive_group()
+    forms.add_argument("--json", action="store_true", help="print JSON instead of text")
+    forms.add_argument(
+        "--latex", action="store_true", help="print a table for a paper (LaTeX with booktabs)"
+    )
+
+
 def report(args: argparse.Namespace, facts: Mapping[str, Any], text: str) -> None:
     """Write the result of a command: with ``--json``, ``facts`` as one JSON object, else
     ``text``.

@@ -19,6 +19,7 @@ from factseek.core.errors import FactseekError, IndexStateError
 from factseek.core.files import sha256
 from factseek.core.settings import view
 from factseek.indexer.build import describe
+from factseek.retrieval.lucene.analysis import ANALYSIS
 from factseek.retrieval.store import manifest as manifests
 
 HERE = Path(__file__).resolve().parent
@@ -106,10 +107,14 @@ def _run(step: str, lines: list[list[str]]) -> int:
 
 
 def _current(index: Path) -> bool:
-    """Return whether an index exists and was built from the present content of its sources."""
+    """Return whether an index exists and was built from the present content of its sources, by the
+    present version of the analysis.
+    """
     try:
         manifest = manifests.read(index)
     except IndexStateError:
+        return False
+    if manifest.analysis.version != ANALYSIS:
         return False
     built = [(segment.kind, segment.sources) for segment in manifest.segments]
     return built == [(kind, describe([HERE / source])) for kind, source in STEPS[index.name]]

@@ -46,11 +46,10 @@ def parse_choices(k: int | None, named: Mapping[str, Any]) -> WrittenOptions:
         value = values.get(option.name)
         if value is None:
             continue
-        if option.is_number and not option.allows(value):
-            remedy = f"give a number, {option.range}"
-            raise QueryError(f"{option.name} {value} is out of range", remedy=remedy)
         if option.is_list:
-            values[option.name] = tuple(value)
+            value = values[option.name] = tuple(value)
+        if option.is_number and (fault := option.fault(value)):
+            raise QueryError(fault, field=option.name)
     # A dictionary, unlike other mappings, can be copied and pickled with the retriever.
     values["filter"] = FilterRequest(metadata=dict(allowed))
     values["undated"] = "keep" if named.get("undated") else "drop"

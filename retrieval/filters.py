@@ -10,15 +10,16 @@ import re
 from collections.abc import Iterable, Sequence
 from datetime import date
 from functools import lru_cache, partial
+from itertools import product
 from typing import Any
 from urllib.parse import quote
 
 from ..core.domain import Document, Filter
 from ..core.errors import QueryError
-from ..core.folding import folded_value
+from ..core.folding import fold, folded_value
 from ..core.languages import language_code
 from ..core.text import refuse_text
-from .lucene.analysis import LETTER, Analysis, fold_words, parts_of, words_of
+from .lucene.analysis import LETTER, Analysis, fold_words, other_spellings, parts_of, words_of
 
 FIELDS = ("topic", "source", "language", "kind")
 # The prefix of declared fields' tokens; tokens of built-in fields have no prefix.
@@ -227,7 +228,22 @@ def tokens(
     )
     own = (token(f"{METADATA}.{name}", value) for name, value in pairs)
     titles = title_tokens(document.title, analysis, by_letters=True)
+    for spelling in other_spellings(analysis, document.title):
+        titles += title_tokens(spelling, analysis)
     return " ".join((token("id", f"{segment}:{document.docid}"), shared, *titles, *own))
+
+
+def title_choices(words: str, analysis: Analysis) -> list[tuple[str, ...]]:
+    """Return search tokens for words that a title must contain: one of each choice, so that it
+    contains each word in one of its spellings.
+    """
+    if not other_spellings(analysis, words):
+        return [(name,) for name in title_tokens(words, analysis)]
+    choices = list[tuple[str, ...]]()
+    for word in words_of(fold(words)):
+        spelled = (word, *other_spellings(analysis, word))
+        choices += product(*(title_tokens(each, analysis) for each in spelled))
+    return [tuple(dict.fromkeys(names)) for names in choices]
 
 
 def title_tokens(title: str, analysis: Analysis, *, by_letters: bool = False) -> list[str]:

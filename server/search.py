@@ -20,6 +20,7 @@ from ..retrieval.filters import DateError, bound, parse_filter
 from ..retrieval.search import federated
 from ..retrieval.search.answer import Answer, Question
 from ..retrieval.search.counting import fields_of
+from ..retrieval.search.declared import stage_options
 from ..retrieval.search.federated import FederatedAnswer
 from ..retrieval.search.options import FilterRequest, FusionRequest, Search, check_whole
 from ..retrieval.search.score_normalizers import FusionKind
@@ -61,8 +62,8 @@ def search_of(
     )
     own = {
         name: (f"{name}={value}",)
-        for name in ("collapse", "sort")
-        if (value := getattr(search, name))
+        for name in stage_options()
+        if (value := getattr(search, name)) is not None
     }
     wanted = sum(own.values(), search.stages or ())
     for field, named in (own | ({"stages": wanted} if wanted else {})).items():

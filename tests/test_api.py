@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -100,8 +101,9 @@ def test_a_run_is_what_the_command_writes(
 def test_an_index_prints_what_it_is(index: Searcher) -> None:
     lines = str(index.info).splitlines()
     assert lines[0] == f"index           {index.info.place} ({index.info.id})"
+    assert "bm25" in index.info.retrievers
     assert lines[-2:] == [
-        "retrievers      bm25",
+        f"retrievers      {', '.join(index.info.retrievers)}",
         "segment 000000  38 snippets from snippets-en.tsv",
     ]
 
@@ -186,9 +188,11 @@ def test_what_makes_no_sense_is_refused_in_words(index: Searcher) -> None:
     ):
         factseek.evaluate({"1": [Hit("d", float("nan"))]}, {"1": {"d": 1}}, ["AP"])
     with pytest.raises(
-        QueryError, match=r"which is not a query; give factseek.Query\(qid, text\)$"
+        QueryError,
+        match=r"which is not a query; give factseek.Query\(qid, text\), a pair, or a mapping from "
+        r"qid to text$",
     ):
-        factseek.run(index, [("1", "one")])  # type: ignore[list-item]
+        factseek.run(index, [("1", "one", "more")])
     with pytest.raises(QueryError, match=r"^queries: the qid 1 is not text; give '1'$"):
         factseek.run(index, [Query(1, "one")])  # type: ignore[arg-type]
     with pytest.raises(QueryError, match=r"^run: the qid 1 is not text; give '1'$"):
@@ -255,10 +259,9 @@ def test_one_text_is_not_taken_for_its_letters(
 ) -> None:
     run, qrels = {"1": [Hit("a", 1.0)]}, {"1": {"a": 1}}
     calls: list[Callable[[], object]] = [
-        lambda: index.search("measles vaccine"),
         lambda: index.columns("measles vaccine"),
         lambda: index.search(["measles"], Search(stages="rerank")),  # type: ignore[arg-type]
-        lambda: factseek.run(index, "measles"),  # type: ignore[arg-type]
+        lambda: factseek.run(index, "measles"),
         lambda: factseek.build("snippets", str(examples / "snippets-en.tsv"), tmp_path / "index"),
         lambda: factseek.build(
             "snippets", [examples / "snippets-en.tsv"], tmp_path / "index", views="signatures"
@@ -288,3 +291,31 @@ def test_one_text_is_not_taken_for_its_letters(
         ):
             call()
     assert len(index.search(["measles vaccine"])) == 1
+
+
+def test_one_text_has_one_list_of_hits(index: Searcher) -> None:
+    (hits,) = index.search(["measles vaccine"], Search(retriever="bm25", k=3))
+    assert index.search("measles vaccine", retriever="bm25", k=3) == hits
+    assert index.search("measles vaccine", Search(retriever="bm25", k=9), k=3) == hits
+    assert index.search(["measles vaccine"], retriever="bm25", k=3) == [hits]
+
+
+@pytest.mark.parametrize(
+    ("options", "fault"),
+    [
+        ({"k": 10.0}, "k is 10.0, not a whole number"),
+        ({"k": "10"}, "k is '10', not a whole number"),
+        ({"k": True}, "k is True, not a whole number"),
+        ({"group": "no"}, "group is 'no', not true or false"),
+        ({"retriever": 7}, "retriever is 7, not a text"),
+        ({"collapse": "far"}, "collapse is 'far', not 'near'"),
+        ({"profile": "loud"}, "profile is 'loud', not 'plain' or 'tweet'"),
+    ],
+)
+def test_an_option_of_another_type_is_refused_and_not_remembered(
+    index: Searcher, options: dict[str, Any], fault: str
+) -> None:
+    with pytest.raises(QueryError) as refused:
+        index.search(["measles"], Search(**options))
+    assert refused.value.line.startswith(fault)
+    assert index.search(["measles"], Search(k=10)) == index.search(["measles"], k=10)

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from factseek import commands
-from factseek.indexer.collections import kinds
+from factseek.core.terminal import join_words
+from factseek.indexer.collections import kinds, reader
 from tests.indexer.as_found import name_files_as_found
 
 TEXTS = [
@@ -252,6 +253,7 @@ def test_a_line_of_50_megabytes_is_not_held_in_memory(here: Path, run: Run) -> N
 
 INDEX = ["index", "jsonl", "good.jsonl", "--no-dense", "--index"]
 KINDS = ", ".join(kinds())
+READS_TABLES = join_words([kind for kind in kinds() if getattr(reader(kind), "COLUMNS", False)])
 BAD_COMMANDS = {
     "missing source": (
         ["index", "jsonl", "gone", "--index", "new"],
@@ -286,7 +288,7 @@ BAD_COMMANDS = {
     ),
     "columns of no table": (
         [*INDEX, "new", "--column", "text=a"],
-        "--column: jsonl has fixed names; leave it out; claimreview, claims and snippets use it",
+        f"--column: jsonl has fixed names; leave it out; {READS_TABLES} use it",
     ),
     "no path": (
         ["info", "--index", ""],

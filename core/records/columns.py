@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple, NoReturn, Protocol
@@ -12,6 +13,7 @@ from .names import Names
 
 _MOST_COLUMNS_SHOWN = 20
 _MOST_UNUSED_SHOWN = 10
+_BETWEEN_OR_BEHIND = re.compile(r"[\s_-]|[.:*]+\s*\Z")
 
 
 class Notices(Faults, Protocol):
@@ -26,9 +28,12 @@ class Notices(Faults, Protocol):
 
 def plain_name(name: str) -> str:
     """Return the name of a column or key in the form for comparison: lower case, without blanks,
-    ``_`` and ``-``.
+    ``_`` and ``-``, and without marks behind it, as in ``Claim:``.
     """
-    return re.sub(r"[\s_-]", "", name).casefold()
+    # In Turkish, İ and I are different letters, but names are also written by other programs.
+    folded = unicodedata.normalize("NFC", name).casefold()
+    one_i = folded.replace("i\u0307", "i").replace("ı", "i")
+    return _BETWEEN_OR_BEHIND.sub("", one_i)
 
 
 def columns_of(header: Sequence[str], names: Names) -> dict[str, list[str]]:
@@ -96,7 +101,8 @@ class Columns(NamedTuple):
 
     A column of the field ``text`` must contain texts: the word "claim" may also head a column of
     flags. If the columns of the field ``address`` contain no addresses, another column that does
-    takes their place. The user's choices are never changed.
+    takes their place. The user's choices are never changed. ``meanings`` has other names of fields
+    for the user.
     """
 
     names: Names
@@ -107,6 +113,7 @@ class Columns(NamedTuple):
     chosen: Collection[str] = ()
     text: str = ""
     address: str = ""
+    meanings: Mapping[str, str] = {}
 
     @property
     def looks_below(self) -> bool:
@@ -210,7 +217,8 @@ class Columns(NamedTuple):
         beyond = sorted(columns.keys() - columns_of(header, self.own or self.names).keys())
         for field in beyond:
             if field not in self.chosen:
-                used = f"the column {columns[field][0]!r} is used as {field!r}"
+                meaning = self.meanings.get(field, field)
+                used = f"the column {columns[field][0]!r} is used as {meaning!r}"
                 notices.note(line, f"{used}; choose another with --column")
 
         makes_ids = bool(self.docid) and self.docid not in columns
@@ -253,8 +261,10 @@ class Columns(NamedTuple):
             known = self.names if is_chosen else self.own or self.names
             names = [repr(name) for field in fields for name in known[field] if name]
             advice = ""
-            if self.text in fields and self.text not in self.chosen:
-                advice = "; name that of the texts with --column text=NAME"
+            if not is_chosen:
+                meant = "that of the texts" if self.text in fields else "it"
+                option = "text" if self.text in fields else fields[0]
+                advice = f"; name {meant} with --column {option}=NAME"
             notices.refuse(
                 line,
                 f"there is no column {' or '.join(names)}; the columns are {_listed(shown)}"

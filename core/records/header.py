@@ -48,7 +48,8 @@ def _filled(cells: Sequence[str]) -> int:
 
 def _is_full(cells: Sequence[str], width: int) -> bool:
     """Return whether a row has a different text in every column."""
-    are_texts = all(content_of([cell]) == "texts" for cell in cells)
+    # "No" may also head a column of numbers.
+    are_texts = all(content_of([cell]) in ("texts", "flags") for cell in cells)
     return _filled(cells) == width >= _FEWEST and are_texts
 
 

@@ -15,31 +15,37 @@ ANY_TABLE: Names = {
     "docid": "id nr number key رقم الرقم المعرف номер número kimlik numéro kennung".split(),
     "text": (
         "text content body claim statement finding النص نص المحتوى الادعاء текст съдържание "
-        "твърдение texto contenido afirmación metin içerik iddia inhalt behauptung aussage texte "
-        "contenu affirmation claim_text tweet_text tweet_content full_text tweet"
+        "твърдение утверждение заявление texto contenido afirmación metin içerik iddia inhalt "
+        "behauptung aussage texte contenu affirmation claim_text tweet_text tweet_content "
+        "full_text tweet"
     ).split(),
     "title": (
-        "title headline العنوان عنوان заглавие título titular başlık titel überschrift titre"
+        "title headline العنوان عنوان заглавие заголовок título titular başlık titel überschrift "
+        "titre"
     ).split(),
-    "url": "url link address الرابط رابط връзка адрес enlace bağlantı adres lien adresse".split(),
+    "url": (
+        "url link address الرابط رابط връзка адрес ссылка enlace bağlantı adres lien adresse"
+    ).split(),
     "date": "date published التاريخ تاريخ дата fecha tarih datum".split(),
-    "language": "language lang اللغة لغة език idioma dil sprache langue".split(),
-    "source": "source publisher المصدر مصدر източник fuente kaynak quelle".split(),
+    "language": "language lang اللغة لغة език язык idioma dil sprache langue".split(),
+    "source": "source publisher المصدر مصدر източник источник fuente kaynak quelle".split(),
     "topic": "topic subject الموضوع موضوع тема tema konu thema sujet".split(),
     "rating": (
-        "rating verdict ruling conclusion الحكم التقييم النتيجة вердикт оценка veredicto "
-        "calificación valoración karar sonuç bewertung urteil ergebnis évaluation"
+        "rating verdict ruling conclusion fact_check_rating الحكم التقييم النتيجة вердикт оценка "
+        "veredicto calificación valoración conclusión karar sonuç bewertung urteil ergebnis "
+        "évaluation"
     ).split(),
     # what a fact-checker found
     "explanation": (
         "explanation what_we_found our_finding our_findings findings review_body reasoning reason "
         "rationale justification analysis assessment summary abstract description "
-        "التفسير الشرح التوضيح ما_وجدناه الملخص обяснение резюме explicación resumen "
+        "التفسير الشرح التوضيح ما_وجدناه الملخص обяснение резюме пояснение объяснение "
+        "explicación resumen "
         "qué_encontramos açıklama özet bulgular erklärung begründung erläuterung einschätzung "
         "zusammenfassung was_wir_fanden explication résumé analyse ce_que_nous_avons_trouvé"
     ).split(),
 }
-"""Names of columns in tables without a fixed format, in seven languages."""
+"""Names of columns in tables without a fixed format, in eight languages."""
 
 SNIPPETS: Names = {
     "docid": "snippet_id docid par_id passage_id paragraph_id sentence_id identifier id".split(),
@@ -78,7 +84,9 @@ CLAIM_REVIEWS: Names = {
     "url": "url review_url link".split(),
     "datePublished": "datePublished review_date date".split(),
     "inLanguage": "inLanguage languageCode language".split(),
-    "author.name": "author.name author publisher publisher.name".split(),
+    "author.name": (
+        "author.name author publisher publisher.name fact_checker checked_by checker"
+    ).split(),
     "author.url": "author.url publisher.url publisher_url publisher.site".split(),
     "author.image": "author.image publisher_image".split(),
     "reviewRating.alternateName": (

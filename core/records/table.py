@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -19,6 +19,15 @@ Numbered = Iterable[tuple[int, str]]  # the lines of a text with their numbers
 Row = tuple[int, list[str]]  # the number of the first line of a row, and its cells
 MISSING = frozenset({"NA", "N/A", "#N/A", "<NA>", "NaN", "nan", "NULL"})
 """Unquoted words for a missing value in the output of R, pandas and databases."""
+_FOOTER = re.compile(
+    r"(?:total|sum|summe|gesamt|insgesamt|somme|suma|toplam|итого|общо|المجموع|الإجمالي)"
+    r"[\s:=\d.,]*\Z"
+    r"|(?:sources?|quellen?|fuentes?|kaynak(?:lar)?|источник|източник|المصدر|المصادر"
+    r"|notes?|notas?|anmerkung(?:en)?|not(?:lar)?|ملاحظة)\s*:",
+    re.I,
+)
+_MOST_FOOTERS = 10
+"""The most rows below a table that may be its footer."""
 _NUMBER = re.compile(r"[-+]?[\d.,:/-]*(?:[eE][-+]?\d+)?|NA")
 """Values that R and other programs leave unquoted although they quote texts."""
 _OPEN_CELL = re.compile(r'"[^"]*+(?:""[^"]*+)*"?\Z')
@@ -53,10 +62,14 @@ class Table(NamedTuple):
     rows: Iterator[Row]
 
 
-def read_table(lines: Numbered, dialect: Dialect, faults: Faults) -> Table | None:
+def read_table(
+    lines: Numbered, dialect: Dialect, faults: Faults, footer: Callable[[int], object] | None = None
+) -> Table | None:
     """Return the table that the lines form, ``None`` if they have no row.
 
-    Each row below the header has as many cells as the header. Any other row is an error.
+    Each row below the header has as many cells as the header. Any other row is an error. But if
+    ``footer`` is given, the last rows may be a few words in one cell, such as ``Total: 12``; then
+    ``footer`` gets the line of each.
     """
     rows = read_rows(lines, dialect, faults)
     first = next(rows, None)
@@ -64,6 +77,8 @@ def read_table(lines: Numbered, dialect: Dialect, faults: Faults) -> Table | Non
         return None
     line, cells = first
     header = [cell.strip() for cell in cells]
+    if footer is not None:
+        rows = without_footer(rows, len(header), footer)
     return Table(line, header, _rows_of_width(rows, len(header), faults))
 
 
@@ -75,6 +90,38 @@ def _rows_of_width(rows: Iterator[Row], width: int, faults: Faults) -> Iterator[
             faults.error(line, f"has {len(cells)} columns, but the header has {width}")
         else:
             faults.error(line, "is blank")
+
+
+def without_footer(
+    rows: Iterator[Row], width: int, footer: Callable[[int], object]
+) -> Iterator[Row]:
+    """Yield the rows of a table without those at its end that are a footer, such as ``Total: 12``;
+    ``footer`` gets the line of each of these.
+
+    A footer is a few words in one cell, or begins with words such as ``Total`` and has only
+    numbers besides, or at least half its cells empty.
+    """
+    waiting: list[Row] = []  # the rows since the last good one, as long as they may be a footer
+    for row in rows:
+        if _may_be_footer(row[1], width) and len(waiting) < _MOST_FOOTERS:
+            waiting.append(row)
+            continue
+        yield from waiting
+        waiting.clear()
+        yield row
+    for line, cells in waiting:
+        if any(map(str.strip, cells)):
+            footer(line)
+
+
+def _may_be_footer(cells: Sequence[str], width: int) -> bool:
+    filled = [text for cell in cells if (text := cell.strip())]
+    if not filled:
+        return True
+    if len(cells) == 1 < width:
+        return " " in filled[0]  # a file that was cut off may end with an id
+    are_numbers = all(_NUMBER.fullmatch(text) for text in filled[1:])
+    return (are_numbers or 2 * len(filled) <= width) and _FOOTER.match(filled[0]) is not None
 
 
 def read_rows(lines: Numbered, dialect: Dialect, faults: Faults) -> Iterator[Row]:

@@ -48,6 +48,7 @@ _INSIDE = {
     b"xl/": "an Excel workbook (.xlsx)",
     b"[Content_Types].xml": "an Excel workbook (.xlsx)",
     "WordDocument".encode("utf-16-le"): "a Word document (.doc)",
+    "PowerPoint Document".encode("utf-16-le"): "a presentation (.ppt)",
 }
 """The kinds of office files, by names near the beginning of their archive or older container."""
 _ZIP, _CONTAINER = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
@@ -146,9 +147,9 @@ def _annotated_claim(row: Mapping[str, object]) -> str:
         return ""
     if "questions" in annotations:
         return (
-            "; it is a claim of AVeriTeC, and its questions are its annotators': jq -c "
-            "'to_entries[] | {id: .key} + .value' numbers the published list, and factseek index "
-            "claims reads the result"
+            "; it is a claim of AVeriTeC, and its questions are its annotators': number the "
+            "published list with jq -c 'to_entries[] | {id: .key} + .value', or lines with jq -c "
+            "'{id: input_line_number} + .'; factseek index claims and factseek run read the result"
         )
     if "evidences" in annotations:
         return (

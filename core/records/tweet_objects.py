@@ -28,11 +28,12 @@ _SIGNS = frozenset(
 _IDS = ("tweet_id", "tweetid", "id_str", "id")
 
 
-def whole_file(text: str) -> list[Object] | None:
+def whole_file(text: str, *, plain: bool = False) -> list[Object] | None:
     """Return the tweets in a text that is one JSON value: a tweet, a list of tweets or an answer of
     the API, which may span several lines, or a file of an account's archive.
 
-    Return None for any other text, including JSON lines.
+    With ``plain``, any object with an id and a text is a tweet. Return None for any other text,
+    including JSON lines.
     """
     assignment = _ASSIGNMENT.match(text)
     if assignment is None and not text.lstrip().startswith(("{", "[")):
@@ -42,7 +43,8 @@ def whole_file(text: str) -> list[Object] | None:
     except (ValueError, RecursionError):
         return None
     values = value if isinstance(value, list) else [value]
-    if not all(_is_answer(each) or _has_sign(each) for each in values) and not assignment:
+    is_one = _may_be_tweet if plain else _is_answer_or_has_sign
+    if not all(map(is_one, values)) and not assignment:
         return None
     if not values and not assignment:
         return None
@@ -71,21 +73,32 @@ def texts_of_tweets(text: str) -> list[str] | None:
 
     The text may be one JSON value, or one object a line.
     """
-    tweets = whole_file(text)
-    if tweets is None and text.lstrip().startswith(("{", "[")):
-        lines = [text] if text.lstrip().startswith("[") else text.split("\n")
-        try:
-            values = [json.loads(line) for line in lines if line.strip()]
-        except (ValueError, RecursionError):
-            return None
-        values = values[0] if isinstance(values[0], list) else values
+    text = text.lstrip("\ufeff")
+    tweets = whole_file(text, plain=True)
+    if tweets is None:
+        values = objects_of(text)
         if not (values and all(map(_may_be_tweet, values))):
             return None
         tweets = [tweet for value in values for tweet in tweets_in(value)]
-    if tweets is None:
-        return None
     texts = (str(tweet.get("full_text") or tweet.get("text") or "").strip() for tweet in tweets)
     return [" ".join(text.split()) for text in texts if text]
+
+
+def objects_of(text: str) -> list[Object]:
+    """Return the JSON objects that a text consists of: one, a list of them, or one a line.
+
+    Return an empty list for any other text.
+    """
+    if not text.lstrip().startswith(("{", "[")):
+        return []
+    for lines in ([text], text.split("\n")):
+        try:
+            values = [json.loads(line) for line in lines if line.strip()]
+        except (ValueError, RecursionError):
+            continue
+        values = values[0] if isinstance(values[0], list) else values
+        return values if all(isinstance(value, dict) for value in values) else []
+    return []
 
 
 def _with_whole_text(tweet: Object, included: Mapping[str, Object]) -> Object:
@@ -107,6 +120,8 @@ def _whole_text(tweet: Object, included: Mapping[str, Object], *, deep: bool) ->
     texts = (
         extended.get("full_text"),
         note.get("text"),
+        # The website's own answers have it there.
+        _object(_object(note.get("note_tweet_results")).get("result")).get("text"),
         tweet.get("full_text"),
         tweet.get("text"),
     )
@@ -138,11 +153,13 @@ def _is_answer(value: object) -> bool:
     return _is_tweet(data) or (isinstance(data, list) and all(map(_is_tweet, data)))
 
 
+def _is_answer_or_has_sign(value: object) -> bool:
+    return _is_answer(value) or _has_sign(value)
+
+
 def _may_be_tweet(value: object) -> bool:
-    own = _object(value)
-    return (
-        _is_answer(own) or _is_tweet(own) or _has_sign(own) or isinstance(own.get("tweet"), Mapping)
-    )
+    is_archived = isinstance(_object(value).get("tweet"), Mapping)
+    return _is_answer_or_has_sign(value) or _is_tweet(value) or is_archived
 
 
 def _has_sign(value: object) -> bool:

@@ -29,7 +29,7 @@ from ...core.settings import to_mapping, view
 from ...core.terminal import (
     DONE,
     Subparsers,
-    add_json,
+    add_outputs,
     format_count,
     say,
     write,
@@ -42,8 +42,11 @@ from ...retrieval.store import manifest as manifests
 from ..learn.cli import add_judged, add_option, judged_files
 from ..run.batch import DEPTH, Judged, chunks, depth_of, read_judged, search_docids
 from ..run.compare import Comparison, compare, pair_row
+from ..run.compare import as_latex as quality_as_latex
+from ..scoring.latex import latex_table, text_rows
 from ..scoring.machine import Machine, this_machine
 from ..scoring.measures import parse_measures
+from ..scoring.notebook import html
 from ..scoring.ranking import identical_notes, own_first
 from ..scoring.statistics import RESAMPLES
 from ..scoring.tables import figure, html_image, html_table, markdown_table, page
@@ -110,7 +113,7 @@ def register(commands: Subparsers) -> None:
         "--name", metavar="NAME", help="the name of the collection (default: the index's folder)"
     )
     add_option(parser, "seed", int, 0, "the seed of the bootstrap intervals")
-    add_json(parser)
+    add_outputs(parser)
     parser.set_defaults(command=bench_command)
 
 
@@ -148,7 +151,10 @@ def bench_command(args: argparse.Namespace) -> int:
     reports["bench.html"] = as_html(result, drawn).encode()
     for name, content in reports.items():
         write_atomically(args.output / name, content)
-    write(as_json if args.json else tables)
+    if args.json:
+        write(as_json)
+    else:
+        write(as_latex(result) if args.latex else tables)
     say(f"{args.output}: {', '.join(reports)}")
     return DONE
 
@@ -186,6 +192,14 @@ class Bench:
     quality: Comparison
     measured: tuple[Measured, ...]
     notes: tuple[str, ...] = ()
+
+    def to_frame(self) -> Any:
+        """Return the mean of each measure (columns) for each retriever (rows) as a DataFrame."""
+        return self.quality.to_frame()
+
+    def _repr_html_(self) -> str:
+        """Return the tables as HTML, for a notebook."""
+        return html(method(self), *(table[:2] for table in tables(self).values()))
 
     def as_json(self) -> dict[str, Any]:
         """Return the benchmark in the form of ``bench.json``."""
@@ -313,6 +327,15 @@ def as_markdown(bench: Bench) -> str:
     )
 
 
+def as_latex(bench: Bench) -> str:
+    """Return the quality of the retrievers with its tests, then their speed and size, as LaTeX
+    tables.
+    """
+    header, rows, _ = tables(bench)["Speed and size"]
+    speed = latex_table(header, text_rows(rows), f"Speed and size. {method(bench)}")
+    return f"{quality_as_latex(bench.quality)}\n{speed}"
+
+
 def as_html(bench: Bench, png: bytes) -> str:
     """Return a benchmark as one HTML page."""
     notes = "".join(f"<p>Note: {escape(note)}.</p>\n" for note in bench.notes)
@@ -386,8 +409,11 @@ def tables(bench: Bench) -> dict[str, ShownTable]:
         "Speed and size": (_SPEED, speed, 1),
     }
     if bench.quality.pairs:
-        rows = ((pair_row(pair), figure(pair.holm_randomisation)) for pair in bench.quality.pairs)
-        found["Differences"] = (_PAIRS, [[*row[:5], chance, *row[-3:]] for row, chance in rows], 3)
+        differences: list[Sequence[str]] = []
+        for pair in bench.quality.pairs:
+            shown = pair_row(pair)
+            differences.append([*shown[:5], figure(pair.corrected_randomisation), *shown[-3:]])
+        found["Differences"] = (_PAIRS, differences, 3)
     return found
 
 

@@ -19,6 +19,8 @@ from ...core.errors import QueryError
 from ...core.records.lines import quote_value
 from ...core.records.runs import ScoreTable, encodable
 from ...core.text import ProfileName
+from ..scoring.notebook import frame, html
+from ..scoring.tables import figure
 from .report import CheckReport, read_or_refuse
 
 Answer = tuple[str, ScoredDocids]  # a qid and the documents found for it
@@ -157,7 +159,7 @@ class Scores:
     ties: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
-    def as_json(self, *, per_query: bool) -> dict[str, Any]:
+    def as_json(self, *, per_query: bool = False) -> dict[str, Any]:
         """Return the figures as ``score --json`` prints them; with ``per_query``, the values of
         each query follow.
         """
@@ -167,3 +169,12 @@ class Scores:
         if per_query:
             figures["per_query"] = {key: dict(values) for key, values in self.per_query.items()}
         return figures
+
+    def to_frame(self) -> Any:
+        """Return the figures as a DataFrame, a row per measure."""
+        return frame(["measure", "value"], list(self.values.items()), "measure")
+
+    def _repr_html_(self) -> str:
+        """Return the figures as HTML, for a notebook."""
+        rows = [(name, figure(value)) for name, value in self.values.items()]
+        return html(f"official: {self.official}", (("measure", "value"), rows))

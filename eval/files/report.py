@@ -12,6 +12,7 @@ from ...core.errors import CheckFailed, QueryError
 from ...core.files import files_in
 from ...core.records.lines import UNENDED, place, quote_value
 from ...core.terminal import format_count
+from ..scoring.notebook import frame, html
 
 Severity = Literal["error", "warning"]
 
@@ -57,6 +58,15 @@ class CheckReport:
         return sorted(
             self._kept, key=lambda problem: (problem.line or float("inf"), problem.severity)
         )
+
+    def to_frame(self) -> Any:
+        """Return the kept faults as a DataFrame."""
+        return frame(FileProblem._fields, self.problems)
+
+    def _repr_html_(self) -> str:
+        """Return the kept faults as HTML, for a notebook."""
+        rows = [tuple(map(str, problem)) for problem in self.problems]
+        return html(self.verdict, (FileProblem._fields, rows))
 
     @property
     def messages(self) -> list[str]:

@@ -54,6 +54,8 @@ _ACCEPTED = "give lines of qid TAB text, CSV with a header, JSON lines, or TREC'
 
 _COLUMN_NAME = re.compile(r"[^\W\d][\w.-]*(?: [\w.-]+)?")
 """The name of a column: one or two words, which begin with a letter."""
+_IN_QUOTES = re.compile(r'"(?:[^"\t]|"")*"\t"(?:[^"\t]|"")*"\s*')
+"""A row of two cells in quotes."""
 _USUAL_NAMES = frozenset(
     plain_name(name)
     for names in (ANY_TABLE, QUERIES, TWEETS, VERIFIED_CLAIMS)
@@ -236,10 +238,20 @@ def _of_table(
             f"the rows have {columns} columns, but a query has two (qid TAB text): name the "
             f"columns in a first line, two of them qid and query",
         )
+    yield from _of_lines(filled, faults)
+
+
+def _of_lines(filled: Numbered, faults: Strict) -> Iterator[_Draft]:
+    """Yield the queries of lines of qid, tab and text; quotes are a part of them unless they are
+    around every qid and every text.
+    """
+    in_quotes = all(_IN_QUOTES.fullmatch(written) for _, written in filled)
     for line, written in filled:
         qid, tab, rest = written.partition("\t")
         if not tab:
             faults.error(line, "has one column, but a query has two (qid TAB text)")
+        if in_quotes:
+            qid, rest = (cell.strip()[1:-1].replace('""', '"') for cell in (qid, rest))
         yield line, TaskQuery(qid, " ".join(rest.split("\t")))
 
 
@@ -271,8 +283,8 @@ def _is_unknown_header(shape: TableShape, rows: Rows) -> bool:
     """Return whether the first row names columns, although none or only one of them is known.
 
     All of its cells are single words, and every row below has a text of several words. Besides, the
-    row has more than two columns, one of its cells is a usual name of a column, or only the rows
-    below have a digit in their first cell.
+    row has more than two columns, one of its cells is a usual name of a column, the first cells
+    below are numbers, or its first cell has no digit, whereas those below do or are several.
     """
     names, below = shape.names, rows[1:]
     words = all(_COLUMN_NAME.fullmatch(cell.strip()) for cell in shape.cells)
@@ -280,7 +292,9 @@ def _is_unknown_header(shape: TableShape, rows: Rows) -> bool:
     if not (words and texts and below and len(set(names)) == len(names)):
         return False
     digits = [any(map(str.isdigit, row[0])) for row in (shape.cells, *(row for _, row in below))]
-    ids_below = len(names[0]) > 1 and not digits[0] and all(digits[1:])
+    numbers_below = all(row[0].strip().isdecimal() for _, row in below)
+    is_apart = not digits[0] and (all(digits[1:]) or len(below) > 1)
+    ids_below = len(names[0]) > 1 and (numbers_below or is_apart)
     usual = not _USUAL_NAMES.isdisjoint(map(plain_name, names))
     return ids_below or usual or len(names) > 2
 
@@ -294,13 +308,12 @@ def _is_of_run(line: str) -> bool:
 def _constant_columns(filled: Numbered) -> int:
     """Return the number of columns of a table without a header, 0 if the lines form none.
 
-    Nearly all rows have the same number of columns, and that is more than two. Fewer rows with
-    further tabs have them in their texts.
+    Most rows have the same number of columns, and that is more than two. Fewer rows with further
+    tabs have them in their texts.
     """
     counts = Counter(text.count("\t") + 1 for _, text in filled)
     ((columns, frequency),) = counts.most_common(1)
-    is_table = len(filled) > 1 and columns > 2 and frequency * 10 >= len(filled) * 9
-    return columns if is_table else 0
+    return columns if columns > 2 and len(filled) > 1 and frequency * 2 > len(filled) else 0
 
 
 def _list(names: Sequence[str]) -> str:

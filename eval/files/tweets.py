@@ -54,7 +54,7 @@ def read_tweets(path: Path) -> list[Tweet]:
     faults = Strict(path)
     first = next((line for _, line in text_lines(path, faults) if line.strip()), "")
     tweets = []
-    whole = whole_file("\n".join(line for _, line in text_lines(path, faults)))
+    whole = whole_file("\n".join(line for _, line in text_lines(path, faults)), plain=True)
     if whole is not None:
         tweets += [tweet_of(path, 1, fields_of(row)) for row in whole]
     elif first.lstrip().startswith(("{", "[")):
@@ -230,6 +230,12 @@ def stream(
             ) from None
         if not text.strip():
             continue
+        if text.strip() == "[" or text.rstrip().endswith("= [") or text.lstrip().startswith("[{"):
+            raise SourceError(
+                "is a JSON list, not JSON lines",
+                place=place,
+                remedy="save it in a file, and name the file in --input",
+            )
         if not text.lstrip().startswith("{"):
             if (statement := take(number, text)) is not None:
                 yield statement

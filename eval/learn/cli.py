@@ -13,7 +13,7 @@ from ...core.errors import QueryError
 from ...core.files import writable
 from ...core.progress import bar
 from ...core.records.runs import write_text
-from ...core.terminal import DONE, Subparsers, add_json, say, write
+from ...core.terminal import DONE, Subparsers, add_json, add_outputs, say, write
 from ...core.text import PROFILES
 from ...indexer.settings import Config as BuildConfig
 from ...retrieval.arguments import add_index, config_of, full_config_of
@@ -31,7 +31,7 @@ from .examples import of_documents
 from .trainer import ADDED, ALONE, ModelTraining, TrainingRequest
 from .training import SETTINGS, check_target
 from .training import train as train_on
-from .tune import FIRST_LINE, as_json, as_text, as_yaml
+from .tune import FIRST_LINE, as_json, as_latex, as_text, as_yaml
 from .tune import tune as tune_on
 
 _TUNE_EPILOG = """\
@@ -150,7 +150,7 @@ def register_tune(commands: Subparsers) -> None:
     add_option(parser, "folds", int, 5, "the number of folds of the cross-validation")
     add_option(parser, "sample", int, 1000, "tune on at most N judged queries")
     add_option(parser, "seed", int, 0, "the seed of folds, sample and tests")
-    add_json(parser)
+    add_outputs(parser)
     parser.set_defaults(command=tune)
 
 
@@ -250,7 +250,10 @@ def tune(args: argparse.Namespace) -> int:
         say(f"note: {note}")
     about = f"{searched}, judgements {args.qrels.name}, seed {args.seed}"
     write_text(args.output, [as_yaml(tuning, config, about, args.output.parent)])
-    write(json.dumps(as_json(tuning), indent=2) + "\n" if args.json else as_text(tuning))
+    if args.json:
+        write(json.dumps(as_json(tuning), indent=2) + "\n")
+    else:
+        write(as_latex(tuning) if args.latex else as_text(tuning))
     say(f"{args.output}: the configuration; use it with --config")
     return DONE
 

@@ -32,7 +32,9 @@ from ...retrieval.search.options import Search
 from ...retrieval.search.prepared_query import PreparedQuery
 from ...retrieval.search.score_normalizers import scorer_of
 from ..run.batch import Judged, depth_of, search_all
+from ..scoring.latex import bold, escape_latex, latex_table, superscript
 from ..scoring.measures import values_of
+from ..scoring.notebook import frame, html
 from ..scoring.statistics import Interval, PairedTest, Values, compare_pairs, intervals
 from ..scoring.tables import figure, span, table
 from .examples import Rows, folds_of
@@ -156,6 +158,24 @@ class Tuning:
     def chosen(self) -> Setting:
         """The best setting if it is significantly better, else the default, which is simpler."""
         return self.best if self.test.sure else self.default
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the whole result, with every setting tried and its mean."""
+        return as_json(self)
+
+    def to_frame(self) -> Any:
+        """Return every setting that was tried, with its mean, as a DataFrame, the best first."""
+        rows = [[mean, *setting.row()] for setting, mean in self.tried]
+        return frame([self.measure, *COLUMNS], rows)
+
+    def _repr_html_(self) -> str:
+        """Return the means of the default and of the best setting as HTML, for a notebook."""
+        rows = [
+            ("default", figure(self.default_mean.mean), *self.default.row()),
+            ("best on all queries", figure(self.best_mean), *self.best.row()),
+            ("cross-validated", figure(self.cross_validated.mean), *[""] * len(COLUMNS)),
+        ]
+        return html(verdict(self), (("", self.measure, *COLUMNS), rows))
 
 
 def tune(
@@ -363,6 +383,26 @@ def as_text(tuning: Tuning) -> str:
             f"{verdict(tuning)}\n",
         ]
     )
+
+
+def as_latex(tuning: Tuning) -> str:
+    """Return the means of a tuning as a LaTeX table; the best is in bold, and a dagger marks a
+    significant gain.
+    """
+    default, held_out = tuning.default_mean, tuning.cross_validated
+    gains = round(held_out.mean, 4) >= round(default.mean, 4)
+    rows = []
+    for name, value, is_best, setting in (
+        ("default", default, not gains, tuning.default.row()),
+        ("tuned, cross-validated", held_out, gains, tuning.best.row()),
+    ):
+        mean = bold(figure(value.mean)) if is_best else figure(value.mean)
+        if tuning.test.sure and value is held_out:
+            mean += superscript(r"\dagger")
+        cells = (span(value.low, value.high), *setting)
+        rows.append([name, mean, *map(escape_latex, cells)])
+    caption = f"Tuning on {tuning.queries:,} queries: {verdict(tuning)}."
+    return latex_table(("", tuning.measure, "95 % interval", *COLUMNS), rows, caption)
 
 
 def verdict(tuning: Tuning) -> str:

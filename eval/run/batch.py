@@ -4,6 +4,7 @@ settings.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -251,14 +252,50 @@ def read_judged(
     notes: list[str] = []
     queries = chosen.read_queries(files.queries)
     qrels = chosen.read_gold([files.qrels], notes.append)
+    judged = judge_queries(
+        index,
+        queries,
+        qrels,
+        task=files.task,
+        profile=files.profile,
+        ignore_identical_ids=files.ignore_identical_ids,
+        names=(files.queries, files.qrels),
+        sample=sample,
+        seed=seed,
+    )
+    return dataclasses.replace(judged, notes=(*notes, *judged.notes))
+
+
+def judge_queries(
+    index: Index,
+    queries: Sequence[TaskQuery],
+    qrels: Qrels,
+    *,
+    task: str = "",
+    profile: ProfileName | None = None,
+    ignore_identical_ids: bool = False,
+    names: tuple[object, object] = ("the queries", "the judgements"),
+    sample: int | None = None,
+    seed: int = 0,
+) -> Judged:
+    """Return the queries that are judged, with their judgements; ``names`` are those of both for
+    messages.
+
+    Raises QueryError if they have no qid in common, or the index contains no judged document.
+    """
+    task = task or RANKING.default()
+    of_queries, of_qrels = names
+    notes: list[str] = []
     judged = [query for query in queries if query.qid in qrels]
     if not judged:
+        if not queries:
+            raise QueryError("there are no queries", place=of_queries)
         hint = near_miss([query.qid for query in queries], qrels)
         examples = (
             f"the file has {quote_value(queries[0].qid)}, the judgements "
             f"{quote_value(next(iter(qrels)))}{hint}"
         )
-        raise QueryError(f"no query in common with {files.qrels}: {examples}", place=files.queries)
+        raise QueryError(f"no query in common with {of_qrels}: {examples}", place=of_queries)
     docids = list(index.docids())
     indexed = set(docids)
     documents = dict.fromkeys(docid for of_query in qrels.values() for docid in of_query)
@@ -268,12 +305,12 @@ def read_judged(
         )
         examples = f"the file has {quote_value(next(iter(documents)))}, the index {there}"
         raise QueryError(
-            f"no docid in common with the index {index.info.place}: {examples}", place=files.qrels
+            f"no docid in common with the index {index.info.place}: {examples}", place=of_qrels
         )
     if len(judged) < len(qrels):
         notes.append(
             f"{len(qrels) - len(judged):,} of {len(qrels):,} judged queries are not in "
-            f"{files.queries.name}"
+            f"{Path(str(of_queries)).name}"
         )
     if sample is not None and len(judged) > sample:
         notes.append(f"{sample:,} of {len(judged):,} judged queries were drawn")
@@ -289,10 +326,13 @@ def read_judged(
         notes.append(
             f"{len(missing):,} of {len(relevant):,} relevant documents are not in the index: {some}"
         )
-    search = search_of(files.task, Search(profile=files.profile))
-    options = {"ignore_identical_ids": files.ignore_identical_ids}
+    search = search_of(task, Search(profile=profile))
     filtered = filtered_queries(
-        files.task, judged, search, index.settings.search.max_query_chars, **options
+        task,
+        judged,
+        search,
+        index.settings.search.max_query_chars,
+        ignore_identical_ids=ignore_identical_ids,
     )
     return Judged(queries=tuple(filtered), qrels=kept, search=search, notes=tuple(notes))
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from html import escape
 from itertools import combinations, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -21,32 +21,57 @@ import numpy as np
 from ...core.domain import Qrels
 from ...core.errors import QueryError
 from ...core.files import rereadable
+from ...core.records.lines import quote_value
 from ...core.records.runs import ScoreTable, rank_docs
 from ..scoring import ranking
+from ..scoring.latex import bold, escape_latex, latex_table, superscript
 from ..scoring.measures import Figures, evaluate
-from ..scoring.statistics import RESAMPLES, Interval, PairedTest, compare_pairs, holm, intervals
+from ..scoring.notebook import frame, html
+from ..scoring.statistics import (
+    CORRECTIONS,
+    RESAMPLES,
+    Correction,
+    Interval,
+    PairedTest,
+    compare_pairs,
+    correct,
+    intervals,
+)
 from ..scoring.tables import figure, html_table, page, span, table
 from ..tasks import RankingTask
 
+CorrectOver = Literal["measure", "all"]
+LEVEL = 0.05  # a corrected p-value below this is significant
 MOVED = 5  # the number of queries shown for a pair of runs, and of documents shown for a query
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """Two runs on one measure; the ``holm_…`` values are corrected for all pairs and measures of
-    the comparison.
+    """Two runs on one measure; the ``corrected_…`` values are p-values corrected for the tests of
+    their family.
     """
 
     measure: str
     first: str
     second: str
     test: PairedTest
-    holm_randomisation: float
-    holm_t: float | None
+    correction: Correction
+    corrected_randomisation: float
+    corrected_t: float | None
+
+    @property
+    def is_significant(self) -> bool:
+        """Whether the corrected p-value of the randomisation test is below :data:`LEVEL`."""
+        return self.corrected_randomisation < LEVEL
 
     def as_json(self) -> dict[str, Any]:
         """Return the pair with its tests in one mapping."""
-        corrected = {"holm_randomisation": self.holm_randomisation, "holm_t": self.holm_t}
+        # Holm's values have had names of their own since the first version.
+        prefix = "holm" if self.correction == "holm" else "corrected"
+        corrected = {
+            f"{prefix}_randomisation": self.corrected_randomisation,
+            f"{prefix}_t": self.corrected_t,
+        }
         named = {"measure": self.measure, "first": self.first, "second": self.second}
         return {**named, **msgspec.to_builtins(self.test), **corrected}
 
@@ -78,6 +103,9 @@ class Comparison:
     means: Mapping[str, Mapping[str, Interval]]
     pairs: tuple[Pair, ...]
     moved: tuple[Moved, ...]
+    correction: Correction = "holm"
+    correct_over: CorrectOver = "measure"
+    baseline: str = ""
     notes: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
@@ -87,12 +115,25 @@ class Comparison:
             "seed": self.seed,
             "resamples": RESAMPLES,
             "runs": list(self.runs),
+            "correction": self.correction,
+            "correct_over": self.correct_over,
+            **({"baseline": self.baseline} if self.baseline else {}),
             "means": self.means,
             "pairs": [pair.as_json() for pair in self.pairs],
             "moved": self.moved,
             "notes": list(self.notes),
         }
         return msgspec.to_builtins(facts)  # type: ignore[no-any-return]
+
+    def to_frame(self) -> Any:
+        """Return the mean of each measure (columns) for each run (rows) as a DataFrame."""
+        rows = [[run, *(by_run[run].mean for by_run in self.means.values())] for run in self.runs]
+        return frame(["run", *self.means], rows, "run")
+
+    def _repr_html_(self) -> str:
+        """Return the means and the differences as HTML, for a notebook."""
+        differences = (_pair_header(self.correction), list(map(pair_row, self.pairs)))
+        return html(_how(self), (_MEANS, _mean_rows(self)), differences)
 
 
 def read_runs(
@@ -128,14 +169,25 @@ def compare(
     measures: Sequence[str],
     *,
     seed: int,
+    baseline: str = "",
+    correction: Correction = "holm",
+    correct_over: CorrectOver = "measure",
     notes: Sequence[str] = (),
 ) -> Comparison:
     """Compare two or more runs; test every pair on every measure, the later run against the
     earlier.
 
-    A judged query that a run lacks counts 0. Raises CheckFailed if a run has no query in common
-    with the judgements.
+    With a ``baseline``, test every other run against it alone. The p-values are corrected for the
+    tests of a measure, or of all measures. A judged query that a run lacks counts 0. Raises
+    CheckFailed if a run has no query in common with the judgements. Raises QueryError if no run is
+    the baseline.
     """
+    if baseline and baseline not in runs:
+        raise QueryError(
+            f"there is no run {quote_value(baseline)}", remedy=f"the runs are {', '.join(runs)}"
+        )
+    tested = [(baseline, run) for run in runs if run != baseline] if baseline else []
+    tested = tested or list(combinations(runs, 2))
     for name, run in runs.items():
         ranking.common(name, qrels, run, "query")
     figures = {name: evaluate(qrels, run, measures) for name, run in runs.items()}
@@ -146,31 +198,31 @@ def compare(
         means[measure] = dict(
             zip(runs, intervals(np.stack(list(values.values()), axis=1), seed), strict=True)
         )
-        tests += [
-            (measure, a, b, compare_pairs(values[a], values[b], seed))
-            for a, b in combinations(runs, 2)
-        ]
+        tests += [(measure, a, b, compare_pairs(values[a], values[b], seed)) for a, b in tested]
     decided = []
     for name, run in runs.items():  # the first of a run's measures that ties can change
         for measure, bound in islice(ranking.tie_bounds(qrels, run, figures[name]).items(), 1):
             noted = ranking.tie_note(measure, figures[name].means()[measure], bound, "query")
             decided += [f"{name}: {note}" for note in noted]
-    by_chance = holm([test.p_randomisation for _, _, _, test in tests])
-    by_t = holm([test.p_t for _, _, _, test in tests])
+    families = {measure: [test for test in tests if test[0] == measure] for measure in measures}
+    by_chance: list[float | None] = []
+    by_t: list[float | None] = []
+    for family in families.values() if correct_over == "measure" else [tests]:
+        by_chance += correct([test.p_randomisation for *_, test in family], correction)
+        by_t += correct([test.p_t for *_, test in family], correction)
     pairs = tuple(
         Pair(
             measure=measure,
             first=a,
             second=b,
             test=test,
-            holm_randomisation=chance or 0.0,
-            holm_t=t,
+            correction=correction,
+            corrected_randomisation=chance or 0.0,
+            corrected_t=t,
         )
         for (measure, a, b, test), chance, t in zip(tests, by_chance, by_t, strict=True)
     )
-    moved = tuple(
-        query for a, b in combinations(runs, 2) for query in _find_moved(qrels, runs, figures, a, b)
-    )
+    moved = tuple(query for a, b in tested for query in _find_moved(qrels, runs, figures, a, b))
     noted = (*notes, *decided)
     return Comparison(
         queries=len(qrels),
@@ -179,6 +231,9 @@ def compare(
         means=means,
         pairs=pairs,
         moved=moved,
+        correction=correction,
+        correct_over=correct_over,
+        baseline=baseline,
         notes=noted,
     )
 
@@ -213,21 +268,15 @@ def _find_moved(
 
 
 _MEANS = ("measure", "run", "mean", "95 % interval")
-_PAIRS = (
-    "measure",
-    "first",
-    "second",
-    "difference",
-    "95 % interval",
-    "p randomisation",
-    "Holm",
-    "p t-test",
-    "Holm",
-    "effect",
-    "wins",
-    "ties",
-    "losses",
-)
+
+
+def _pair_header(correction: Correction) -> tuple[str, ...]:
+    corrected = CORRECTIONS[correction]
+    tests = ("p randomisation", corrected, "p t-test", corrected)
+    counts = ("effect", "wins", "ties", "losses")
+    return ("measure", "first", "second", "difference", "95 % interval", *tests, *counts)
+
+
 _MOVED = ("query", "first", "second", "from", "to", "relevant documents (rank → rank)")
 
 
@@ -235,7 +284,11 @@ def as_text(comparison: Comparison) -> str:
     """Return a comparison as tables for the terminal."""
     parts = [
         table(_MEANS, _mean_rows(comparison), left=2),
-        table(_PAIRS, [pair_row(pair) for pair in comparison.pairs], left=3),
+        table(
+            _pair_header(comparison.correction),
+            [pair_row(pair) for pair in comparison.pairs],
+            left=3,
+        ),
         _how(comparison) + "\n",
     ]
     if comparison.moved:
@@ -247,11 +300,14 @@ def as_text(comparison: Comparison) -> str:
 def as_html(comparison: Comparison) -> str:
     """Return a comparison as one HTML page that contains its plot."""
     runs = ", ".join(comparison.runs)
+    differences = html_table(
+        _pair_header(comparison.correction), [pair_row(pair) for pair in comparison.pairs]
+    )
     notes = "".join(f"<p>Note: {escape(note)}.</p>\n" for note in comparison.notes)
     body = (
         f"<p>{escape(runs)}; {comparison.queries:,} queries.</p>\n{notes}"
         f"<h2>Means</h2>\n{_plot(comparison)}\n{html_table(_MEANS, _mean_rows(comparison))}"
-        f"<h2>Differences</h2>\n{html_table(_PAIRS, [pair_row(pair) for pair in comparison.pairs])}"
+        f"<h2>Differences</h2>\n{differences}"
         f"<p>{escape(_how(comparison))}</p>\n"
         f"<h2>Most moved queries, by {escape(next(iter(comparison.means)))}</h2>\n"
         f"{html_table(_MOVED, [_moved_row(moved) for moved in comparison.moved])}"
@@ -259,11 +315,82 @@ def as_html(comparison: Comparison) -> str:
     return page(f"Comparison of {len(comparison.runs)} runs", body)
 
 
+def as_latex(comparison: Comparison) -> str:
+    """Return the means of a comparison as a LaTeX table.
+
+    The best mean of a measure is in bold. A run that is significantly better than others has their
+    letters as marks; with a baseline, a run that differs from it has a dagger.
+    """
+    letters = dict(zip(comparison.runs, map(_letter, range(len(comparison.runs))), strict=True))
+    better: dict[tuple[str, str], list[str]] = {}
+    for pair in comparison.pairs:
+        if not pair.is_significant:
+            continue
+        if comparison.baseline:
+            better.setdefault((pair.measure, pair.second), []).append(r"\dagger")
+            continue
+        gains = pair.test.difference.mean > 0
+        winner, loser = (pair.second, pair.first) if gains else (pair.first, pair.second)
+        better.setdefault((pair.measure, winner), []).append(letters[loser])
+    best = {
+        measure: max(round(value.mean, 4) for value in by_run.values())
+        for measure, by_run in comparison.means.items()
+    }
+    rows = []
+    for run in comparison.runs:
+        name = escape_latex(run)
+        row = [name if comparison.baseline else f"{letters[run]}\\enspace {name}"]
+        for measure, by_run in comparison.means.items():
+            value = figure(by_run[run].mean)
+            marks = superscript("".join(sorted(better.get((measure, run), []))))
+            is_best = round(by_run[run].mean, 4) == best[measure]
+            row.append((bold(value) if is_best else value) + marks)
+        rows.append(row)
+    return latex_table(["run", *comparison.means], rows, _caption(comparison))
+
+
+def _letter(number: int) -> str:
+    """Return a, b, …, z, aa, ab, … for a number from 0."""
+    letters = ""
+    while number >= 0:
+        letters = chr(ord("a") + number % 26) + letters
+        number = number // 26 - 1
+    return letters
+
+
+def _caption(comparison: Comparison) -> str:
+    corrected = (
+        "without a correction"
+        if comparison.correction == "none"
+        else f"{CORRECTIONS[comparison.correction]}'s correction over {_family(comparison)}"
+    )
+    mark = (
+        f"† differs significantly from {comparison.baseline}"
+        if comparison.baseline
+        else "letters name the runs that a run is significantly better than"
+    )
+    return (
+        f"Means over {comparison.queries:,} queries; the best in bold; {mark} (paired "
+        f"randomisation test, {RESAMPLES:,} resamples, p < {LEVEL}, {corrected})."
+    )
+
+
+def _family(comparison: Comparison) -> str:
+    """Return the tests that are corrected together, in words."""
+    if comparison.correct_over == "all":
+        return f"all {len(comparison.pairs)} tests of a kind"
+    return f"the {len(comparison.pairs) // len(comparison.means)} tests of a measure"
+
+
 def _how(comparison: Comparison) -> str:
+    corrected = (
+        "no correction"
+        if comparison.correction == "none"
+        else f"{CORRECTIONS[comparison.correction]}'s correction over {_family(comparison)}"
+    )
     return (
         f"{comparison.queries:,} queries; difference is second minus first; {RESAMPLES:,} "
-        "resamples, seed "
-        f"{comparison.seed}; Holm's correction over all {len(comparison.pairs)} tests of a kind"
+        f"resamples, seed {comparison.seed}; {corrected}"
     )
 
 
@@ -278,7 +405,7 @@ def _mean_rows(comparison: Comparison) -> list[tuple[str, ...]]:
 def pair_row(pair: Pair) -> tuple[str, ...]:
     """Return a pair in the columns of a table of differences."""
     test, change = pair.test, pair.test.difference
-    chances = (test.p_randomisation, pair.holm_randomisation, test.p_t, pair.holm_t)
+    chances = (test.p_randomisation, pair.corrected_randomisation, test.p_t, pair.corrected_t)
     cells = [
         pair.measure,
         pair.first,

@@ -133,10 +133,12 @@ def _retrieval(index: Index, search: Search) -> list[dict[str, Any]]:
             components.append(
                 {"name": name, "method": method, "k1": settings.bm25.k1, "b": settings.bm25.b}
             )
-        else:
-            components.append(
-                {"name": name, "method": index.info.encoder.name if index.info.encoder else name}
-            )
+            continue
+        component: dict[str, Any] = {"name": name, "method": name}
+        for view in retrievers.kind(name).views(name, index.info.published, settings):
+            if view in index.info.encoders:
+                component["method"] = index.info.encoders[view].name
+        components.append(component)
     last = resolved.rankings[0]
     if len(resolved.rankings) > 1:
         fusion, last = settings.search.fusion, resolved.retriever

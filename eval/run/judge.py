@@ -22,16 +22,19 @@ from ...core.terminal import (
     DONE,
     Subparsers,
     add_json,
+    add_outputs,
     say,
     write,
 )
 from ..files.answers import ScoreOptions, Scores
 from ..files.report import pair_files
 from ..files.tables import note_unended
-from ..scoring.measures import parse_measures
+from ..scoring.latex import latex_table, text_rows
+from ..scoring.measures import note_on_programs, parse_measures
+from ..scoring.statistics import CORRECTIONS
 from ..scoring.tables import figure, table
 from ..tasks import RANKING, Task, descriptions, is_description, names, task
-from .compare import as_html, as_text, read_runs
+from .compare import as_html, as_latex, as_text, read_runs
 from .compare import compare as compare_runs
 
 _COMPARED = "AP,P@10,nDCG@10,RR"
@@ -85,7 +88,7 @@ def register(commands: Subparsers) -> None:
         "id, as BEIR does"
     )
     parser.add_argument("--ignore-identical-ids", action="store_const", const=True, help=own)
-    add_json(parser)
+    add_outputs(parser)
     parser.set_defaults(command=score)
     parser = commands.add_parser(
         "compare",
@@ -111,7 +114,25 @@ def register(commands: Subparsers) -> None:
     parser.add_argument(
         "--html", type=Path, metavar="FILE", help="also write the report as an HTML page"
     )
-    add_json(parser)
+    parser.add_argument(
+        "--baseline",
+        default="",
+        metavar="NAME",
+        help="test every other run against this one alone: the name of its file without the ending",
+    )
+    parser.add_argument(
+        "--correction",
+        choices=CORRECTIONS,
+        default="holm",
+        help="the correction of p-values for the number of tests (default: holm)",
+    )
+    parser.add_argument(
+        "--correct-over",
+        choices=("measure", "all"),
+        default="measure",
+        help="the tests that are corrected together: those of a measure, or all (default: measure)",
+    )
+    add_outputs(parser)
     parser.set_defaults(command=compare)
 
 
@@ -147,6 +168,32 @@ def check(args: argparse.Namespace) -> int:
 
 def score(args: argparse.Namespace) -> int:
     """Print the figures of a submission, the official one first."""
+    options = _score_options(args)
+    scores = score_files(args.task, args.gold, args.run, options)
+    for note in [*scores.notes, *note_on_programs(options.measures or ())]:
+        say(f"note: {note}")
+    if args.json:
+        write(_json(scores.as_json(per_query=args.per_query)))
+        return DONE
+    header, rows = _score_rows(scores)
+    if args.latex:
+        runs = ", ".join(path.name for path in args.run)
+        caption = f"{args.task}: {runs}, by the organisers' measures."
+        write(latex_table(header, text_rows(rows), caption))
+    else:
+        write(table(header, rows))
+    if args.per_query:
+        each = [
+            [key, name, figure(value)]
+            for key, row in scores.per_query.items()
+            for name, value in row.items()
+        ]
+        write("\n" + table([scores.unit, "measure", "value"], each, left=2))
+    return DONE
+
+
+def _score_options(args: argparse.Namespace) -> ScoreOptions:
+    """Return the options of a scorer; raise QueryError if the task does not accept one."""
     options: dict[str, Any] = {
         name: value for name in _REFUSALS if (value := getattr(args, name)) is not None
     }
@@ -159,33 +206,34 @@ def score(args: argparse.Namespace) -> int:
             )
     if "measures" in options:
         options["measures"] = tuple(parse_measures(options["measures"]))
-    scores = score_files(args.task, args.gold, args.run, ScoreOptions(**options))
-    for note in scores.notes:
-        say(f"note: {note}")
-    if args.json:
-        write(_json(scores.as_json(per_query=args.per_query)))
-        return DONE
+    return ScoreOptions(**options)
+
+
+def _score_rows(scores: Scores) -> tuple[list[str], list[list[str]]]:
+    """Return the header and the rows of the table of figures."""
+    ranges = {name: _tie_range(bounds) for name, bounds in scores.ties.items()}
     header = ["measure", "value"]
-    header += ["over topics"] * bool(scores.topics) + ["with ties in other orders"] * bool(
-        scores.ties
-    )
+    if scores.topics:
+        header.append("over topics")
+    if any(ranges.values()):
+        header.append("with ties in other orders")
     rows = []
     for name, value in scores.values.items():
         row = [f"{name} (official)" if name == scores.official else name, figure(value)]
         if scores.topics:
             row.append(figure(scores.topics[name]))
-        if scores.ties:
-            row.append(" to ".join(map(figure, scores.ties.get(name, ()))))
+        if any(ranges.values()):
+            row.append(ranges.get(name, ""))
         rows.append(row)
-    write(table(header, rows))
-    if args.per_query:
-        each = [
-            [key, name, figure(value)]
-            for key, row in scores.per_query.items()
-            for name, value in row.items()
-        ]
-        write("\n" + table([scores.unit, "measure", "value"], each, left=2))
-    return DONE
+    return header, rows
+
+
+def _tie_range(bounds: Sequence[float]) -> str:
+    """Return the range of a measure under other orders of ties; ``""`` if the shown digits do not
+    differ.
+    """
+    shown = list(map(figure, bounds))
+    return " to ".join(shown) if len(set(shown)) > 1 else ""
 
 
 def _takers(option: str) -> str:
@@ -208,11 +256,23 @@ def compare(args: argparse.Namespace) -> int:
     with hinting(chosen, args.qrels, [[run] for run in args.runs], "--qrels and a run"):
         qrels = chosen.read_gold(args.qrels, notes.append)
         runs, on_runs = read_runs(chosen, args.runs, qrels)
-    notes += [*on_runs, *note_unended([*args.qrels, *args.runs])]
-    comparison = compare_runs(qrels, runs, measures, seed=args.seed, notes=notes)
+    notes += [*on_runs, *note_unended([*args.qrels, *args.runs]), *note_on_programs(measures)]
+    comparison = compare_runs(
+        qrels,
+        runs,
+        measures,
+        seed=args.seed,
+        baseline=args.baseline,
+        correction=args.correction,
+        correct_over=args.correct_over,
+        notes=notes,
+    )
     for note in comparison.notes:
         say(f"note: {note}")
-    write(_json(comparison.as_json()) if args.json else as_text(comparison))
+    if args.json:
+        write(_json(comparison.as_json()))
+    else:
+        write(as_latex(comparison) if args.latex else as_text(comparison))
     if args.html:
         write_text(args.html, [as_html(comparison)])
         say(f"{args.html}: the report")

@@ -1,6 +1,8 @@
-"""Standard measures, with the names of ir-measures and the code of trec_eval.
+"""Standard measures, with the names of ir-measures.
 
-A judged query without results counts 0, as under trec_eval's ``-c``.
+The code of trec_eval computes those that it has. The other programs that ir-measures knows compute
+the rest: gdeval, cwl_eval, pyndeval and small ones of ir-measures itself. A judged query without
+results counts 0, as under trec_eval's ``-c``.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from operator import itemgetter
+from subprocess import CalledProcessError
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +27,9 @@ RANKING = (
     "nDCG,nDCG@5,nDCG@10,nDCG@20,R@5,R@10,R@20,R@50,R@100,R@1000"
 ).split(",")
 """The default measures of a ranking."""
+TREC_EVAL = "pytrec_eval"
+_PROGRAMS = {TREC_EVAL: "trec_eval", "cwl_eval": "cwl-eval", "judged": "ir-measures"}
+"""The names of programs for people, where ir-measures has another."""
 # The number of queries evaluated together; it bounds the memory that their results take.
 _BATCH = 1_000
 _MOST_CUTOFF = 1_000_000  # the largest cutoff of a measure
@@ -39,8 +45,31 @@ class Figures(NamedTuple):
     values: NDArray[np.float64]
 
     def means(self) -> dict[str, float]:
-        """Return the mean of each measure over the queries."""
-        return {name: mean(self.values[:, at].tolist()) for at, name in enumerate(self.names)}
+        """Return the mean of each measure over the queries; the sum of a measure that counts, such
+        as ``NumRet``.
+        """
+        return {
+            name: _total(name, self.values[:, at].tolist()) for at, name in enumerate(self.names)
+        }
+
+    def to_frame(self) -> Any:
+        """Return the value of each measure (columns) for each query (rows) as a DataFrame."""
+        from .notebook import frame
+
+        rows = [[qid, *values] for qid, values in zip(self.qids, self.values.tolist(), strict=True)]
+        return frame(["qid", *self.names], rows, "qid")
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the mean of each measure, and its value for each query."""
+        return {"means": self.means(), "per_query": dict(self.per_query())}
+
+    def _repr_html_(self) -> str:
+        """Return the means as HTML, for a notebook."""
+        from .notebook import html
+        from .tables import figure
+
+        rows = [(name, figure(value)) for name, value in self.means().items()]
+        return html(f"{len(self.qids):,} queries", (("measure", "mean"), rows))
 
     def per_query(self) -> Mapping[str, Mapping[str, float]]:
         """Return the value of each measure by qid."""
@@ -49,13 +78,42 @@ class Figures(NamedTuple):
 
 
 class _Measure(NamedTuple):
-    """A measure's name, the measure to compute for it, and the cutoff to apply to a reciprocal
-    rank, or 0.
+    """A measure's name, the measure to compute for it, the cutoff to apply to a reciprocal rank, or
+    0, and what computes it.
     """
 
     name: str
     computed: Any
     cutoff: int
+    provider: str
+
+
+def _total(name: str, values: Sequence[float]) -> float:
+    measure = _parse_measure(name).computed
+    return math.fsum(values) if _counts(measure) else mean(values)
+
+
+def _counts(measure: Any) -> bool:
+    """Return whether a measure counts things, so that queries are added up."""
+    return "Sum" in type(measure.aggregator()).__name__
+
+
+def programs_of(names: Sequence[str]) -> dict[str, list[str]]:
+    """Return the program that computes each measure: the measures by the name of the program."""
+    programs: dict[str, list[str]] = {}
+    for name in names:
+        program = _parse_measure(name).provider
+        programs.setdefault(_PROGRAMS.get(program, program), []).append(name)
+    return programs
+
+
+def note_on_programs(names: Sequence[str]) -> list[str]:
+    """Return a note that says which program computes what; none if trec_eval computes all."""
+    programs = programs_of(names)
+    if set(programs) <= {"trec_eval"}:
+        return []
+    by_program = (f"{program} computed {', '.join(named)}" for program, named in programs.items())
+    return ["; ".join(by_program)]
 
 
 def mean(values: Sequence[float]) -> float:
@@ -85,7 +143,8 @@ def evaluate(qrels: Qrels, run: Mapping[str, Mapping[str, float]], names: Sequen
     """
     from ir_measures import pytrec_eval
 
-    measures = [_parse_measure(name) for name in names]
+    parsed = [_parse_measure(name) for name in names]
+    measures = [measure for measure in parsed if measure.provider == TREC_EVAL]
     computed = list(dict.fromkeys(measure.computed for measure in measures))
     # Keyed by identity: hashing a measure costs more than computing it.
     column = {id(measure): at for at, measure in enumerate(computed)}
@@ -116,7 +175,55 @@ def evaluate(qrels: Qrels, run: Mapping[str, Mapping[str, float]], names: Sequen
         if measure.cutoff:
             # 1/rank is exact enough to distinguish ranks; half a rank of slack absorbs rounding.
             figures[figures[:, at] < 1 / (measure.cutoff + 0.5), at] = 0.0
-    return Figures(qids, [measure.name for measure in measures], figures)
+    columns = {measure.name: figures[:, at] for at, measure in enumerate(measures)}
+    for measure in parsed:
+        if measure.provider != TREC_EVAL:
+            columns[measure.name] = _compute_elsewhere(measure, qrels, run)
+    ordered = [columns[measure.name] for measure in parsed]
+    return Figures(qids, [measure.name for measure in parsed], np.stack(ordered, axis=1))
+
+
+def _compute_elsewhere(
+    measure: _Measure, qrels: Qrels, run: Mapping[str, Mapping[str, float]]
+) -> NDArray[np.float64]:
+    """Return a measure of every judged query, computed by another program than trec_eval.
+
+    Each program breaks ties in its own way, so it gets the ranks as scores. Some read only numbers
+    as qids, and no blanks in docids, so both are numbered for them. Raises QueryError if the
+    program fails.
+    """
+    numbers = {qid: str(number) for number, qid in enumerate(qrels, 1)}
+    judged, ranked = {}, {}
+    for qid, number in numbers.items():
+        ranking = run.get(qid, {})
+        order = sorted(ranking, reverse=True)
+        order.sort(key=ranking.__getitem__, reverse=True)
+        docids = {docid: f"d{at}" for at, docid in enumerate({**qrels[qid], **ranking})}
+        judged[number] = {docids[docid]: grade for docid, grade in qrels[qid].items()}
+        if order:
+            scores = range(len(order), 0, -1)
+            ranked[number] = {
+                docids[docid]: float(score) for docid, score in zip(order, scores, strict=True)
+            }
+    values = dict.fromkeys(numbers.values(), 0.0)
+    if ranked:
+        provider = _providers()[measure.provider]
+        try:
+            for metric in provider.iter_calc([measure.computed], judged, ranked):
+                if metric.query_id in values:
+                    values[metric.query_id] = float(metric.value)
+        except (CalledProcessError, ValueError, RuntimeError) as error:
+            raise QueryError(
+                f"measure {measure.name!r}: {measure.provider} could not compute it ({error})"
+            ) from None
+    return np.array(list(values.values()))
+
+
+def _providers() -> dict[str, Any]:
+    """Return the programs that ir-measures knows, by name, in its order of preference."""
+    import ir_measures
+
+    return {provider.NAME: provider for provider in ir_measures.DefaultPipeline.providers}
 
 
 def values_of(
@@ -166,7 +273,7 @@ def _parse_measure(name: str) -> _Measure:
         )
         others = {key: value for key, value in measure.params.items() if key != "cutoff"}
         computed = RR(**others) if cutoff else measure
-        supported = pytrec_eval.supports(computed) and "Mean" in type(measure.aggregator()).__name__
+        supported = True
     except (
         ValueError,
         NameError,
@@ -177,23 +284,42 @@ def _parse_measure(name: str) -> _Measure:
         AttributeError,
     ):
         supported = False
-    if not supported or not _sensible(measure):
+    if not supported or not _is_sensible(measure):
         remedy = f"for example {', '.join(RANKING[:6])}, nDCG@10, R@100"
         raise QueryError(f"unknown measure {name!r}", remedy=remedy) from None
     for part, most in (("rel", LARGEST_GRADE), ("cutoff", _MOST_CUTOFF)):
         if not 1 <= measure.params.get(part, 1) <= most:
             raise QueryError(f"measure {name!r}: {part} is not between 1 and {most:,}")
-    return _Measure(str(measure), computed, cutoff)
+    if pytrec_eval.supports(computed):
+        return _Measure(str(measure), computed, cutoff, TREC_EVAL)
+    return _Measure(str(measure), measure, 0, _find_program(name, measure))
 
 
-def _sensible(measure: Any) -> bool:
+def _find_program(name: str, measure: Any) -> str:
+    """Return the name of the program that computes a measure; raise QueryError if none is here."""
+    able = {key: provider for key, provider in _providers().items() if provider.supports(measure)}
+    for key, provider in able.items():
+        if provider.is_available():
+            return key
+    if able:
+        program = _PROGRAMS.get(next(iter(able)), next(iter(able)))
+        raise QueryError(
+            f"measure {name!r} needs {program}, which is not installed",
+            remedy=f"install it with: python -m pip install {program}",
+        )
+    example = ""
+    if "rel" in type(measure).SUPPORTED_PARAMS and "rel" not in measure.params:
+        graded = type(measure)(**measure.params, rel=1)
+        if any(provider.supports(graded) for provider in _providers().values()):
+            example = f"name the grade from which a document is relevant: {graded}"
+    raise QueryError(f"measure {name!r}: no program computes it in this form", remedy=example)
+
+
+def _is_sensible(measure: Any) -> bool:
     gains = (measure.params.get("gains") or {}).values()
     cutoff = measure.params.get("cutoff")
     return (
-        # trec_eval 9, which factseek uses, and trec_eval 10 round the recall levels of IPrec
-        # differently.
-        measure.NAME != "IPrec"
-        and all(isinstance(gain, int) and abs(gain) <= LARGEST_GRADE for gain in gains)
+        all(isinstance(gain, int) and abs(gain) <= LARGEST_GRADE for gain in gains)
         and math.isfinite(measure.params.get("beta", 1.0))
         and (
             cutoff >= 1

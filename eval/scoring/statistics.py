@@ -4,7 +4,9 @@ values.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -121,6 +123,42 @@ def holm(values: Sequence[float | None]) -> list[float | None]:
     for done, (p, at) in enumerate(defined):
         least = max(least, min(1.0, p * (len(defined) - done)))
         corrected[at] = least
+    return corrected
+
+
+Correction = Literal["holm", "bonferroni", "bh", "none"]
+CORRECTIONS: Mapping[Correction, str] = MappingProxyType(
+    {
+        "holm": "Holm",
+        "bonferroni": "Bonferroni",
+        "bh": "Benjamini-Hochberg",
+        "none": "uncorrected",
+    }
+)
+"""The corrections of p-values for the number of tests, with their names for people."""
+
+
+def correct(values: Sequence[float | None], correction: Correction) -> list[float | None]:
+    """Correct p-values for their number; undefined p-values stay undefined and do not count.
+
+    ``bh`` controls the rate of false discoveries (Benjamini and Hochberg, 1995), the others the
+    probability of a single one.
+    """
+    if correction == "none":
+        return list(values)
+    if correction == "holm":
+        return holm(values)
+    defined = sorted(((p, at) for at, p in enumerate(values) if p is not None), reverse=True)
+    number = len(defined)
+    corrected: list[float | None] = [None] * len(values)
+    least = 1.0
+    for done, (p, at) in enumerate(defined):
+        if correction == "bonferroni":
+            corrected[at] = min(1.0, p * number)
+        else:
+            # From the largest p-value down, so that a smaller one never gets a larger result.
+            least = min(least, p * number / (number - done))
+            corrected[at] = least
     return corrected
 
 

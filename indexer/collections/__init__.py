@@ -9,11 +9,14 @@ A reader module defines these names::
 
 and, where they differ from the default::
 
-    SPLIT = True                     the indexer splits its documents into passages
-    SENTENCES = True                 its passages are numbered sentences
+    SPLIT = True                     the indexer splits its documents into passages; it has no
+                                     effect on a record with ``spans``
+    SENTENCES = True                 its passages are numbered sentences: evidence shows each whole,
+                                     and a document cannot be changed over HTTP
     WHOLE_FOLDER = True              reading a document needs other files of its folder, so
                                      ``watch`` reads the whole folder again after each change
-    COLUMNS = True                   it takes the names of columns from its options
+    COLUMNS = True                   it reads tables, and takes the names of columns, the sheet and
+                                     the header row from its options
     FILTER_FIELDS: Sequence[str]     the metadata fields to filter by, unless others are configured
 
 ``read`` streams: it keeps one document at a time in memory. The order of its documents depends only
@@ -24,7 +27,10 @@ names what it leaves out on purpose with ``options.leave_out(place, reason)``, o
 empty source. To add a kind of source, add such a module to this folder. Decorate a reader of tables
 or lines with :func:`dated`: the whole file then decides the order of its dates. Find files with
 ``_files.expand``, read lines with ``_lines.read_lines`` and make documents with
-``_documents.make_record``: they fulfil most of this contract.
+``_documents.make_record``: they fulfil most of this contract. A reader of tables starts from
+``claims.py``: ``_documents.chosen_columns`` and ``names_of_any_table`` give the columns,
+``_tables.Columns`` checks the header, ``_tables.each_sheet`` and ``_tables.read_whole_rows`` yield
+the rows of every dialect, and ``_documents.kept_columns`` the metadata.
 """
 
 from __future__ import annotations
@@ -61,9 +67,9 @@ MOST_NAMED = 100_000
 class Record(NamedTuple):
     """A document as it was read, with its place (``file:line`` or ``file``) for messages.
 
-    ``spans`` is given if the source fixes the passages (a FEVER page's sentences). ``known_by`` is
-    given if other documents may share the docid. An update then replaces only a document of the
-    same file or, for ``text``, with the same text.
+    ``spans`` is given if the source fixes the passages (a FEVER page's sentences); passages have no
+    metadata of their own. ``known_by`` is given if other documents may share the docid. An update
+    then replaces only a document of the same file or, for ``text``, with the same text.
     """
 
     document: Document

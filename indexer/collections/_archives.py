@@ -1,4 +1,6 @@
-"""Read the web pages in WARC, ARC and WACZ files, compressed or not, and report damage."""
+"""Read the web pages in WARC, ARC and WACZ files, packed with gzip or Zstandard or not, and report
+damage.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,8 @@ from ._formats import ENDINGS
 from ._wacz import SUFFIX as WACZ
 from ._wacz import OpenStream, archives_in
 
-SUFFIXES = (".warc", ".arc", WACZ)
+_ZSTD = ".warc.zst"
+SUFFIXES = (".warc", ".arc", _ZSTD, WACZ)
 _PAGE_SUFFIXES = (".html", ".htm", ".xhtml", ".txt", *ENDINGS)
 
 _PAGE_TYPES = ("text/html", "application/xhtml+xml", "text/plain")
@@ -103,7 +106,8 @@ def _archives_of(path: Path) -> Iterator[tuple[str, OpenStream]]:
     if path.name.lower().endswith(WACZ):
         yield from archives_in(path)
     else:
-        yield str(path), partial(open_bytes, path)
+        is_zstd = path.name.lower().endswith(_ZSTD)
+        yield str(path), partial(open_bytes, path, zstd=is_zstd)
 
 
 def _captures(place: str, open_stream: OpenStream, options: ReadOptions) -> Iterator[Capture]:

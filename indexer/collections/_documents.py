@@ -53,7 +53,7 @@ def chosen_columns(
     ``meanings`` maps a reader's field to the common field that it corresponds to. Raises
     SourceError if ``options`` name an unknown field, or a field twice.
     """
-    fields = {"id": "docid"}
+    fields = {"id": "docid"} if "docid" in names else {}
     for field, meaning in (meanings or {name: name for name in ANY_TABLE}).items():
         if field in names:
             fields[meaning] = field

@@ -7,7 +7,7 @@ from __future__ import annotations
 import io
 import os
 import stat
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -29,6 +29,7 @@ from ._unread import (
     is_lock,
     reason_unread,
 )
+from ._zstd import UnpackedFrames, is_zstd
 
 NOT_REGULAR = "not a regular file"
 OUTSIDE = "link to a file outside the folder"
@@ -52,6 +53,7 @@ def expand(
     *,
     used: Iterable[Path] = (),
     saved_pages: bool = False,
+    kind_of: Callable[[Path], str] = lambda _: "",
 ) -> list[Path]:
     """Return the files of ``sources`` in order, each once; a folder stands for its files, in the
     order of their paths.
@@ -60,14 +62,17 @@ def expand(
     ``.gz``; ``""`` matches every name. Hidden entries and links to folders are ignored. All other
     files are left out with a reason, except those that the reader has ``used`` already: files that
     are not regular, links that lead out of the folder, files with other endings and, if a folder
-    may contain ``saved_pages``, the parts of these. Raises SourceError if a source cannot be read,
-    a file is empty, or a folder has no such file.
+    may contain ``saved_pages``, the parts of these. The reason may name the kind of source that
+    reads a file; of a table, ``kind_of`` says it. Raises SourceError if a source cannot be read, a
+    file is empty, or a folder has no such file.
     """
     known = {path.resolve() for path in used}
     files: dict[Path, Path] = {}
     for source in sources:
         if source.is_dir():
-            paths = _folder_files(source, suffixes, options, known, saved_pages=saved_pages)
+            paths = _folder_files(
+                source, suffixes, options, known, saved_pages=saved_pages, kind_of=kind_of
+            )
         else:
             paths = [one_file(source)]
         for path in paths:
@@ -122,6 +127,7 @@ def _folder_files(
     used: Collection[Path],
     *,
     saved_pages: bool,
+    kind_of: Callable[[Path], str],
 ) -> list[Path]:
     endings = tuple(ending for suffix in suffixes for ending in (suffix, f"{suffix}.gz"))
     try:
@@ -147,7 +153,7 @@ def _folder_files(
         for path in paths:
             options.leave_out(path, reason)
     for path in unread:
-        options.leave_out(path, reason_unread(path))
+        options.leave_out(path, reason_unread(path, kind_of))
     if not regular:
         kind = f"{join_words(suffixes, 'or')} " if any(suffixes) else ""
         meant, remedy = describe_others(unread)
@@ -192,12 +198,14 @@ def _walk(
 
 
 @contextmanager
-def open_bytes(path: Path, *, zipped: bool = False, sheet: str = "") -> Iterator[io.BufferedReader]:
+def open_bytes(
+    path: Path, *, zipped: bool = False, sheet: str = "", zstd: bool = False
+) -> Iterator[io.BufferedReader]:
     """Open a file for reading.
 
-    Decompress it if it begins like gzip. For a workbook, yield a sheet as text: the one named, or
-    the first with content. Other ZIP archives are refused, unless all archives are wanted as they
-    are (``zipped``).
+    Decompress it if it begins like gzip or, if ``zstd``, like Zstandard. For a workbook, yield a
+    sheet as text: the one named, or the first with content. Other ZIP archives are refused, unless
+    all archives are wanted as they are (``zipped``).
     """
     try:
         with open_regular(path) as raw:
@@ -220,6 +228,11 @@ def open_bytes(path: Path, *, zipped: bool = False, sheet: str = "") -> Iterator
                 plain: io.BufferedReader = io.BufferedReader(unpacked)
                 with plain:
                     yield plain
+                return
+            if zstd and is_zstd(head):
+                frames: io.BufferedReader = io.BufferedReader(UnpackedFrames(raw, path))
+                with frames:
+                    yield frames
                 return
             _refuse_packed(path, head)
             yield raw

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
+from functools import partial
 from itertools import chain, islice
 from operator import itemgetter
 from pathlib import Path
@@ -44,6 +45,7 @@ SAMPLE = 100
 """The number of rows below a header that show what its columns contain."""
 _KEYS_SHOWN = 10
 _LONGEST_NAME = 60
+_FOOTER = "words below a table"
 _MOST_TITLES = 10
 """The number of lines among which the header below a title is, if the title is no row."""
 
@@ -509,11 +511,14 @@ def _read_delimited(
     is_sure = bool(shape.delimiter) and (is_known or is_quoted(start, shape.delimiter))
     delimiter = shape.delimiter if is_sure else _delimiter_by_name(path, shape)
 
-    dialect = _dialect_of(path, delimiter, options)
+    # Between tabs, a quote may be an ordinary character.
+    quoting = delimiter != "\t" or is_quoted(start, delimiter)
+    dialect = _dialect_of(path, delimiter, options, quoting=quoting)
     notices = Reported(path, options)
     lines = numbered_lines(path, options, encoding)
     below = ((number, line) for number, line in lines if number >= top)
-    found = table.read_table(below, dialect, notices)
+    footer = partial(leave_out_footer, options.named(path), options)
+    found = table.read_table(below, dialect, notices, footer)
     if found is None:
         _refuse_encoding(path, shape)
         found = Table(1, [], iter(()))
@@ -522,6 +527,11 @@ def _read_delimited(
     makes_ids = columns.check(found.line, found.header, notices, shown, sample)
     there = columns.of(found.header, sample)
     return makes_ids, _rows_by_field(options.named(path), found, columns, there)
+
+
+def leave_out_footer(name: str, options: ReadOptions, line: int) -> None:
+    """Count a line of the table ``name`` that is below its rows."""
+    options.leave_out(f"{name}:{line}", _FOOTER)
 
 
 def _delimiter_by_name(path: Path, shape: TableShape) -> str:

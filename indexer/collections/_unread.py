@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from ...core.files import open_regular
@@ -20,14 +20,15 @@ OWNER = "~$"
 """The beginning of the name of the file that Excel keeps beside an open workbook."""
 _READ_BY = {
     **dict.fromkeys(
-        (".html", ".htm", ".xhtml", ".txt", PDF, *TEXTS, ".warc", ".arc", ".wacz"), "webpages"
+        (".html", ".htm", ".xhtml", ".txt", PDF, *TEXTS, ".warc", ".arc", ".warc.zst", ".wacz"),
+        "webpages",
     ),
     **dict.fromkeys((".csv", ".tsv", ".json", ".jsonl", ".ndjson", *SHEETS), "snippets"),
     **dict.fromkeys((".rss", ".atom"), "feed"),
     ".jsonld": "claimreview",
 }
 """The kind of source that reads most files with an ending."""
-_OFFICE = frozenset(f".{ending}" for ending in "doc epub odp ppt pptx rtf".split())
+_OFFICE = frozenset(f".{ending}" for ending in "doc mobi ppt".split())
 """Endings of files with text that no reader reads, although a user may expect it."""
 _TABLES = frozenset({".xls"})
 _PACKED = (".zip", ".7z", ".bz2", ".rar", ".tar", ".tgz", ".xz", ".z", ".zst")
@@ -60,15 +61,18 @@ pictures and frames.
 """
 
 
-def reason_unread(path: Path) -> str:
-    """Return why a reader does not read a file of a folder, as words that follow a number."""
+def reason_unread(path: Path, kind_of: Callable[[Path], str] = lambda _: "") -> str:
+    """Return why a reader does not read a file of a folder, as words that follow a number.
+
+    ``kind_of`` returns the kind of source that reads a table, ``""`` if it does not know.
+    """
     ending = _ending(path)
     if not ending:
         return "file without an ending, which is read only if you name it"
     what = f"{ending} file, which"
     if ending in (*SHEETS, PDF, *TEXTS) and not _is_readable(ending):
         return f"{what} {NEEDS}"
-    if kind := _kind_inside(path, ending) or _READ_BY.get(ending, ""):
+    if kind := _kind_inside(path, ending) or kind_of(path) or _READ_BY.get(ending, ""):
         return f"{what} factseek index {kind} reads"
     for endings, remedy in _NOT_READ.items():
         if ending in endings:

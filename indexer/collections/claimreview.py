@@ -96,8 +96,8 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
 class _Review(NamedTuple):
     """A review with its place.
 
-    ``language`` and ``base`` are those of its page. A table may have columns without a meaning
-    (``others``), and further columns of texts that the user named.
+    ``language`` and ``base`` are those of its page. A row of a table may have columns without a
+    meaning (``others``), and further columns of texts that the user named.
     """
 
     place: str
@@ -106,6 +106,7 @@ class _Review(NamedTuple):
     base: str = ""
     others: Mapping[str, Any] = NO_METADATA
     further: Sequence[str] = ()
+    is_row: bool = False
 
 
 class _SeveralRatings:
@@ -141,7 +142,7 @@ def _reviews(path: Path, options: ReadOptions) -> Iterator[_Review]:
             if name.endswith(_PAGES):
                 found = _of_page(path, options)
             else:
-                nodes = enumerate(nodes_of_type(read_json(path, options), _TYPE), 1)
+                nodes = enumerate(_nodes(read_json(path, options)), 1)
                 found = [_Review(f"{path}:{number}", node) for number, node in nodes]
         except BadFileError as error:
             options.bad_lines.report(error.place, error.what)
@@ -151,12 +152,26 @@ def _reviews(path: Path, options: ReadOptions) -> Iterator[_Review]:
         yield from found
     elif name.endswith((".jsonl", ".ndjson")):
         for place, content in read_json_lines(path, options):
-            yield from (_Review(place, node) for node in nodes_of_type(content, _TYPE))
+            yield from (_Review(place, node) for node in _nodes(content))
     else:
         for place, row, others in _rows_of_sheets(path, options, _columns(options)):
             further = {field: text for field, text in row.items() if field.startswith("text ")}
             node = _nest({field: text for field, text in row.items() if field not in further})
-            yield _Review(place, node, others=others, further=texts_behind(further))
+            yield _Review(place, node, others=others, further=texts_behind(further), is_row=True)
+
+
+def _nodes(content: Any) -> list[Node]:
+    """Return the reviews in a value of JSON: those that say so, else objects with a reviewed claim
+    and no type.
+    """
+    if nodes := list(nodes_of_type(content, _TYPE)):
+        return nodes
+    entries = content if isinstance(content, list) else [content]
+    return [
+        entry
+        for entry in entries
+        if isinstance(entry, dict) and "claimReviewed" in entry and "@type" not in entry
+    ]
 
 
 def _rows_of_sheets(path: Path, options: ReadOptions, columns: Columns) -> Iterator[TableRow]:
@@ -185,6 +200,7 @@ def _columns(options: ReadOptions) -> Columns:
         chosen=chosen,
         text="claimReviewed",
         address="url",
+        meanings=_MEANINGS,
     )
 
 
@@ -262,8 +278,12 @@ def _record(review: _Review, docids: Docids, options: ReadOptions) -> Record | N
     docid = docid or f"claim-{digest(fields['text'] + str(metadata.get('publisher', ''))).hex()}"
     if DOCID not in review.node and len(docid.encode("utf-8", "replace")) > _LONGEST_ADDRESS:
         docid = f"claim-{digest(docid).hex()}"
-    is_repeat = docids.is_repeat(docid, fields["text"])
-    has_same_rating = docids.is_repeat(docid, f"{fields['text']} {metadata.get('rating', '')}")
+    # Sites and archives repeat a review, and write the name of its checker in several ways. But
+    # each row of a desk is a review of its own: two checkers may have looked at the same post.
+    checker = " ".join(str(metadata.get("publisher", "")).casefold().split())
+    claim = f"{fields['text']}\n{checker}" if review.is_row else fields["text"]
+    is_repeat = docids.is_repeat(docid, claim)
+    has_same_rating = docids.is_repeat(docid, f"{claim} {metadata.get('rating', '')}")
     if is_repeat:
         other = "" if has_same_rating else " with another rating; the first one is used"
         options.leave_out(review.place, f"reviews that occurred before{other}")

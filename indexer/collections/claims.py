@@ -26,7 +26,15 @@ from ._files import expand
 from ._lines import read_json
 from ._office import SHEETS, select_readable
 from ._reviews import with_rating
-from ._tables import TableRow, each_sheet, noted_keys, others_of, read_whole_rows, texts_of
+from ._tables import (
+    ContentIds,
+    TableRow,
+    each_sheet,
+    noted_keys,
+    others_of,
+    read_whole_rows,
+    texts_of,
+)
 
 SUMMARY = "verified claims: TSV, CSV, JSON or JSON lines with an id, vclaim and title"
 COLUMNS = True
@@ -36,6 +44,7 @@ FILES: Sequence[Files] = [
     ("JSON", frozenset()),
 ]
 
+_JSON = (".json", ".jsonl", ".ndjson")
 _METADATA = ("subtitle", "author", "rating", "label", "verdict", "explanation")
 
 
@@ -51,11 +60,17 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
 
 
 def _read_file(path: Path, options: ReadOptions) -> Iterator[Record]:
+    ids = ContentIds()
+    is_json = path.name.lower().removesuffix(".gz").endswith(_JSON)
     for place, row, others in _rows(path, options):
         known = with_rating({name: row[name] for name in _METADATA if name in row})
         behind = texts_behind(row, row.get("explanation", ""))
+        if is_json and "docid" not in row and "text" in row:
+            options.note(f"{path}: no key contains ids; each object gets one from its content")
+            row["docid"] = ids.make(row, others)
         if "docid" not in row:
-            options.bad_lines.report(place, "has no id")
+            advice = wrapper_advice({"claim": row.get("text"), **others})
+            options.bad_lines.report(place, f"has no id{advice}")
         elif record := make_record(
             row,
             place,

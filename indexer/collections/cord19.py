@@ -56,6 +56,9 @@ _FIRST_COLUMNS = Columns(
     (("sha",), ("title", "abstract"), ("source_x",)),
 )
 """The columns of the first releases."""
+_TABLE = "metadata.csv"
+_EARLY_TABLES = "all_sources_metadata*.csv*"
+"""The tables of the first releases, named after their day."""
 
 
 class _Paper(NamedTuple):
@@ -77,7 +80,7 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
     The tables are read twice: the first pass finds the ids that occur more than once. In the
     second, only rows with such an id are kept in memory.
     """
-    tables = [(one_file(source, "metadata.csv"), _ParseFolder(source)) for source in sources]
+    tables = [(one_file(source, _table_name(source)), _ParseFolder(source)) for source in sources]
     repeats = _count_repeats(paper.row["cord_uid"] for paper in _papers(tables, options.silent()))
     for rows in _group_rows(_papers(tables, options), repeats):
         if len(rows) > 1:
@@ -86,6 +89,14 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
             rows[0]._replace(row=_merge_rows([paper.row for paper in rows])), options
         ):
             yield record
+
+
+def _table_name(source: Path) -> str:
+    """Return the name of the table in the folder of a release."""
+    if any((source / name).exists() for name in (_TABLE, f"{_TABLE}.gz")):
+        return _TABLE
+    early = sorted(source.glob(_EARLY_TABLES))
+    return early[-1].name.removesuffix(".gz") if early else _TABLE
 
 
 def _number(docid: str) -> int:

@@ -184,6 +184,11 @@ def read_feed(path: Path, options: ReadOptions) -> list[Item]:
         return []
 
 
+def is_sitemap(content: bytes) -> bool:
+    """Return whether content looks like a sitemap."""
+    return _SITEMAP.search(content[:_LOOKED_AT]) is not None
+
+
 def parse_feed(content: bytes, headers: Mapping[str, str] | None = None) -> list[Item]:
     """Return the items of a feed in XML or JSON, as it was fetched with ``headers``.
 
@@ -207,7 +212,7 @@ def parse_feed(content: bytes, headers: Mapping[str, str] | None = None) -> list
         io.BytesIO(content), response_headers=dict(headers or {}), sanitize_html=False
     )
     if not feed.version:
-        if _SITEMAP.search(content[:_LOOKED_AT]):
+        if is_sitemap(content):
             raise ValueError("is a sitemap, not a feed; read it with factseek index sitemap")
         raise ValueError("is not a feed: RSS, Atom or JSON Feed")
     language = feed.feed.get("language", "")

@@ -14,6 +14,7 @@ import csv
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain, product
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from ...core.errors import SourceError
 from ...core.records.columns import Columns, Sample, columns_of, plain_name
 from ...core.records.json_lines import json_name
 from ...core.records.names import SNIPPETS
-from ...core.records.table import MISSING, Dialect, Row, is_quoted, split_row
+from ...core.records.table import MISSING, Dialect, Row, is_quoted, split_row, without_footer
 from ...core.records.table_shape import SAVE_AS_UTF8, TABLES
 from . import Files, ReadOptions, Record, dated
 from ._documents import (
@@ -34,7 +35,7 @@ from ._documents import (
     texts_behind,
 )
 from ._files import expand
-from ._lines import Reported, numbered_lines, parse_json_object
+from ._lines import Reported, numbered_lines, parse_json_object, read_json
 from ._office import SHEETS, select_readable
 from ._reviews import with_rating
 from ._tables import (
@@ -46,11 +47,13 @@ from ._tables import (
     guessed_encoding,
     is_table,
     kind_for,
+    leave_out_footer,
     read_cells,
     refuse_binary,
     remedy_for,
     start_of,
 )
+from .feed import is_feed
 
 SUMMARY = (
     "text snippets: TSV or JSON lines with id and text, and optionally topic, page, url, "
@@ -103,6 +106,9 @@ def _read_file(path: Path, options: ReadOptions) -> Iterator[Record]:
     refuse_binary(path, shape)
     if shape.form in ("HTML", "XML"):
         raise SourceError(f"{shape.sentence}, not snippets", place=path, remedy=remedy_for(shape))
+    if start.lstrip().startswith(b"{") and is_feed(start):
+        what = "is a feed, not a table; read it with factseek index feed"
+        raise SourceError(what, place=path)
     fallback = guessed_encoding(path, start, options)
     encoding = fallback or shape.encoding
     if shape.form in TABLES[1:]:
@@ -134,10 +140,14 @@ def _read_file(path: Path, options: ReadOptions) -> Iterator[Record]:
     if first is None:
         return
     if first[1].lstrip().startswith("["):
-        remedy = "write its objects one per line, as jq -c '.[]' does"
-        raise SourceError("is a JSON list", place=first[0], remedy=remedy)
-    if first[1].lstrip().startswith("{"):
-        yield from _read_objects(chain([first], lines), options)
+        yield from _read_objects(path, _entries(path, options), options)
+    elif first[1].lstrip().startswith("{"):
+        objects = (
+            (place, row)
+            for place, line in chain([first], lines)
+            if (row := parse_json_object(line, place, options)) is not None
+        )
+        yield from _read_objects(path, objects, options)
     else:
         # If many rows have other numbers of cells, only the header shows the delimiter.
         mark = next(
@@ -166,18 +176,46 @@ def _cells_of(line: str, mark: str) -> list[str]:
         return []
 
 
-def _read_objects(lines: Iterator[tuple[str, str]], options: ReadOptions) -> Iterator[Record]:
+def _entries(path: Path, options: ReadOptions) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the place and the object of each entry of a file that is one JSON list."""
+    for number, entry in enumerate(read_json(path, options), 1):
+        place = f"{path}:{number}"
+        if isinstance(entry, dict):
+            yield place, entry
+        else:
+            options.bad_lines.report(place, f"is {json_name(entry)}, not a JSON object")
+
+
+def _read_objects(
+    path: Path, rows: Iterator[tuple[str, dict[str, Any]]], options: ReadOptions
+) -> Iterator[Record]:
+    """Yield the documents of JSON objects; without an id, a document gets one made from its
+    content.
+    """
     chosen = chosen_columns(SNIPPETS, options)
-    names = names_of_any_table(SNIPPETS, chosen) if chosen else SNIPPETS
-    required = {
-        field: f'"{names[field][0]}"' if len(names[field]) == 1 else _SPELLINGS[field]
-        for field in _SPELLINGS
-    }
-    for place, line in lines:
-        row = parse_json_object(line, place, options)
-        for snippet in () if row is None else _paragraphs(row, place, options):
-            found = named_fields(snippet, names, place, options, required)
-            if found is not None and (record := _record(*found, place, options)):
+    names = names_of_any_table(SNIPPETS, chosen)
+    spelling = f'"{names["text"][0]}"' if "text" in chosen else _SPELLINGS["text"]
+    ids = ContentIds()
+    for place, row in rows:
+        for snippet in _paragraphs(row, place, options):
+            own = columns_of(tuple(snippet), SNIPPETS)
+            of_row = names if chosen or "text" not in own else SNIPPETS
+            found = named_fields(snippet, of_row, place, options, {"text": spelling})
+            if found is None:
+                continue
+            fields, metadata = found
+            if of_row is names and not chosen:
+                key = columns_of(tuple(snippet), names)["text"][0]
+                options.note(f"{path}: the key {key!r} is used as 'text'; choose with --column")
+            if "docid" not in fields:
+                if other := next((key for key in snippet if plain_name(key) in _OTHER_IDS), ""):
+                    remedy = f"name the key of the ids, as in --column id={other}"
+                    reason = f"has no {_SPELLINGS['docid']}"
+                    options.bad_lines.report(place, reason, remedy)
+                    continue
+                options.note(f"{path}: no key contains ids; each object gets one from its content")
+                fields["docid"] = ids.make(fields, metadata)
+            if record := _record(fields, metadata, place, options):
                 yield record
 
 
@@ -225,9 +263,11 @@ def _read_rows(
         first_line, named, Reported(path, options), sample=sample
     )
     there = wanted.of(named, sample) if header else {}
-    are_ids_addresses = bool(there) and there.get("url") == there.get("docid")
+    are_ids_addresses = "docid" in there and there.get("url") == there["docid"]
     ids = ContentIds()
-    for line, cells in rows if header else chain([first], rows):
+    footer = partial(leave_out_footer, name, options)
+    below = without_footer(rows, len(columns), footer) if header else chain([first], rows)
+    for line, cells in below:
         place = f"{name}:{line}"
         row = dict(zip(columns, cells, strict=False))
         if len(cells) != len(columns):

@@ -27,13 +27,14 @@ from ._archives import captures, is_archive
 from ._child import BadFileError
 from ._documents import MAX_DOCID_BYTES, Docids, checkthat_ids, digest, make_record, text_language
 from ._files import OUTSIDE, expand, leads_outside, read_bytes
-from ._formats import ENDINGS, ZIP, Format, format_of, read_file, readable_endings
+from ._formats import ENDINGS, ZIP, ZIPPED, Format, format_of, read_file, readable_endings
+from ._kinds import table_finder
 from ._lines import read_objects
 from ._office import PDF, SHEETS, pdf_text, select_readable
 from ._pages import Page, PageTooLargeError, binary_kind, decode, extract
 from ._tables import MEDIAWIKI, is_table, kind_for
 from ._unread import SAVE_AS_DOCX
-from .feed import is_feed
+from .feed import is_feed, is_sitemap
 
 SUMMARY = "web pages: HTML, PDF, text, mail and office files, their folders, web archives"
 SPLIT = True
@@ -44,7 +45,7 @@ _TABLE_ENDINGS = (".tsv", ".csv", *SHEETS, ".ndjson", ".parquet", ".pkl")
 _PAGES = (".html", ".htm", ".xhtml", ".txt")
 _ENDING = re.compile(rf"(?:{'|'.join(map(re.escape, (*_PAGES, *ENDINGS, PDF)))})(?:\.gz)?$", re.I)
 _ADDRESS = re.compile(rb"https?://\S+", re.I)
-_UNREAD_TEXTS = ("RTF", "presentation", "(.doc)", "e-book")
+_UNREAD_TEXTS = ("(.doc)", "(.ppt)")
 _Result = dict[str, str]
 """The url and the title of a page in the results of a search, and the topic: the id of the
 claim.
@@ -67,7 +68,14 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
         folders = [source for source in pages if source.is_dir()]
         claims_files = [path for folder in folders for path in _beside(folder, options)]
     endings = (*_PAGES, *readable_endings(), *ARCHIVES, *select_readable(PDF))
-    files = expand(pages, endings, options, used=claims_files, saved_pages=True)
+    files = expand(
+        pages,
+        endings,
+        options,
+        used=claims_files,
+        saved_pages=True,
+        kind_of=table_finder(options),
+    )
     archives = {path for path in files if is_archive(path)}
     for path in claims_files:
         for place, claim in read_objects(path, options):
@@ -82,12 +90,13 @@ def read(sources: Sequence[Path], options: ReadOptions) -> Iterator[Record]:
     for path in files:
         if path in archives:
             yield from _read_archive(path, archived, options)
-        elif record := _page_of_file(
-            path, docids[path], results.get(_stem(path.name), {}), options
-        ):
+            continue
+        is_named = path in pages
+        result = results.get(_stem(path.name), {})
+        if record := _page_of_file(path, docids[path], result, options, is_named=is_named):
             # A file that the user names may have the name of another page; in a later crawl, it is
             # the same page.
-            yield record._replace(known_by="file" if path in pages else "")
+            yield record._replace(known_by="file" if is_named else "")
 
 
 def _is_json(path: Path) -> bool:
@@ -129,7 +138,12 @@ def _results(claim: Mapping[str, Any]) -> Iterator[tuple[str, _Result]]:
             )
 
 
-def _page_of_file(path: Path, docid: str, result: _Result, options: ReadOptions) -> Record | None:
+def _page_of_file(
+    path: Path, docid: str, result: _Result, options: ReadOptions, *, is_named: bool
+) -> Record | None:
+    """Return the document of a file, None if it has none; ``is_named`` tells whether the user named
+    the file, and not only its folder.
+    """
     place = str(path)
     url, known = result.get("url", ""), result.get("title", "")
     fields = {
@@ -149,20 +163,41 @@ def _page_of_file(path: Path, docid: str, result: _Result, options: ReadOptions)
             return _record_of_format(path, found, content, fields, options)
         if reason := _why_unread(content):
             raise BadFileError(path, reason)
-        if content.startswith(ZIP):  # refused, unless it is a workbook
-            content = read_bytes(path, options)
+        if content.startswith(ZIP):
+            if path.name.lower().removesuffix(".gz").endswith(ZIPPED):
+                raise BadFileError(path, f"is a damaged {path.suffix.lower()} file; save it again")
+            content = read_bytes(path, options)  # refused, unless it is a workbook
     except BadFileError as error:
         options.bad_lines.report(error.place, error.what)
         return None
-    if reason := _why_no_page(path, content):
-        options.bad_lines.report(place, reason)
-        return None
-    plain = path.name.lower().removesuffix(".gz").endswith(".txt")
-    page = _plain_page(content, "") if plain else _html_page(decode(content), place, options)
+    page = _page_of_text(path, content, options, is_named=is_named)
     if page is None:
         return None
     title = _choose_title(page.title, known)
     return _record(page, {**fields, "url": url or page.url, "title": title}, place, options)
+
+
+def _page_of_text(
+    path: Path, content: bytes, options: ReadOptions, *, is_named: bool
+) -> Page | None:
+    """Return the page in a file that is a text or HTML; if it is none, report why and return
+    ``None``.
+    """
+    place = str(path)
+    if kind := "an empty file" if not content.strip() else binary_kind(content):
+        remedy = binary_remedy(kind)
+        reason = f"is {kind}, not a web page{f'; {remedy}' if remedy else ''}"
+        options.bad_lines.report(place, reason)
+        return None
+    if reason := _why_no_page(path, content):
+        if is_named:
+            options.bad_lines.report(place, reason)
+        else:  # whoever names a folder does not mean each file in it
+            options.leave_out(place, f"file that {reason}")
+        return None
+    if path.name.lower().removesuffix(".gz").endswith(".txt"):
+        return _plain_page(content, "")
+    return _html_page(decode(content), place, options)
 
 
 def _record_of_format(
@@ -196,17 +231,15 @@ def _choose_title(own: str, known: str) -> str:
 
 
 def _why_no_page(path: Path, content: bytes) -> str:
-    """Return what a file is if it is not a web page, and what to do with it; else ``""``."""
-    if kind := "an empty file" if not content.strip() else binary_kind(content):
-        remedy = binary_remedy(kind)
-        return f"is {kind}, not a web page{f'; {remedy}' if remedy else ''}"
-
+    """Return what a text is if it is not a web page, and what to do with it; else ``""``."""
     # Read as a page, such a file would be one document with the texts of all its entries.
     start = content[:LOOKED_AT]
     if is_feed(start) and b"<html" not in start.lower():
         return "is a feed, not a web page; read it with factseek index feed"
     if _is_list_of_addresses(start):
         return "is a list of addresses, not a web page; fetch them with factseek index urls"
+    if is_sitemap(start) and b"<html" not in start.lower():
+        return "is a sitemap, not a web page; fetch its pages with factseek index sitemap"
     if b"<mediawiki" in start:
         return f"is a dump of MediaWiki, not a web page; {MEDIAWIKI}"
 
@@ -220,7 +253,7 @@ def _why_no_page(path: Path, content: bytes) -> str:
 
 
 def _why_unread(content: bytes) -> str:
-    """Return why a document of an office program, or an e-book, is not read; else ``""``."""
+    """Return why a document of an older office program is not read; else ``""``."""
     kind = known_binary(content[:LOOKED_AT])
     is_text = any(each in kind for each in _UNREAD_TEXTS)
     return f"is {kind}, which factseek does not read; {SAVE_AS_DOCX}" if is_text else ""

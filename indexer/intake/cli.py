@@ -89,6 +89,11 @@ def _add_fetching(group: argparse._ArgumentGroup) -> None:
         action="store_true",
         help="also fetch from addresses of private networks and of this machine",
     )
+    group.add_argument(
+        "--proxy-from-environment",
+        action="store_true",
+        help="use the proxies of http_proxy, https_proxy and no_proxy; needs --allow-private",
+    )
 
 
 @contextmanager
@@ -125,6 +130,7 @@ def intake_of(
         archive=args.archive,
         columns=columns,
         allow_private=args.allow_private,
+        proxies=args.proxy_from_environment,
         fresh=not is_there or args.verb == "overwrite",
     )
     with fetch_sources(request, config) as intake:
@@ -145,15 +151,30 @@ def _check_options(args: argparse.Namespace, addresses: list[str], *, fetches: b
     if args.since and args.kind != "sitemap":
         raise UsageError("--since reads the days of a sitemap", remedy="leave it out")
     if fetches:
+        _check_proxy(args)
         return
     if addresses:
         raise UsageError(
             f"{addresses[0]} is an address, but {args.kind} reads files",
             remedy=f"fetch pages with factseek index urls, feeds with factseek index {FEED}",
         )
-    for option, value in (("--archive", args.archive), ("--allow-private", args.allow_private)):
+    given = {
+        "--archive": args.archive,
+        "--allow-private": args.allow_private,
+        "--proxy-from-environment": args.proxy_from_environment,
+    }
+    for option, value in given.items():
         if value:
             raise UsageError(f"{option} is for what is fetched", remedy="leave it out")
+
+
+def _check_proxy(args: argparse.Namespace) -> None:
+    """Raise UsageError if a proxy is used by somebody who has not admitted private addresses."""
+    if args.proxy_from_environment and not args.allow_private:
+        raise UsageError(
+            "--proxy-from-environment: factseek cannot check to which address a proxy connects",
+            remedy="if the proxy may reach private addresses, give --allow-private as well",
+        )
 
 
 def _since(written: str) -> str:
@@ -174,6 +195,7 @@ def feeds_of(args: argparse.Namespace, config: Config, request: BuildRequest) ->
     every = _seconds_of(args.every)
     if not args.feed:
         return None
+    _check_proxy(args)
 
     from ..watching import check_index
     from .run import IntakeRequest
@@ -188,6 +210,7 @@ def feeds_of(args: argparse.Namespace, config: Config, request: BuildRequest) ->
         follow=args.follow,
         archive=args.archive,
         allow_private=args.allow_private,
+        proxies=args.proxy_from_environment,
     )
     return FeedWatch(request, intake, config, every)
 

@@ -21,7 +21,8 @@ from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from socket import SHUT_RDWR
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import SplitResult, urljoin, urlunsplit
+from urllib.parse import SplitResult, unquote, urljoin, urlsplit, urlunsplit
+from urllib.request import getproxies_environment, proxy_bypass
 from uuid import uuid4
 
 from ... import __version__
@@ -82,13 +83,19 @@ class Fetcher:
         settings: FetchSettings,
         *,
         allow_private: bool = False,
+        proxies: bool = False,
         keep: Callable[[Fetched], object] | None = None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
-        """Fetch as the settings say; ``keep`` receives every answer that has content."""
+        """Fetch as the settings say; ``keep`` receives every answer that has content.
+
+        ``proxies`` uses the proxies that environment variables name. Nobody can check to which
+        addresses these connect.
+        """
         self._settings = settings
         self._allow_private = allow_private
+        self._proxies = getproxies_environment() if proxies else {}
         self._keep = keep
         self._clock, self._sleep = clock, sleep
         self._robots: dict[str, Protego | str] = {}
@@ -210,8 +217,6 @@ class Fetcher:
         self._wait_for_turn(parts)
         limit = most_bytes or self._settings.max_bytes
         cut = most_bytes > 0
-        host = parts.hostname or ""
-        chosen = resolve(parts, allow_private=self._allow_private)
         headers = {
             "Host": parts.netloc,
             "User-Agent": f"{AGENT}/{__version__}",
@@ -219,21 +224,10 @@ class Fetcher:
             "Accept": "*/*",
             **conditions,
         }
-        secure = {"server_hostname": host, "assert_hostname": host, "ssl_context": self._tls}
-        kind: Any = (
-            urllib3.HTTPSConnectionPool if parts.scheme == "https" else urllib3.HTTPConnectionPool
-        )
         seconds = max(_LEAST_SECONDS, self._settings.seconds - self._spent)
+        timeout = urllib3.Timeout(connect=seconds, read=seconds)
+        pool, target = self._pool(parts, timeout)
         began = self._clock()
-        pool = kind(
-            chosen,
-            port_of(parts),
-            timeout=urllib3.Timeout(connect=seconds, read=seconds),
-            maxsize=1,
-            retries=False,
-            **(secure if parts.scheme == "https" else {}),
-        )
-        target = urlunsplit(parts._replace(scheme="", netloc=""))
         moment = datetime.now(UTC)
         with _time_limited(pool, seconds) as is_late, pool:
             try:
@@ -272,6 +266,29 @@ class Fetcher:
             return answer
         return answer._replace(body=_unpacked(answer, limit, cut=cut))
 
+    def _pool(self, parts: SplitResult, timeout: Any) -> tuple[Any, str]:
+        """Return the connections for an address, to the IP address that was checked or to a proxy,
+        and what to ask for there.
+        """
+        import urllib3
+
+        host, port = parts.hostname or "", port_of(parts)
+        path = urlunsplit(parts._replace(scheme="", netloc=""))
+        common: dict[str, Any] = {"timeout": timeout, "maxsize": 1, "retries": False}
+        proxy = self._proxies.get(parts.scheme, "")
+        if proxy and not proxy_bypass(parts.netloc):
+            pools = _proxy_pools(proxy, {**common, "ssl_context": self._tls})
+            is_tunnel = parts.scheme == "https"
+            pool = pools.connection_from_host(host, port, parts.scheme)
+            return pool, path if is_tunnel else urlunsplit(parts)
+
+        chosen = resolve(parts, allow_private=self._allow_private)
+        if parts.scheme == "http":
+            return urllib3.HTTPConnectionPool(chosen, port, **common), path
+        secure: dict[str, Any] = {"server_hostname": host, "assert_hostname": host}
+        secure["ssl_context"] = self._tls
+        return urllib3.HTTPSConnectionPool(chosen, port, **common, **secure), path
+
     def _wait_for_turn(self, parts: SplitResult) -> None:
         """Sleep until the host may be asked again."""
         host = parts.netloc
@@ -284,6 +301,24 @@ class Fetcher:
         if wait > 0:
             self._sleep(wait)
         self._next_request[host] = self._clock() + pause
+
+
+def _proxy_pools(proxy: str, options: dict[str, Any]) -> Any:
+    """Return the connections to a proxy; raise FetchError if its address is not one of http or
+    https.
+    """
+    import urllib3
+
+    try:
+        parts = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
+        headers = None
+        if parts.username is not None:
+            credentials = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+            headers = urllib3.make_headers(proxy_basic_auth=credentials)
+        host = parts.netloc.rpartition("@")[2]
+        return urllib3.ProxyManager(f"{parts.scheme}://{host}", proxy_headers=headers, **options)
+    except (ValueError, urllib3.exceptions.HTTPError):
+        raise FetchError("cannot be fetched: the proxy is no address of http or https") from None
 
 
 @contextmanager

@@ -12,6 +12,8 @@ _DECLARATION = re.compile(
     rb"<!(?:ENTITY|ELEMENT|ATTLIST|NOTATION)|<\0!\0E\0N\0T\0|\0<\0!\0E\0N\0T", re.I
 )
 
+_DECLARED = re.compile(rb"""\s*<\?xml\b[^>]*?\bencoding\s*=\s*["']([\w.:-]{1,40})["'][^>]*>""")
+_ODD_ENCODING = "is in an encoding that feeds and sitemaps do not use"
 _ODD_ENCODINGS = (b"\0\0\xfe\xff", b"\xff\xfe\0\0", b"\0\0\0<", b"<\0\0\0", b"\x4c\x6f\xa7\x94")
 """The beginnings of XML in UTF-32 and EBCDIC, in which a declaration would not be seen."""
 
@@ -26,7 +28,27 @@ def check_markup(content: bytes) -> None:
     XML that is not well-formed is checked up to its first error: feeds often have one.
     """
     if content.startswith(_ODD_ENCODINGS):
-        raise UnsafeMarkupError("is in an encoding that feeds and sitemaps do not use")
+        raise UnsafeMarkupError(_ODD_ENCODING)
+    try:
+        _check_utf8(content)
+    except ValueError:  # the parser knows no encodings such as GBK and Shift JIS
+        _check_utf8(_in_utf8(content))
+
+
+def _in_utf8(content: bytes) -> bytes:
+    """Return XML in UTF-8, decoded as it declares; raise UnsafeMarkupError if that is unknown."""
+    declared = _DECLARED.match(content)
+    if declared is None:
+        raise UnsafeMarkupError(_ODD_ENCODING)
+    try:
+        text = content[declared.end() :].decode(declared[1].decode("ascii"), "replace")
+    except (LookupError, UnicodeError):
+        raise UnsafeMarkupError(_ODD_ENCODING) from None
+    return text.encode("utf-8", "replace")
+
+
+def _check_utf8(content: bytes) -> None:
+    """Check XML in UTF-8, UTF-16 or an encoding of single bytes; raise ValueError for others."""
     if _DECLARATION.search(content):
         raise UnsafeMarkupError("declares entities or elements of its own")
     parser = ParserCreate()

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -34,7 +35,7 @@ from .addresses import is_address
 from .archive import Archive
 from .fetching import Fetched, Fetcher, FetchError
 from .seen import Seen, SeenAddress, read_seen, write_seen
-from .sitemaps import is_since, read_sitemap
+from .sitemaps import Sitemap, is_since, read_sitemap
 
 KINDS = {"feed": "feed", "sitemap": "webpages", "urls": "webpages"}
 """The kind of the documents that each kind of source on the command line becomes."""
@@ -49,8 +50,8 @@ class IntakeRequest:
 
     ``follow`` fetches the pages behind the items of feeds. ``since`` leaves out pages that a
     sitemap dates before this day. ``archive`` keeps every answer. ``columns`` names the column of a
-    table, the field ``url``. With ``fresh``, the index is new,
-    so what was fetched for it before does not count.
+    table, the field ``url``. ``proxies`` uses those of the environment. With ``fresh``, the index
+    is new, so what was fetched for it before does not count.
     """
 
     kind: str
@@ -61,6 +62,7 @@ class IntakeRequest:
     archive: Path | None = None
     columns: tuple[tuple[str, str], ...] = ()
     allow_private: bool = False
+    proxies: bool = False
     fresh: bool = False
 
 
@@ -131,6 +133,7 @@ class _Run:
             fetcher = Fetcher(
                 self._config.fetch,
                 allow_private=request.allow_private,
+                proxies=request.proxies,
                 keep=kept.add if kept else None,
                 sleep=self._sleep,
             )
@@ -154,7 +157,7 @@ class _Run:
             self.intake.failures.append(f"{address}: {error}")
             return None
         digest = hashlib.sha256(answer.body).hexdigest()
-        if answer.status == 304 or digest == before.digest:
+        if answer.status == HTTPStatus.NOT_MODIFIED or digest == before.digest:
             self.intake.unchanged += 1
             self.intake.answered += 1
             return None
@@ -198,7 +201,7 @@ class _Run:
                 continue
             read.add(address)
             try:
-                sitemap = read_sitemap(*self._content(fetcher, address))
+                sitemap = self._sitemap(fetcher, address)
             except (FetchError, ValueError) as error:
                 self.intake.failures.append(f"{address}: {error}")
                 continue
@@ -214,15 +217,38 @@ class _Run:
             self.intake.failures.append(f"{listed}, of which the first {MOST_PAGES:,} are fetched")
         return dict(islice(pages.items(), MOST_PAGES))
 
-    def _content(self, fetcher: Fetcher, source: str) -> tuple[bytes, int]:
-        """Return the content of an address or a file, and the most bytes that it may unpack to."""
+    def _sitemap(self, fetcher: Fetcher, source: str) -> Sitemap:
+        """Return what a sitemap lists: an address, or a file.
+
+        An address is asked with the conditions of its last answer. If the sitemap has not changed,
+        its list is known, so that pages which failed are tried again. Raises FetchError or
+        ValueError.
+        """
         most = self._config.fetch.max_bytes
-        if is_address(source):
-            return fetcher.fetch(source).body, most
-        try:
-            return Path(source).read_bytes(), most
-        except OSError as error:
-            raise ValueError(f"cannot be read: {error.strerror}") from None
+        if not is_address(source):
+            try:
+                return read_sitemap(Path(source).read_bytes(), most)
+            except OSError as error:
+                raise ValueError(f"cannot be read: {error.strerror}") from None
+        before = self._seen.get(source, SeenAddress())
+        known = Sitemap(before.pages, before.sitemaps)
+        is_known = bool(known.pages or known.sitemaps)
+        answer = fetcher.fetch(
+            source,
+            etag=before.etag if is_known else "",
+            modified=before.modified if is_known else "",
+        )
+        if answer.status == HTTPStatus.NOT_MODIFIED:
+            return known
+        sitemap = read_sitemap(answer.body, most)
+        etag, modified = answer.header("etag"), answer.header("last-modified")
+        if etag or modified:
+            self.remembered.addresses[source] = SeenAddress(
+                etag=etag, modified=modified, pages=sitemap.pages, sitemaps=sitemap.sitemaps
+            )
+        else:  # it has no conditions any more
+            self.remembered.addresses.pop(source, None)
+        return sitemap
 
     def _listed_addresses(self) -> Iterator[str]:
         """Yield the addresses among the sources, and those that files list."""
@@ -258,7 +284,7 @@ class _Run:
         if f".{ending}" in TABLE_ENDINGS or (shape.delimiter and not is_list):
             chosen = ("url",) if "url" in columns else ()
             names = {"url": [columns["url"]] if chosen else ANY_TABLE["url"]}
-            wanted = Columns(names, (("url",),), chosen=chosen)
+            wanted = Columns(names, (("url",),), chosen=chosen, address="url")
             for place, row in read_rows(path, options, wanted):
                 if "url" in row:
                     yield place, row["url"]

@@ -21,7 +21,8 @@ class SeenAddress(msgspec.Struct, omit_defaults=True):
 
     ``digest`` is that of the body. ``changed`` is the time of the last change that a sitemap gave.
     ``items`` maps the docid of each item of a feed to the digest of the item. ``followed`` are the
-    docids of the items whose pages were read, or that have no page.
+    docids of the items whose pages were read, or that have no page. ``pages`` and ``sitemaps`` are
+    what a sitemap lists, with the times of the last changes.
     """
 
     etag: str = ""
@@ -30,6 +31,8 @@ class SeenAddress(msgspec.Struct, omit_defaults=True):
     changed: str = ""
     items: dict[str, str] = {}
     followed: list[str] = []
+    pages: list[tuple[str, str]] = []
+    sitemaps: list[tuple[str, str]] = []
 
 
 class Seen(msgspec.Struct):

@@ -6,14 +6,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache, partial
 from typing import NamedTuple
 
 from ...core import languages
 from ...core.errors import ConfigError
 from ...core.folding import fold, folded_with_places
-from ...core.letters import fold_letters, split_numbers
+from ...core.letters import fold_letters, has_spellings, spellings, split_numbers
 from ...core.text import marks
 from ..store.signatures import UNSPACED
 from .jvm import java, pack, unpack
@@ -62,7 +62,7 @@ ANALYSIS = 2
 """The version of the analysis of new indexes.
 
 Version 1 folds texts. Version 2 also gives a letter one form and splits numbers from words
-(:mod:`factseek.core.letters`), and its parts are also those around zero-width non-joiners.
+(:mod:`factseek.core.letters`), and an index contains the other spellings of words.
 """
 ANALYSES = (1, 2)
 
@@ -180,42 +180,60 @@ def parts_of(text: str) -> str:
 
 
 def parts_in(analysis: Analysis, text: str, *, numbers: bool) -> str:
-    """Return the parts of the words of a document or a query, and the other spellings of words with
-    a zero-width non-joiner, separated by spaces.
+    """Return the parts of the words of a document or a query, separated by spaces.
 
     With ``numbers``, the numbers and words that English text writes together are parts too.
     """
     parts = parts_of(analysable(analysis, text))
-    if analysis.version < 2:
-        return parts
+    if analysis.version < 2 or not numbers or analysis.analyzer != "english":
+        return parts  # other analyzers split numbers from words themselves
+    splits = ((word, split_numbers(word, "standard")) for word in words_of(text))
+    split = [split for word, split in splits if split != word]
+    return " ".join(filter(None, (parts, *(analysable(analysis, each) for each in split))))
+
+
+def other_spellings(analysis: Analysis, text: str) -> list[str]:
+    """Return the other spellings of the words of a text, folded: those of
+    :func:`factseek.core.letters.spellings`.
+    """
     form = fold(text)
-    spellings = [each for word in _joined_words(form) for each in _unjoined(word)]
-    if numbers and analysis.analyzer == "english":  # others split the words themselves
-        splits = ((word, split_numbers(word, "standard")) for word in words_of(form))
-        spellings += [split for word, split in splits if split != word]
-    return " ".join(filter(None, (parts, *(analysable(analysis, each) for each in spellings))))
+    if analysis.version < 2 or not has_spellings(form):
+        return []
+    chunks = filter(has_spellings, form.split())  # few of the words have them
+    words = (word for chunk in chunks for word in _word().findall(chunk))
+    return [each for word in words for each in spellings(word)]
+
+
+def spellings_in(analysis: Analysis, text: str) -> str:
+    """Return the other spellings of the words of a document or a query, as the analyzer reads them,
+    separated by spaces.
+    """
+    return " ".join(analysable(analysis, each) for each in other_spellings(analysis, text))
+
+
+def query_spellings(analysis: Analysis, query: str) -> str:
+    """Return :func:`spellings_in` a query, without those of stop words."""
+    if analysis.version < 2 or not has_spellings(fold(query)):
+        return ""
+    words = list(filter(spellings, words_of(query)))
+    made = zip(words, terms_of(analysis, words), strict=True)
+    return spellings_in(analysis, " ".join(word for word, terms in made if terms))
 
 
 def excluded_forms(analysis: Analysis, words: str) -> list[str]:
-    """Return the forms of a text to exclude: as the analyzer reads it, and its joined spelling."""
+    """Return the forms of a text to exclude: as the analyzer reads it, and its other spellings."""
     form = analysable(analysis, words)
-    if analysis.version < 2 or _JOINER not in form:
+    if analysis.version < 2:
         return [form]
-    return [form, form.replace(_JOINER, "")]
+    others = (analysable(analysis, each) for each in spellings(fold(words)))
+    return list(dict.fromkeys((form, *others)))
 
 
-def _joined_words(form: str) -> list[str]:
-    return [word for word in _word().findall(form) if _JOINER in word] if _JOINER in form else []
-
-
-def _unjoined(word: str) -> list[str]:
-    """Return the spellings of a word around its zero-width non-joiners: as one word, as several."""
-    return [word.replace(_JOINER, ""), word.replace(_JOINER, " ")]
-
-
-def _words_and_parts(form: str) -> list[tuple[int, int, str]]:
+def _words_and_parts(form: str, *, splits: bool) -> list[tuple[int, int, str]]:
     """Return, with places, the words of a folded text, the parts of words with dots, and numbers
     without separators.
+
+    With ``splits``, the numbers and words that are written together are parts too.
     """
     words = [
         (*match.span(), match[0])
@@ -226,15 +244,27 @@ def _words_and_parts(form: str) -> list[tuple[int, int, str]]:
     ]
     dotted = [(start, part) for start, word in named for part in _PART.finditer(word)]
     parts = [(start + part.start(), start + part.end(), part[0]) for start, part in dotted]
-    for start, end, word in words if _JOINER in form else ():
+    for start, _, word in words if splits else ():
+        if not (word.isalpha() or word.isdecimal()):
+            parts += _numbers_and_words(start, word)
+    for start, _, word in words if _JOINER in form else ():
         if _JOINER in word:
-            parts.append((start, end, word.replace(_JOINER, "")))
             pieces = re.finditer(f"[^{_JOINER}]+", word)
             parts += [(start + piece.start(), start + piece.end(), piece[0]) for piece in pieces]
+    for start, end, word in words if has_spellings(form) else ():
+        parts += [(start, end, each) for each in spellings(word) if " " not in each]
     numbers = [
         (*number.span(), number[0].replace(number[1], "")) for number in _NUMBER.finditer(form)
     ]
     return words + parts + numbers
+
+
+def _numbers_and_words(start: int, word: str) -> Iterator[tuple[int, int, str]]:
+    """Yield the numbers and words in a word that has both, with places."""
+    pieces = split_numbers(word, "standard").split(" ")
+    for piece in pieces if len(pieces) > 1 else ():
+        yield start, start + len(piece), piece
+        start += len(piece)
 
 
 @cache
@@ -274,8 +304,14 @@ class TermCache:
     takes several times as long as splitting it at spaces.
     """
 
-    def __init__(self, analyze: Analyze, most: int = MOST_REMEMBERED) -> None:
-        """Cache about ``most`` words and chunks; ``analyze`` makes the terms of words."""
+    def __init__(
+        self, analyze: Analyze, most: int = MOST_REMEMBERED, *, splits: bool = False
+    ) -> None:
+        """Cache about ``most`` words and chunks; ``analyze`` makes the terms of words.
+
+        With ``splits``, a word such as ``10mg`` also matches its number and its word.
+        """
+        self.splits = splits
         self._analyze = analyze
         self._most = most
         self._words: Terms = {}
@@ -336,7 +372,7 @@ class TermCache:
     def _find_words(self, chunk: str) -> list[Place]:
         """Return the words of a chunk with their places, and remember those of a short chunk."""
         form, starts, ends = folded_with_places(chunk)
-        found = _words_and_parts(form)
+        found = _words_and_parts(form, splits=self.splits)
         terms = self._terms_of([word for _, _, word in found])
         words = [(start, end, word, terms[word], starts, ends) for start, end, word in found]
         if len(chunk) <= LONGEST_REMEMBERED:
@@ -360,7 +396,10 @@ class TermCache:
                 if len(new) > self._most:  # do not cache a text of so many chunks
                     known, chunks_of, new = set(), {}, set(chunks) - long
                 words = {
-                    chunk: [word for _, _, word in _words_and_parts(fold(chunk))] for chunk in new
+                    chunk: [
+                        word for _, _, word in _words_and_parts(fold(chunk), splits=self.splits)
+                    ]
+                    for chunk in new
                 }
                 terms_of = self._terms_of({word for chunk in new for word in words[chunk]})
                 for chunk in new:
@@ -446,17 +485,31 @@ def _inside(word: str, terms: tuple[str, ...], wanted: frozenset[str]) -> list[S
     pattern = "|".join(
         re.escape(term) for term in sorted(matching, key=lambda term: (-len(term), term))
     )
-    return [part.span() for part in re.finditer(pattern, word, re.IGNORECASE)] or [(0, len(word))]
+    spans = [part.span(1) for part in re.finditer(f"(?=({pattern}))", word, re.IGNORECASE)]
+    return _joined(spans) or [(0, len(word))]
+
+
+def _joined(spans: Sequence[Stretch]) -> list[Stretch]:
+    """Return slices, given in order, without overlaps: pairs of letters share letters."""
+    joined = list[Stretch]()
+    for start, end in spans:
+        if joined and start < joined[-1][1]:
+            joined[-1] = joined[-1][0], max(end, joined[-1][1])
+        else:
+            joined.append((start, end))
+    return joined
 
 
 class Analyzer(TermCache):
     """The analysis of an index, with a cache of its terms."""
 
-    def __init__(self, analysis: Analysis) -> None:
-        """Open the analyzer."""
+    def __init__(self, analysis: Analysis, *, parts: bool = False) -> None:
+        """Open the analyzer; ``parts`` says that the index contains the parts of words."""
         self._analysis = analysis
         open_analyzer(analysis.analyzer)
-        super().__init__(partial(terms_of, analysis))
+        has_splits = parts if analysis.analyzer == "english" else analysis.analyzer != "whitespace"
+        splits = analysis.version > 1 and has_splits
+        super().__init__(partial(terms_of, analysis), splits=splits)
 
     def tokens(self, text: str) -> list[str]:
         """Return the terms of a text in their order."""
@@ -475,14 +528,18 @@ def highlighter(query: str, terms: TermCache) -> Highlighter:
     many texts.
     """
     wanted = query_terms(query, terms)
+    if terms.splits:
+        words = (word for each in words_of(query) for _, _, word in _numbers_and_words(0, each))
+        wanted = wanted.union(term for word in words for term in terms(word))
     return terms.finder(wanted) if wanted else lambda _: []
 
 
 def query_terms(query: str, terms: Callable[[str], tuple[str, ...]]) -> frozenset[str]:
     """Return the terms that an analyzer makes of ``query``."""
     words = words_of(query)
-    joined = [word.replace(_JOINER, "") for word in words if _JOINER in word]
-    return frozenset(term for word in (*words, *joined) for term in terms(word))
+    spelled = (" ".join(spellings(word)) for word in words if terms(word))
+    others = [word for each in spelled for word in each.split()]
+    return frozenset(term for word in (*words, *others) for term in terms(word))
 
 
 def in_time(marked: Highlighter, is_over: Callable[[], bool]) -> Highlighter:

@@ -7,6 +7,7 @@ one call that returns one string for any number of hits.
 from __future__ import annotations
 
 import os
+import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -23,7 +24,7 @@ from ...core.caching import cache_method
 from ...core.domain import Filter
 from ...core.errors import ClosedError, IndexStateError, MachineError, QueryError
 from ..config import BM25Settings
-from ..filters import FIELDS, METADATA, days_of, title_tokens, token
+from ..filters import FIELDS, METADATA, days_of, title_choices, token
 from ..search.collection_statistics import CollectionStatistics, FieldStatistics, Term, TermCount
 from ..search.cut import Rows, order_ties
 from ..search.prepared_query import PreparedQuery
@@ -34,6 +35,8 @@ from .analysis import (
     excluded_forms,
     open_analyzer,
     parts_in,
+    query_spellings,
+    spellings_in,
     terms_of,
 )
 from .jvm import call_java, java, java_text, pack, unpack
@@ -102,7 +105,8 @@ class PassageWriter:
         texts = (whole,) if self._is_flat else (title, text)
         fields = [analysable(self._analysis, each) for each in texts]
         parts = parts_in(self._analysis, whole, numbers=True) if self._parts else ""
-        self._gathered += (*fields, parts, filters)
+        spellings = spellings_in(self._analysis, whole)
+        self._gathered += (*fields, f"{parts} {spellings}" if spellings else parts, filters)
         self._size += len(title) + len(text)
         if len(self._gathered) >= 4 * _PASSAGES_AT_ONCE or self._size >= _CHARACTERS_AT_ONCE:
             self._hand_over()
@@ -271,7 +275,8 @@ class PassageSearcher:
 
     def _java_texts(self, query: PreparedQuery) -> tuple[str, str]:
         text = java_text(analysable(self._analysis, self._with_light_words(query)))
-        return text, java_text(parts_in(self._analysis, query.text, numbers=self._parts))
+        parts = parts_in(self._analysis, query.text, numbers=self._parts)
+        return text, java_text(f"{parts} {query_spellings(self._analysis, query.text)}")
 
     def _with_light_words(self, query: PreparedQuery) -> str:
         """Return the text of a query in which the words of a hashtag weigh less than the hashtag,
@@ -280,7 +285,8 @@ class PassageSearcher:
         text, light = query.text, list[str]()
         for whole, words in query.hashtags:
             if self._contains(query, whole):
-                text = f" {text} ".replace(f" {whole} {words} ", f" {whole} ")
+                both = rf"(?<!\S){re.escape(f'{whole} {words}')}(?!\S)"
+                text = re.sub(both, whole, text)
                 light.append(words)
         return f"{text}{_LIGHT}{' '.join(light)}" if light else query.text
 
@@ -384,10 +390,10 @@ class PassageSearcher:
             for form in forms if kind == "without" else forms[:1]:
                 clauses += (kind, form)
         for words in where.title:
-            names = title_tokens(words, self._analysis)
-            if not names:
+            choices = title_choices(words, self._analysis)
+            if not choices:
                 raise QueryError(f"title:{words[:60]!r} contains no searchable word")
-            clauses += [part for name in names for part in ("any", "1", name)]
+            clauses += [part for names in choices for part in ("any", str(len(names)), *names)]
         return pack(clauses)
 
     def _call_java(self, call: Callable[[], _Returned]) -> _Returned:

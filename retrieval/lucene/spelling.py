@@ -33,6 +33,10 @@ COMMON, VERY_COMMON, MOST_COMMON = 3, 10, 100
 """The minimum frequency of a correction: by one edit, by two edits, by a letter rarely confused
 with the wrong one.
 """
+_LONG, _BEGINNING, _FORM = 8, 2, 3
+"""The minimum number of letters of a long word, and the numbers of letters at its beginning and at
+its end in which words may differ that mean something else.
+"""
 MOST_WORDS = 300_000  # the maximum number of words to keep of a segment; the most frequent stay
 DENIALS = frozenset(
     "never none nobody nothing neither nor without cannot can't don't doesn't didn't isn't aren't "
@@ -256,7 +260,22 @@ def _least(word: str, meant: str, edits: int) -> float:
     changed = [{own, other} for own, other in zip(word, meant, strict=False) if own != other]
     if len(word) == len(meant) and len(changed) == 1 and meant.isascii():
         return COMMON if any(changed[0] <= set(alike) for alike in _ALIKE) else MOST_COMMON
-    return 1 if meant in _vocabulary() else COMMON
+    return 1 if meant in _vocabulary() or _differ_inside(word, meant) else COMMON
+
+
+def _differ_inside(word: str, meant: str) -> bool:
+    """Return whether two long words differ by a letter that one of them lacks, and not at an end,
+    where forms of a word differ.
+
+    Such words are hardly ever different words, so a small collection may have the right one once.
+    """
+    shorter, longer = sorted((word, meant), key=len)
+    if len(shorter) == len(longer) or len(shorter) < _LONG:
+        return False
+    alike = 0
+    while alike < len(shorter) and shorter[alike] == longer[alike]:
+        alike += 1
+    return alike >= _BEGINNING and len(longer) - alike > _FORM
 
 
 def respelt(text: str, spellings: Mapping[str, str]) -> str:

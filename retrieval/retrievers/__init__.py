@@ -46,9 +46,10 @@ class Retriever(ABC):
         where: Filter | None = None,
         limit: Deadline | None = None,
     ) -> list[list[Hit]]:
-        """Return at most ``k`` hits per query, in the total order.
+        """Return at most ``k`` hits per query, in the total order; scores are float32 values.
 
-        Raises CutOffError if nothing is ready in time.
+        Threads may call it at once. ``PreparedQuery.text`` is not folded. Raises CutOffError if
+        nothing is ready in time.
         """
 
     def columns(
@@ -64,8 +65,10 @@ class Retriever(ABC):
         return list(map(best_documents, self.search(queries, k, where, limit)))
 
     def matching(self, query: PreparedQuery) -> Mask | None:
-        """Return a mask of the rows that a query can find without a filter; None, the default,
-        means all.
+        """Return a mask of the rows that contain a word of a query, without a filter; None, the
+        default, means that the retriever finds passages without such a word too.
+
+        A count calls the rows of a mask "hits that contain a word of the query".
         """
         return None
 
@@ -115,12 +118,15 @@ class RetrieverKind(ABC):
     help: str  # half a line on what it ranks by
     fuses = False  # whether it fuses other rankings
     weighs_words = False  # whether it ranks by words, with the settings ``bm25``
+    # Whether it finds passages by their meaning, so that words of the query need not be in them.
+    reads_meaning = False
     # Its weight in a fusion without configured weights, split among its variants; 0 excludes it.
     default_weight = 0.0
     # ``auto`` selects the available retriever with the highest priority. The default is below those
     # of the retrievers of factseek.
     priority = -10
-    # Whether it cannot be interrupted: in a fusion with a time limit, it runs in its own thread.
+    # Whether its search cannot be interrupted: in a fusion with a time limit, it then runs in its
+    # own thread. If not, the search must ask ``limit.require_seconds`` where it may take long.
     blocking = False
     batches = False  # whether a batch of queries takes less time per query than single queries
 
@@ -153,9 +159,12 @@ class RetrieverKind(ABC):
         """Return the retriever over a snapshot; with ``group``, a document has the rank of its best
         passage.
 
-        It is called for each combination of options, so it must be cheap. Data of the collection
-        belong in a view that ``snapshot.view`` returns. ``snapshot`` also has rows, the mask of a
-        filter, terms and documents. The scores must not depend on the other passages of the
+        It is called for each combination of options and for each count, so it must be cheap. Data
+        of the collection belong in a view that ``snapshot.view`` returns, which a build writes.
+        ``snapshot`` also has ``rows`` (docid and passage number by row), ``mask`` (the rows that
+        pass a filter and are not deleted, also without a filter), ``terms`` and ``segments``, whose
+        ``documents.each_passage`` yields the title and the passage of each row. BM25 indexes them
+        as ``flat_text`` joins them. The scores must not depend on the other passages of the
         snapshot, because a shard is a snapshot of its own.
         """
 

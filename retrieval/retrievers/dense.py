@@ -30,6 +30,7 @@ class DenseKind(RetrieverKind):
     name = "dense"
     label = "Meaning"
     help = "the same meaning"
+    reads_meaning = True
     default_weight = 0.5
     priority = 0
     blocking = True

@@ -89,11 +89,15 @@ def fusion_of(query: PreparedQuery, fusion: FusionSettings, language: str) -> Fu
     own = written_in(text, language) and not unknown_language(text, (language,))
     if own or query.docid:
         return replace(fusion, kind="minmax")
-    weights = {
-        name: weight * (FOREIGN_WORDS if kind(name).weighs_words else FOREIGN_VECTORS)
-        for name, weight in fusion.weights.items()
-    }
+    weights = {name: weight * _foreign_factor(name) for name, weight in fusion.weights.items()}
     return replace(fusion, kind="zscore", weights=weights)
+
+
+def _foreign_factor(ranking: str) -> float:
+    """Return the factor of a ranking's weight for a query in another language than the index."""
+    if kind(ranking).weighs_words:
+        return FOREIGN_WORDS
+    return FOREIGN_VECTORS if kind(ranking).reads_meaning else 1.0
 
 
 class HybridRetriever(Retriever):

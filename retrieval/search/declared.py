@@ -7,12 +7,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from numbers import Integral, Real
 from typing import Any, Literal, get_type_hints
 
 import msgspec
 from msgspec import inspect
 
-from .options import Surface, WrittenOptions
+from ...core.errors import QueryError
+from .options import Search, Surface, WrittenOptions
+
+# These have messages of their own: the first names the hits that an index gives at most.
+_CHECKED_ELSEWHERE = frozenset({"stages"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +37,11 @@ class Option:
         """Return the name of the option on a surface."""
         named: str = self.extra["names"].get(surface, self.name)
         return named
+
+    @property
+    def label(self) -> str:
+        """A word or two for people: the name without underscores."""
+        return self.name.replace("_", " ")
 
     @property
     def is_list(self) -> bool:
@@ -67,6 +77,11 @@ class Option:
         return isinstance(self.type, inspect.IntType | inspect.FloatType)
 
     @property
+    def is_whole_number(self) -> bool:
+        """Whether the option has a number without fraction."""
+        return isinstance(self.type, inspect.IntType)
+
+    @property
     def is_truth(self) -> bool:
         """Whether the option is true or false."""
         return isinstance(self.type, inspect.BoolType)
@@ -88,11 +103,45 @@ class Option:
             return f"{self.least} or more"
         return f"at most {self.most}" if self.least is None else f"{self.least} to {self.most}"
 
+    def fault(self, value: object) -> str:
+        """Return what is wrong with a value in Python, ``""`` if nothing is."""
+        if self.is_number and _is_number(value, whole=self.is_whole_number):
+            number = float(value)  # type: ignore[arg-type]
+            if self.allows(number):
+                return ""
+            return f"{self.name} {value} is out of range; give a number, {self.range}"
+        return "" if self._has(value) else f"{self.name} is {value!r}, not {self._wanted}"
+
+    def _has(self, value: object) -> bool:
+        """Return whether a value has the type of an option that is no number."""
+        if self.is_list:
+            return isinstance(value, tuple) and all(isinstance(part, str) for part in value)
+        if self.choices:
+            return value in self.choices
+        if self.is_number:
+            return False
+        return isinstance(value, bool if self.is_truth else str)
+
+    @property
+    def _wanted(self) -> str:
+        """What a value of the option is, in words."""
+        if self.choices:
+            return " or ".join(map(repr, self.choices))
+        if self.is_number:
+            return "a whole number" if self.is_whole_number else "a number"
+        if self.is_list:
+            return "a list of texts"
+        return "true or false" if self.is_truth else "a text"
+
     def allows(self, number: float) -> bool:
         """Return whether a number is within the bounds."""
         above = self.least is None or number >= self.least
         below = self.most is None or number <= self.most
         return above and below
+
+
+def _is_number(value: object, *, whole: bool) -> bool:
+    return isinstance(value, Integral if whole else Real) and not isinstance(value, bool)
 
 
 @cache
@@ -105,6 +154,29 @@ def declared_options() -> tuple[Option, ...]:
 def offered_on(surface: Surface) -> tuple[Option, ...]:
     """Return the options that a surface offers, in the order of their declaration."""
     return tuple(option for option in declared_options() if surface not in option.extra["absent"])
+
+
+@cache
+def stage_options() -> tuple[str, ...]:
+    """Return the names of the options that are short for a stage, in the order in which the stages
+    run.
+    """
+    return tuple(option.name for option in declared_options() if option.extra["stage"])
+
+
+def check_options(search: Search) -> None:
+    """Raise QueryError, naming the option, if a search has a value of another type or out of
+    bounds.
+
+    Python checks no types, and a value of another type that equals an allowed one would be
+    remembered in its place. Bounds that the configuration sets are checked where it is known.
+    """
+    for option in declared_options():
+        value = getattr(search, option.name, None)
+        if value is None or isinstance(value, msgspec.Struct) or option.name in _CHECKED_ELSEWHERE:
+            continue
+        if fault := option.fault(value):
+            raise QueryError(fault, field=option.name)
 
 
 @cache

@@ -154,7 +154,7 @@ def answer(
         k = min(deepest, index.settings.search.max_k)
         try:
             with _index_named(name):
-                unsorted = index.plan(replace(searches[name], k=k, offset=0, sort=""))
+                unsorted = index.plan(replace(searches[name], k=k, offset=0, sort=None))
                 (rankings[name],) = unsorted.hits([query], limits.get(name))
         except CutOffError:
             rankings[name] = []

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypedDict, Unpack, overload
 
 import numpy as np
 from msgspec.structs import replace
@@ -30,7 +30,7 @@ from ...core.domain import (
 from ...core.errors import QueryError
 from ...core.settings import check_group
 from ...core.terminal import join_words
-from ...core.text import PROFILES, refuse_text
+from ...core.text import PROFILES, ProfileName, refuse_text
 from .. import retrievers, stages
 from ..config import AUTO, Config
 from ..dense.vectors import Vectors
@@ -49,6 +49,7 @@ from ..store.signatures import most_disagreements
 from ..views import view as view_of
 from ..views.vectors import searched_approximately
 from .answer import Answer, Question, answer
+from .declared import check_options, stage_options
 from .evidence import Evidence
 from .index_state import IndexState
 from .nearness import Nearness
@@ -82,6 +83,15 @@ QUERY_WORDS = 25  # the number of words of a document query; Lucene uses the sam
 READ_CHARS = 100_000
 # The number of terms in these characters to examine; Lucene uses the same number.
 READ_TERMS = 5_000
+
+
+class Shorthands(TypedDict, total=False):
+    """The options of a search that may be given by keyword."""
+
+    retriever: str
+    k: int
+    where: Filter
+    profile: ProfileName
 
 
 class Index:
@@ -158,6 +168,7 @@ class Index:
         the retriever or the filter needs. Raises TypeError if ``stages``, or a field of the filter,
         is a single string.
         """
+        check_options(search)
         if search.where is not None:
             _check_filter(search.where, self._state.manifest)
         named = search.stages
@@ -172,16 +183,37 @@ class Index:
         """Return a search with every option resolved; it raises what :meth:`plan` raises."""
         return self.plan(options).resolved
 
+    @overload
+    def search(  # type: ignore[overload-overlap]  # a text is a sequence of texts too
+        self, queries: str | PreparedQuery, options: Search = ..., **shorthands: Unpack[Shorthands]
+    ) -> list[Hit]: ...
+
+    @overload
     def search(
         self,
         queries: Sequence[AnyQuery],
+        options: Search = ...,
+        limit: Deadline | None = ...,
+        **shorthands: Unpack[Shorthands],
+    ) -> list[list[Hit]]: ...
+
+    def search(
+        self,
+        queries: str | PreparedQuery | Sequence[AnyQuery],
         options: Search = DEFAULT_SEARCH,
         limit: Deadline | None = None,
-    ) -> list[list[Hit]]:
-        """Return the hits of each query, best first; ``limit`` records what was cut off.
+        **shorthands: Unpack[Shorthands],
+    ) -> list[Hit] | list[list[Hit]]:
+        """Return the hits of a query, best first; for a list of queries, a list for each.
 
-        Raises QueryError if a query or an option is out of range.
+        ``shorthands`` are short forms of the most common options; they override ``options``.
+        ``limit`` records what was cut off. Raises QueryError if a query or an option is out of
+        range.
         """
+        if shorthands:
+            options = replace(options, **shorthands)
+        if isinstance(queries, str | PreparedQuery):
+            return self.plan(options).hits([queries], limit)[0]
         return self.plan(options).hits(queries, limit)
 
     def columns(
@@ -479,14 +511,12 @@ def _resolve(manifest: Manifest, folder: Path, config: Config, options: Search) 
     varied = {
         name: getattr(options, name) for name in _SHARED if getattr(options, name) is not None
     }
-    last = {
-        name: value
-        for name, value in (("collapse", options.collapse), ("sort", options.sort))
-        if value
+    as_stages = {
+        name: value for name in stage_options() if (value := getattr(options, name)) is not None
     }
     if options.stages is None:
         configured = {text.partition("=")[0] for text in config.search.stages}
-        for name, value in last.items():
+        for name, value in as_stages.items():
             if name in configured:
                 what = (
                     f"{name} {value}: search.stages of the configuration has the stage {name} too"
@@ -494,9 +524,9 @@ def _resolve(manifest: Manifest, folder: Path, config: Config, options: Search) 
                 raise QueryError(
                     what, remedy=f"leave out {name}, or give the stages of this search", field=name
                 )
-    if last:
+    if as_stages:
         own = config.search.stages if options.stages is None else options.stages
-        varied["stages"] = (*own, *(f"{name}={value}" for name, value in last.items()))
+        varied["stages"] = (*own, *(f"{name}={value}" for name, value in as_stages.items()))
     search = replace(config.search, **varied)
     config = retrievers.with_default_weights(
         replace(config, search=search, bm25=options.bm25 or config.bm25), manifest

@@ -42,13 +42,17 @@ def option(
     metavar: str = "",
     unit: str = "",
     off: str = "",
+    stage: bool = False,
 ) -> msgspec.Meta:
     """Return the declaration of an option.
 
-    ``changes`` says whether it changes the ranked list or only which part of it is shown. ``names``
-    has the names on surfaces where they differ from that of the field, ``absent`` the surfaces that
-    do not offer the option. ``metavar`` stands for a value on the command line, and a number counts
-    ``unit``. ``off`` describes the flag of the command line if the flag sets the option to false.
+    ``changes`` says whether it changes the ranked list or only which part of it is shown: a cursor
+    goes on if only such options differ. ``names`` has the names on surfaces where they differ from
+    that of the field, ``absent`` the surfaces that do not offer the option. ``metavar`` stands for
+    a value on the command line, and a number counts ``unit``. ``off`` describes the flag of the
+    command line if the flag sets the option to false.
+    With ``stage``, the option is short for the stage of its name, ``NAME=VALUE``, which runs after
+    all others.
     """
     extra = {
         "changes": changes,
@@ -57,6 +61,7 @@ def option(
         "metavar": metavar,
         "unit": unit,
         "off": off,
+        "stage": stage,
     }
     return msgspec.Meta(description=description, extra=extra)
 
@@ -114,6 +119,7 @@ class CommonOptions(msgspec.Struct):
         option(
             "near: groups near-duplicates under their best hit, and counts and lists them",
             absent=["agents"],
+            stage=True,
         ),
     ] = None
     sort: Annotated[
@@ -121,6 +127,7 @@ class CommonOptions(msgspec.Struct):
         option(
             "date: hits with at least half of the best score, newest first; then the others",
             absent=["agents", "libraries"],
+            stage=True,
         ),
     ] = None
 

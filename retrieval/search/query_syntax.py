@@ -2,7 +2,8 @@
 
 ``"exact words"``, ``-word``, ``-"words"``, ``title:word``, ``source:name``, ``topic:name``,
 ``before:date`` and ``after:date``; a backslash makes a quote, a minus or a colon plain text. What
-cannot be a condition is text: a field without a value, a negative number, ``before:`` with a word.
+cannot be a condition is text: a field without a value, a negative number (but not ``-5G``, a word),
+``before:`` with a word.
 Only a request with ``syntax: query`` uses this language. In a plain query, for example a tweet,
 quotes and colons are text.
 """
@@ -25,6 +26,8 @@ from .options import DEFAULT_SEARCH, Search
 PLAIN, QUERY = "plain", "query"
 SYNTAXES = (PLAIN, QUERY)
 _FIELDS = ("title", "source", "topic", "before", "after")
+# A number with a word, such as 10mg; 1e-5 is a number.
+_NUMBER_AND_WORD = re.compile(r"\d[\d.,]*(?![eE][-+]?\d+\Z)[^\W\d_]")
 _ESCAPED = re.compile(r'\\([\\":-])')
 _HIDDEN = {'"': "\ue010", "-": "\ue011", ":": "\ue012", "\\": "\ue013"}
 _SHOWN = str.maketrans({hidden: mark for mark, hidden in _HIDDEN.items()})
@@ -178,7 +181,11 @@ def _condition(match: re.Match[str]) -> tuple[str, str] | None:
         return None if field in ("before", "after") and not value[0].isdigit() else (field, value)
     if minus:
         value = value if quoted is not None else value.rstrip(_AFTER)
-        return None if quoted is None and value[0].isdigit() else ("without", value)
+        if quoted is None and value[0].isdigit():
+            # Longer dashes are signs of numbers or of ranges.
+            is_word = minus == "-" and _NUMBER_AND_WORD.match(value)
+            return ("without", value) if is_word else None
+        return ("without", value)
     return ("phrases", value) if quoted is not None else None
 
 

@@ -139,7 +139,7 @@ class Snapshot:
     def terms(self) -> Analyzer:
         """The analyzer."""
         start(self.config.java.heap)
-        return Analyzer(self.manifest.analysis)
+        return Analyzer(self.manifest.analysis, parts=self.manifest.has_parts)
 
     @property
     @opened_once

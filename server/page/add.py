@@ -25,12 +25,21 @@ from werkzeug.datastructures import FileStorage
 
 from ...core.domain import Document
 from ...core.errors import QueryError, SourceError
-from ...core.records.table_shape import LOOKED_AT, TABLES, shape_of_start
-from ...indexer.collections import ALL_SHEETS, ReadOptions, claimreview, reader, webpages
+from ...core.records.table_shape import LOOKED_AT, shape_of_start
+from ...indexer.collections import (
+    ALL_SHEETS,
+    ReadOptions,
+    Record,
+    claimreview,
+    reader,
+    webpages,
+)
+from ...indexer.collections._archives import SUFFIXES as ARCHIVES
 from ...indexer.collections._documents import check_docid, next_field, other_language
 from ...indexer.collections._formats import ENDINGS
+from ...indexer.collections._kinds import kind_of_table
 from ...indexer.collections._office import PDF, SHEETS
-from ...indexer.collections._tables import is_table, kind_for, start_of
+from ...indexer.collections._tables import is_table, start_of
 from ...indexer.collections.jsonl import export_document, is_exported, unread_date
 from ...indexer.passages import split
 from ...indexer.queue import Job, Mode, Queue
@@ -56,9 +65,15 @@ from .state import IndexNames, Language, PageState, read_parameters
 
 _TABLES = ("snippets", "claims", "claimreview", "webpages")
 # Several documents, or pages.
-_TEXTS = (PDF, *ENDINGS)
+_TEXTS = (PDF, *ENDINGS, *ARCHIVES)
 _PAGES = (".html", ".htm", ".xhtml")
 _SEVERAL = (".csv", ".tsv", ".json", ".jsonld", ".jsonl", ".ndjson", *SHEETS, *_TEXTS)
+_CHOSEN = (*_PAGES, ".txt", *_SEVERAL, ".gz")
+"""The endings of the files that the form offers."""
+_LACKS_TEXTS = re.compile(
+    r'has no "text"|has no column "text"|no column|has no tab|not name column'
+)
+_NAME_TEXTS = "name the column of the texts below, as in text=Finding"
 _LOOK_EVERY = 0.1
 _READ_AT_ONCE = 2
 # How often the content of a file is in memory while it is read: as it is, and as documents.
@@ -133,6 +148,7 @@ def add_page() -> tuple[str, int]:
         may_write=may_write,
         most=megabytes(settings.max_upload_bytes),
         most_bytes=settings.max_upload_bytes,
+        endings=",".join(_CHOSEN),
         **shown,
     )
 
@@ -141,7 +157,9 @@ def _handle_post(form: AddState, served: ServedIndex) -> dict[str, Any]:
     current_call().memory.spend(_COPIES * len(form.rows))
     if file := file_of("file"):
         _check_size(file)
-        name, start = (file.filename or "").lower(), file.stream.read(LOOKED_AT)
+        # gzip is read like no packing.
+        name = (file.filename or "").lower().removesuffix(".gz")
+        start = file.stream.read(LOOKED_AT)
         file.stream.seek(0)
         is_text_table = name.endswith(".txt") and is_table(start, shape_of_start(start))
         is_review = name.endswith(_PAGES) and claimreview.has_review(file.stream.read())
@@ -205,10 +223,11 @@ def _read_several(
             form.kind = _kind_of(path, options)
             read = reader(form.kind).read
             with _turn():
-                documents = [record.document for record in read([path], options)]
+                documents = _first_documents(read([path], options))
         except SourceError as error:
-            # The remedy is an option of the command line.
-            reason = SourceError(error.what, place=error.place).line
+            # Other remedies are options of the command line.
+            remedy = _NAME_TEXTS if _LACKS_TEXTS.search(error.what) else ""
+            reason = SourceError(error.what, place=error.place, remedy=remedy).line
             raise BadInput("file", reason.removeprefix(f"{folder}/")) from None
     # What the user typed beside a file: all fields fit one document, only some fit several.
     if len(documents) == 1:
@@ -254,6 +273,21 @@ def _read_several(
     return documents, notes
 
 
+def _first_documents(records: Iterator[Record]) -> list[Document]:
+    """Return the documents of a file, no more than shows that they are too many for a form: a
+    packed file may contain gigabytes.
+    """
+    settings = registry().config.server
+    documents: list[Document] = []
+    size = 0
+    for record in records:
+        documents.append(record.document)
+        size += len(record.document.text)
+        if len(documents) > settings.max_bulk or size > most_of_documents(settings):
+            break
+    return documents
+
+
 def _options_of(form: AddState, served: ServedIndex) -> ReadOptions:
     """Return how to read a file: with the columns, the sheet and the header row that the user
     named.
@@ -281,7 +315,7 @@ def _unfit(documents: Sequence[Document], rows: str) -> str:
         return "contains nothing to add"
     if len(documents) > settings.max_bulk:
         return (
-            f"has {len(documents):,} documents, and a form takes {settings.max_bulk:,} "
+            f"has more than {settings.max_bulk:,} documents, the most of a form "
             f"(server.max_bulk); {remedy}"
         )
     if len(rows.encode()) > most_of_documents(settings):
@@ -292,22 +326,16 @@ def _unfit(documents: Sequence[Document], rows: str) -> str:
 
 def _kind_of(path: Path, options: ReadOptions) -> str:
     """Return the kind of source that reads a file, ``snippets`` for an unknown table."""
-    ending = path.suffix.lower()
-    if ending in _TEXTS:
+    name = path.name.lower().removesuffix(".gz")
+    ending = Path(name).suffix
+    if name.endswith(_TEXTS):
         return "webpages"
     if ending in _PAGES:  # one with a review
         return "claimreview"
     start = start_of(path, "" if options.sheet == ALL_SHEETS else options.sheet)
     if ending in (".json", ".jsonld") and b"ClaimReview" in start:
         return "claimreview"
-    shape = shape_of_start(start)
-    kind = kind_for(shape)
-    if (
-        not kind
-        and shape.form in (*TABLES, "text")
-        and claimreview.is_desk_table(path, start, options)
-    ):
-        return "claimreview"
+    kind, shape = kind_of_table(path, options)
     return kind if kind in _TABLES or is_exported(shape.names) else "snippets"
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Literal
 
@@ -15,8 +16,13 @@ from werkzeug.wrappers import Response
 
 from ...core.errors import QueryError
 from ...core.languages import written_in
-from ...core.records.table_shape import column_at, column_name, is_separator_line
-from ...core.records.tweet_objects import texts_of_tweets
+from ...core.records.table_shape import (
+    column_at,
+    column_name,
+    find_unended_json,
+    is_separator_line,
+)
+from ...core.records.tweet_objects import objects_of, texts_of_tweets
 from ...indexer.collections._pages import binary_kind, decode
 from ...retrieval.sentences import sentences
 from ..api.rankers import ranked_claims
@@ -34,6 +40,10 @@ TWEETS, TRANSCRIPT = "tweets", "transcript"
 # Columns with the text of tweets, best first.
 _TEXTS = ("tweet_text", "tweet", "text", "sentence", "claim")
 _DELIMITERS = ("\t", ",", ";")
+_NO_TWEETS = (
+    "this is JSON, but not of tweets: give one object a line, or a list of them, each with a key "
+    f"{', '.join(_TEXTS[:-1])} or {_TEXTS[-1]}"
+)
 _TIMED = re.compile(r"(\d++|WEBVTT.*+|[\d:.,]++\s*+-->.*+)?")
 """A line of subtitles that is not spoken: a number, a time, the head ``WEBVTT``, or an empty
 line.
@@ -57,7 +67,7 @@ def kind_of(text: str) -> str:
     Signs are lines with times, speakers of whom one speaks again, a line of several sentences too
     long for a tweet, and one line of three or more sentences without the marks of a tweet.
     """
-    if _column_of_tweets(text) or texts_of_tweets(text) is not None:
+    if _column_of_tweets(text) or texts_of_tweets(text) is not None or objects_of(text):
         return TWEETS
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if (
@@ -99,11 +109,16 @@ def _tweets(text: str) -> Iterator[str]:
     if (texts := texts_of_tweets(text)) is not None:
         yield from texts
         return
+    if objects := objects_of(text):
+        yield from map(_text_of_object, objects)
+        return
+    if find_unended_json(text.strip().partition("\n")[0]):
+        raise BadInput("text", _NO_TWEETS)
     column = _column_of_tweets(text)
     if column is None:
         written = [line for line in text.splitlines() if line.strip()]
-        tabs = {line.count("\t") for line in written}
-        if len(written) > 1 and len(tabs) == 1 and min(tabs) > 1:
+        counts = Counter(line.count("\t") for line in written).most_common(1)
+        if len(written) > 1 and counts[0][0] > 1 and counts[0][1] * 2 > len(written):
             names = ", ".join(_TEXTS[:-1])
             raise BadInput(
                 "text",
@@ -123,6 +138,15 @@ def _tweets(text: str) -> Iterator[str]:
         yield from (row[at].strip() for row in rows if len(row) > at and row[at].strip())
     except csv.Error as error:
         raise BadInput("text", f"line {rows.line_num} is not a row of a table ({error})") from None
+
+
+def _text_of_object(row: Mapping[str, object]) -> str:
+    cells = {column_name(name): value for name, value in row.items()}
+    texts = (cells.get(name) for name in _TEXTS)
+    text = next((text for text in texts if isinstance(text, str) and text.strip()), None)
+    if text is None:
+        raise BadInput("text", _NO_TWEETS)
+    return " ".join(text.split())
 
 
 def _column_of_tweets(text: str) -> tuple[str, int] | None:

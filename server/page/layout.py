@@ -17,7 +17,7 @@ from werkzeug.wrappers import Response
 
 from ...core.errors import FactseekError
 from ...retrieval import stages
-from ...retrieval.search.declared import Option
+from ...retrieval.search.declared import Option, stage_options
 from ..call import current_call
 from ..errors import BadInput, Problem
 from ..permissions import is_writable
@@ -51,7 +51,6 @@ TABS = {
 _LONGEST_CLAIM = 1_000  # the maximum number of characters of a claim that is passed from tab to tab
 _COUNTED = 1 << 17  # the number of bytes of a page after which memory and time are checked again
 _SHARED = ("index", "lang")  # the parameters that each tab passes to the next
-_OWN_CHOICES = ("collapse", "sort")  # the stages that have their own choice on the page
 # After these errors, users may not see the indexes, or cannot search.
 _NO_BOX = frozenset({401, 429, 500})
 
@@ -98,7 +97,7 @@ def box_of(state: PageState) -> dict[str, Any]:
     offered = [
         name
         for name in stages.names()
-        if name not in _OWN_CHOICES and all(_answers(served, name) for served in chosen)
+        if name not in stage_options() and all(_answers(served, name) for served in chosen)
     ]
     choices = []
     for name in dict.fromkeys([*offered, *wanted]):
@@ -133,6 +132,9 @@ def _control_of(option: Option, state: PageState) -> dict[str, Any]:
         "name": name,
         "label": option.description,
         "kind": _kind_of_control(option),
+        "least": option.least,
+        "most": option.most,
+        "step": "1" if option.is_whole_number else "any",
         "values": values,
         "choices": values_of(option),
         "chosen": name in state.parameters(),

@@ -159,7 +159,7 @@ def ranking(searches: Sequence[IndexSearch], retriever: str = "") -> ShownRankin
         for served, _, query, search, _ in searches:
             own = [of for of in result.ranked if of.name == served.name]
             alone, hits, ranks = (
-                replace(search, offset=0, sort=""),
+                replace(search, offset=0, sort=None),
                 [of.hit for of in own],
                 [of.rank for of in own],
             )
@@ -270,7 +270,9 @@ def kinds_of(served: Sequence[ServedIndex]) -> dict[str, RetrieverKind]:
     """Return the rankings that all indexes have, in the order of columns: fused ones after the
     first source.
     """
-    names = sorted(set(served[0].retrievers).intersection(*(one.retrievers for one in served)))
+    common = set(served[0].retrievers).intersection(*(one.retrievers for one in served))
+    # Word rankings first: they can say how many documents contain a word.
+    names = sorted(common, key=lambda name: (not retrievers.kind(name).weighs_words, name))
     kinds = {name: retrievers.kind(name) for name in names}
     first = next((name for name in names if not kinds[name].fuses), "")
     return {
@@ -314,7 +316,7 @@ def facets_of(each: Sequence[IndexSearch], state: PageState) -> tuple[Total, lis
     """
     indexes, searches = {part.served.name: part.served.index for part in each}, {}
     for served, _, query, search, _ in each:
-        bare = replace(search, stages=(), collapse="", sort="")
+        bare = replace(search, stages=(), collapse=None, sort=None)
         by_each = [replace(bare, retriever=name) for name in kinds_of([served])]
         matching = (search for search in by_each if served.index.count(query, search).matching)
         searches[served.name] = next(matching, by_each[0])
@@ -441,7 +443,7 @@ def _further_chips(state: PageState) -> Iterator[tuple[str, str, dict[str, Any]]
     given = state.parameters()
     for option in further_options():
         name = option.name_on("page")
-        label = name.replace("_", " ")
+        label = option.label
         value = given.get(name)
         if option.is_list:
             values = value or ()

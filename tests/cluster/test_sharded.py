@@ -35,7 +35,7 @@ WORDS = st.sampled_from([*QUERIES, "meazles vacine", "naurse at scool", "nowhere
 
 def answered(index: Index, query: str, asked: Search) -> bytes:
     hits = index.search([query], asked)[0]
-    plain = replace(asked, stages=(), collapse="", sort="", offset=0)
+    plain = replace(asked, stages=(), collapse=None, sort=None, offset=0)
     answer: dict[str, Any] = {
         "hits": hits,
         "columns": index.columns([query, "ocean"], asked),

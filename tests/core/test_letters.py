@@ -2,7 +2,7 @@
 
 import pytest
 
-from factseek.core.letters import fold_letters, split_numbers
+from factseek.core.letters import fold_letters, spellings, split_numbers
 
 
 @pytest.mark.parametrize(
@@ -13,6 +13,8 @@ from factseek.core.letters import fold_letters, split_numbers
         ("danish", "sæbe være VÆRET vært værk", "saebe være VÆRET vært vaerk"),
         ("norwegian", "være vært værhane", "være vært vaerhane"),
         ("standard", "være", "vaere"),
+        ("standard", "Ирӕф Ӕхсар", "Ирaeф AEхсар"),
+        ("romanian", "Țiriac și știința", "Ţiriac şi ştiinţa"),
         ("arabic", "ٱلْقَمَر ذٰلِكَ مـــاء", "القمر ذلك ماء"),
         ("arabic", "إلى کتاب", "إلى كتاب"),  # a stop word keeps its letter
         ("standard", "علی لڑکی", "علي لڑكي"),
@@ -37,6 +39,7 @@ def test_a_letter_has_one_form(analyzer: str, text: str, form: str) -> None:
         ("german", "grippe09virus", "grippe 09 virus"),
         ("german", "H5N1 B12 A4 G7 2x4", "H5N1 B12 A4 G7 2x4"),
         ("german", "id_7 a-1 1984", "id_7 a-1 1984"),
+        ("standard", "zika16ở H2SO4 B12mangel", "zika 16 ở H2SO4 B 12 mangel"),
         ("russian", "15мг грипп09 С300 1990г", "15 мг грипп 09 С300 1990 г"),
         ("arabic", "سارس2 ب5 15ملغ", "سارس 2 ب 5 15 ملغ"),
         ("hindi", "सार्स2 15मिग्रा", "सार्स 2 15 मिग्रा"),
@@ -52,6 +55,21 @@ def test_numbers_are_apart_from_words_and_codes_stay_whole(
     analyzer: str, text: str, form: str
 ) -> None:
     assert split_numbers(text, analyzer) == form
+
+
+@pytest.mark.parametrize(
+    ("word", "others"),
+    [
+        ("نیم\u200cفاصله", ["نیمفاصله", "نیم فاصله"]),
+        ("إسحٰق", ["إسحاق"]),
+        ("زكوٰة", ["زكواة", "زكاة"]),
+        ("مصطفَىٰ", ["مصطفَىا", "مصطفَا"]),
+        ("كتاب", []),
+        ("isaac", []),
+    ],
+)  # fmt: skip
+def test_other_spellings_of_a_word(word: str, others: list[str]) -> None:
+    assert spellings(word) == others
 
 
 def test_long_texts_without_spaces_take_linear_time() -> None:

@@ -14,6 +14,7 @@ import io
 import json
 import math
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -298,7 +299,11 @@ if __name__ == "__main__":
     import tempfile
 
     built = ROOT / "indexes"
-    write("help.json", helps())
+    if not all((built / f"example-{language}").is_dir() for language in LANGUAGES):
+        sys.exit("the example indexes are missing; run: make example")
     with tempfile.TemporaryDirectory() as folder:
-        write("runs.json", runs(built, Path(folder)))
-    write("answers.json", answers(built))
+        frozen_runs = runs(built, Path(folder))
+    frozen_answers = answers(built)
+    write("help.json", helps())
+    write("runs.json", frozen_runs)
+    write("answers.json", frozen_answers)

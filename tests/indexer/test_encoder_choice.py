@@ -235,7 +235,8 @@ def test_an_index_of_two_encoders_fuses_three_rankings(both: Path) -> None:
         f"vectors:{MULTILINGUAL}": MULTILINGUAL,
     }
     with open_index(both) as index:
-        assert index.info.retrievers == ("hybrid", "bm25", "dense", VARIANT)
+        assert index.info.retrievers[0] == "hybrid"
+        assert {"bm25", "dense", VARIANT} <= set(index.info.retrievers)
         assert index.resolve().rankings == ("bm25", "dense", VARIANT)
         (hits,) = index.search(["vaccines and autism"], Search(k=5))
         assert {part.retriever for hit in hits for part in hit.parts} == {"bm25", "dense", VARIANT}

@@ -52,6 +52,11 @@ def test_a_text_with_the_hashtag_comes_before_one_with_its_words(index: Index) -
     assert set(ranked(index, "#ModeRNA is warm")[:2]) == {"whole", "word"}
 
 
+def test_a_repeated_hashtag_weighs_more_than_its_words_too(index: Index) -> None:
+    assert ranked(index, "#ModeRNA #ModeRNA") == ["whole", "parts"]
+    assert ranked(index, "#ModeRNA, #ModeRNA.\n#ModeRNA") == ["whole", "parts"]
+
+
 def test_the_words_of_a_hashtag_that_no_text_has_count_fully(index: Index) -> None:
     tagged, plain = index.search(
         ["#WashYourHands", "WashYourHands wash your hands"], Search(k=9, profile="tweet")

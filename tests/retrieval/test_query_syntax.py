@@ -123,6 +123,14 @@ def understood(query: str) -> dict[str, object]:
         ),
         ("masks TITLE:measles.", {"text": "masks", "title": ("measles",)}),
         ("vaccine \u2212autism \u2013mumps", {"text": "vaccine", "without": ("autism", "mumps")}),
+        ("iron -25mg -4G, -7월", {"text": "iron", "without": ("25mg", "4G", "7월")}),
+        ("iron -1,500mg (-٣غم)", {"text": "iron", "without": ("1,500mg", "٣غم")}),
+        (
+            "cold -7 -2.5 -3% -4°C -1e-6 \u22128kg 3 \u20139kg",
+            {"text": "cold -7 -2.5 -3% -4°C -1e-6 \u22128kg 3 \u20139kg"},
+        ),
+        (r"iron \-25mg", {"text": "iron -25mg"}),
+        ('iron -"25mg" -"25"', {"text": "iron", "without": ("25mg", "25")}),
         ("not before:lunch after:2019", {"text": "not before:lunch", "after": "2019"}),
         (
             r'"the title: x" title\: y',

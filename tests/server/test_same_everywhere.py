@@ -24,6 +24,7 @@ from factseek import commands
 from factseek.core.errors import QueryError
 from factseek.integrations._choices import parse_choices
 from factseek.integrations._source import open_source
+from factseek.retrieval import retrievers
 from factseek.retrieval.search.answer import Question
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
@@ -236,7 +237,7 @@ def _searched(index: Index, query: str, retriever: str) -> Hits:
     return [(hit.docid, float(np.float32(hit.score))) for hit in hits]
 
 
-@pytest.mark.parametrize("retriever", ["bm25", "bm25+rm3", "hybrid", "dense"])
+@pytest.mark.parametrize("retriever", retrievers.names())
 @settings(
     max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
 )

@@ -25,6 +25,7 @@ from typing import Annotated
 import msgspec
 
 from ...core.settings import Settings
+from ..lucene.index import flat_text
 from ..search.cut import top_k
 from . import Retriever, RetrieverKind
 
@@ -48,30 +49,34 @@ class ToyKind(RetrieverKind):
 
 class Toy(Retriever):
     def __init__(self, snapshot, settings, group):
-        self.rows, self.mask, self.group = snapshot.rows, snapshot.mask, group
-        self.letters = settings.letters
-        texts = {
-            document.docid: f"{document.title} {document.text}".casefold()
-            for document in snapshot.documents()
-        }
-        # Rows of deleted documents stay.
-        self.texts = [texts.get(docid, "") for docid in self.rows.docids]
+        self.snapshot, self.letters, self.group = snapshot, settings.letters, group
 
     def search(self, queries, k, where=None, limit=None):
         """Return at most k hits a query in the total order."""
+        rows, keep = self.snapshot.rows, self.snapshot.mask(where)
+        ranked = [self.ranked(query, keep, limit) for query in queries]
         return [
-            top_k(lambda n: self.fetch(query, n, where), k, self.rows, group=self.group)
-            for query in queries
+            top_k(lambda n: (scores[:n], found[:n]), k, rows, group=self.group)
+            for scores, found in ranked
         ]
 
-    def fetch(self, query, n, where):
-        """Return scores and rows."""
-        keep = self.mask(where)
+    def ranked(self, query, keep, limit):
+        """Return the scores and the rows of all passages, best first."""
         words = [word for word in query.text.casefold().split() if len(word) >= self.letters]
-        rows = [row for row in range(len(self.texts)) if keep is None or keep[row]]
-        scored = [(float(sum(word in self.texts[row] for word in words)), row) for row in rows]
-        ranked = sorted(scored, key=lambda pair: -pair[0])[:n]
-        return [score for score, _ in ranked], [row for _, row in ranked]
+        scored = []
+        for row, text in enumerate(self.texts()):
+            if limit is not None:
+                limit.require_seconds("toy")
+            if keep is None or keep[row]:
+                scored.append((float(sum(word in text for word in words)), row))
+        scored.sort(key=lambda pair: -pair[0])
+        return [score for score, _ in scored], [row for _, row in scored]
+
+    def texts(self):
+        """Yield the text of each row; a real retriever would keep these in a view."""
+        for segment in self.snapshot.segments:
+            for title, passage in segment.documents.each_passage():
+                yield flat_text(title, passage.text).casefold()
 
 
 KIND = ToyKind()

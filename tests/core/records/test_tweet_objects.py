@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from factseek.core.errors import SourceError
 from factseek.core.records.tweet_objects import texts_of_tweets, tweets_in
 from factseek.eval.files.topics import read_topics
 from factseek.eval.files.tweets import read_tweets
 from factseek.eval.tasks.ct2021_1a import stream_statements
+from factseek.server.errors import BadInput
 from factseek.server.page.check import kind_of, statements_of
 
 WHOLE = "The ferry to Northport carried forty thousand people last summer, says the port office"
@@ -32,6 +34,15 @@ FORMS: dict[str, object] = {
         "retweeted_status": {**EXTENDED, "id_str": "4"},
     },
     "note_tweet": NOTE,
+    "note_tweet of the website": {
+        "id_str": "5",
+        "full_text": CUT,
+        "note_tweet": {"note_tweet_results": {"result": {"id": "x", "text": WHOLE}}},
+    },
+    "a retweet of a tweet that has a note": {
+        "data": {"id": "5", "text": f"RT @port: {CUT}", "referenced_tweets": RETWEETED},
+        "includes": {"tweets": [{**NOTE, "id": "4"}]},
+    },
     "API v2, one tweet": {"data": NOTE},
     "API v2, a page": {"data": [NOTE], "meta": {"result_count": 1}},
     "API v2, a retweet": {
@@ -87,6 +98,53 @@ def test_a_tweet_and_a_list_of_tweets_may_span_lines(
     path = put(json.dumps(value, indent=indent))
     assert [query.text for query in read_topics(path)] == [WHOLE]
     assert [tweet.text for tweet in read_tweets(path)] == [WHOLE]
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_plain_tweets_and_entries_of_archives_may_be_in_a_list(indent: int | None, put) -> None:
+    for rows in ([{"id": 5, "text": WHOLE}], [FORMS["an entry of an archive"]]):
+        content = json.dumps(rows, indent=indent)
+        path = put(content)
+        assert [query.text for query in read_topics(path)] == [WHOLE]
+        assert [tweet.text for tweet in read_tweets(path)] == [WHOLE]
+        assert [claim.text for claim in statements_of(content, kind_of(content), 9)] == [WHOLE]
+
+
+@pytest.mark.parametrize(
+    ("before", "indent"), [("", None), ("", 2), ("window.YTD.tweets.part0 = ", 2)]
+)
+def test_a_list_of_tweets_is_no_stream(before: str, indent: int | None) -> None:
+    content = before + json.dumps([FORMS["an entry of an archive"]], indent=indent)
+    with pytest.raises(SourceError) as caught:
+        list(stream_statements(content.encode().splitlines(), "standard input"))
+    assert str(caught.value) == (
+        "standard input:1: is a JSON list, not JSON lines; save it in a file, and name the file in "
+        "--input"
+    )
+
+
+def test_a_tweet_may_begin_with_a_byte_order_mark() -> None:
+    assert texts_of_tweets("\ufeff" + json.dumps(EXTENDED)) == [WHOLE]
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_the_page_reads_other_objects_by_their_keys_or_refuses_them(indent: int | None) -> None:
+    known = json.dumps([{"tweet_id": 1, "Tweet_Text": "No ferry\nsails"}], indent=indent)
+    assert kind_of(known) == "tweets"
+    assert [claim.text for claim in statements_of(known, "tweets", 9)] == ["No ferry sails"]
+    keys = "tweet_text, tweet, text, sentence or claim"
+    unknown = json.dumps({"errors": [{"detail": "No ferry. Not found. None."}]}, indent=indent)
+    assert kind_of(unknown) == "tweets"
+    for content in (unknown, json.dumps({"a": 1}, indent=2) * 2):
+        with pytest.raises(BadInput, match=f"each with a key {keys}"):
+            statements_of(content, "tweets", 9)
+
+
+def test_the_page_refuses_a_table_although_a_row_is_broken() -> None:
+    rows = "no\tNo ferry sails.\tA\nyes\tThe bridge is shut.\tB\nno\tcut off\n"
+    with pytest.raises(BadInput, match="the lines are rows of a table"):
+        statements_of(rows, "tweets", 9)
+    assert len(statements_of("No ferry\tsails\t.\nThe bridge\nis shut\n", "tweets", 9)) == 3
 
 
 def test_a_quoted_text_follows_the_own_one() -> None:

@@ -78,6 +78,13 @@ def test_a_query_is_no_header(put) -> None:
     assert [query.qid for query in read_topics(put("q1\tmeasles\nq2\tmasks\n"))] == ["q1", "q2"]
 
 
+def test_rows_of_which_every_cell_is_in_quotes_are_read_without_them(put) -> None:
+    lines = '"q1"\t"new ""trams"" in May"\n"q2"\t"no trams"\n'
+    assert read_topics(put(lines)) == [Query("q1", 'new "trams" in May'), Query("q2", "no trams")]
+    lines = 'q1\t"new trams"\nq2\t"no" trams\n'
+    assert [query.text for query in read_topics(put(lines))] == ['"new trams"', '"no" trams']
+
+
 def test_single_lines_may_have_further_tabs(put) -> None:
     assert read_topics(put("q1\tnew trams\tin May\n")) == [Query("q1", "new trams in May")]
     lines = "q1\tnew trams\nq2\told\ttrams\nq3\tno trams\n"
@@ -97,6 +104,9 @@ QIDS, TEXTS = (
 BAD_TOPICS = {
     "rows of three": ("1\tThe tram is late.\tno\n2\tThe bus is late.\tyes\n", HEADERLESS.format(3)),
     "rows of five, one broken": ("1.json\tno\tThe tram is late.\ta\tb\n" * 10 + "2.json\tno\n", HEADERLESS.format(5)),
+    "rows of four, some broken": ("a\tno\tThe tram is late.\tx\n" * 3 + "b\tno bus\n" * 2, HEADERLESS.format(4)),
+    "unknown header with numbers": ("spalte1\tspalte2\n7\tDie Bahn ist spät.\n", UNKNOWN.format("ids, only 'spalte1', 'spalte2': expected " + QIDS)),
+    "unknown header above words": ("medium\tmeldung\nradio\tDie Bahn ist spät.\nzeitung\tKein Bus fährt.\n", UNKNOWN.format("ids, only 'medium', 'meldung': expected " + QIDS)),
     "six columns that are no run": ("1\tno\tThe tram is late.\tx\ty\tz\n" * 2, HEADERLESS.format(6)),
     "unknown header of three": ("site\tlang\tfrase\na.example\tes\tEl tren es lento.\nb.example\tes\tNo hay trenes.\n", UNKNOWN.format("ids, only 'site', 'lang', 'frase': expected " + QIDS)),
     "unknown ids": ("speaker\tclaim\nmayor\tThe tram is late.\n", UNKNOWN.format("ids, only 'speaker', 'claim': expected " + QIDS)),

@@ -91,16 +91,11 @@ def test_a_file_of_another_task_is_named(factseek, tmp_path: Path) -> None:
     assert said.endswith("; run looks like a submission of fever\n")
 
 
-def test_tweets_in_an_answer_of_an_api_are_refused_with_what_to_do(
-    factseek, tmp_path: Path
-) -> None:
+def test_tweets_in_an_answer_of_an_api_have_no_labels(factseek, tmp_path: Path) -> None:
     hers = tmp_path / "hers"
     hers.write_text(json.dumps({"data": [{"id": "1", "text": "measles"}]}))
-    advice = (
-        "has no tweet_id; its 'data' is a list of objects: write these one per line, as jq -c "
-        "'.data[]' does"
-    )
     assert factseek("score", "ct2021-1a", "--gold", hers, "--run", hers) == (
         2,
-        f"factseek: {hers}:1: {advice}\n",
+        f"factseek: {hers}: has no labels: it needs a column check_worthiness or "
+        "claim_worthiness\n",
     )

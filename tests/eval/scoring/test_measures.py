@@ -7,7 +7,7 @@ import pytest
 from factseek.core.errors import QueryError
 from factseek.core.records.qrels import read_qrels
 from factseek.core.records.runs import rank_docs, read_run
-from factseek.eval.scoring.measures import evaluate, parse_measures
+from factseek.eval.scoring.measures import evaluate, note_on_programs, parse_measures
 
 SIMPLE = {
     "map": "AP",
@@ -97,7 +97,6 @@ def test_trec_evals_own_outputs_are_reproduced(name, data_dir):
     [
         "P",
         "P@-1",
-        "NumRet",
         "AP(",
         "P_5;map",
         "nDCG(gains={1:99999999999})@5",
@@ -150,3 +149,83 @@ def test_measures_have_the_names_of_trec_eval_too():
     assert parse_measures(theirs) == ["AP", "P@10", "nDCG@10", "RR", "R@100", "Rprec", "Success@5"]
     with pytest.raises(QueryError, match=r"^unknown measure 'ndcg_cut'"):  # nine of them
         parse_measures("ndcg_cut")
+
+
+OTHERS = [
+    "Judged@2",
+    "ERR@10",
+    "IPrec@0.1",
+    "NumRet",
+    "NumQ",
+    "nDCG(dcg='exp-log2')@10",
+    "Compat(p=0.95)",
+    "Accuracy@10",
+    "alpha_nDCG@10",
+    "RBP(rel=1,p=0.8)",
+    "AP_IA",
+]
+JUDGED = {"1": {"a": 2, "b": 0, "c": 1}, "2": {"b": 1, "d": 0}, "3": {"a": 1}}
+SCORED = {"1": {"b": 2.0, "a": 1.5, "x": 1.0, "c": 0.5}, "2": {"d": 3.0, "b": 1.0}}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_measure_of_another_program_is_what_ir_measures_computes(name):
+    import ir_measures
+
+    measure = ir_measures.parse_measure(name)
+    try:
+        by_query = ir_measures.iter_calc([measure], JUDGED, SCORED)
+        expected = {metric.query_id: metric.value for metric in by_query}
+    except ValueError:
+        pytest.skip("needs factseek[measures]")
+    figures = evaluate(JUDGED, SCORED, parse_measures(name))
+    values = figures.per_query()
+    for qid, value in expected.items():
+        assert values[qid][str(measure)] == pytest.approx(value)
+    # A judged query that a program leaves out counts 0.
+    counts = name.startswith("Num")
+    mean = sum(expected.values()) / (1 if counts else len(JUDGED))
+    assert figures.means()[str(measure)] == pytest.approx(mean)
+
+
+def test_equal_scores_are_in_the_total_order_in_every_program():
+    ties = {"1": {"a": 1.0, "b": 1.0, "c": 1.0}}
+    in_order = {"1": {"c": 3.0, "b": 2.0, "a": 1.0}}
+    for name in ("ERR@10", "Compat(p=0.95)", "nDCG@3"):
+        tied, sorted_ = (evaluate(JUDGED, run, [name]).values[0, 0] for run in (ties, in_order))
+        assert tied == sorted_
+
+
+def test_the_program_of_each_measure_is_named():
+    assert note_on_programs(["AP", "nDCG@10"]) == []
+    assert note_on_programs(["AP", "ERR@10", "Judged@10", "P@5"]) == [
+        "trec_eval computed AP, P@5; gdeval computed ERR@10; ir-measures computed Judged@10"
+    ]
+
+
+def test_a_measure_without_its_program_names_it(monkeypatch):
+    from ir_measures import pyndeval
+
+    monkeypatch.setattr(pyndeval, "is_available", lambda: False)
+    with pytest.raises(QueryError) as refused:
+        parse_measures("alpha_nDCG@10")
+    assert refused.value.line == (
+        "measure 'alpha_nDCG@10' needs pyndeval, which is not installed; install it with: python "
+        "-m pip install pyndeval"
+    )
+
+
+def test_a_measure_that_no_program_computes_says_what_is_missing():
+    with pytest.raises(QueryError) as refused:
+        parse_measures("RBP(p=0.8)")
+    assert refused.value.line == (
+        "measure 'RBP(p=0.8)': no program computes it in this form; name the grade from which a "
+        "document is relevant: RBP(rel=1)"
+    )
+
+
+def test_ids_may_be_any_texts_for_every_program():
+    qrels = {"claim one/2": {"doc 1": 1, "d\u00fc": 0}}
+    run = {"claim one/2": {"doc 1": 2.0, "d\u00fc": 1.0}}
+    for name in ("ERR@10", "Judged@10", "Compat(p=0.95)", "AP"):
+        assert evaluate(qrels, run, [name]).values[0, 0] > 0

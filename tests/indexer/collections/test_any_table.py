@@ -1,6 +1,7 @@
 """Tables that were made for nobody in particular: their columns, their ids and their encodings."""
 
 import json
+import unicodedata
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -277,3 +278,27 @@ def test_a_spreadsheets_unicode_text_is_a_table(tmp_path: Path) -> None:
             tmp_path / "a.txt", "Claim\tDate\nThe bridge is closed.\t2021\n".encode("utf-16"), kind
         )
         assert (document.text, document.date) == ("The bridge is closed.", "2021")
+
+
+@pytest.mark.parametrize("name", ["İddia", "IDDIA", "Iddia:", "iddia *", "İDDİA"])
+def test_turkish_and_marked_names_of_columns_are_known(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(f"{name};Sonuç\nAşılar zararlı.;Yanlış\n", "utf-8")
+    (record,) = reader("claims").read([path], ReadOptions())
+    assert record.document.text == "Aşılar zararlı."
+
+
+def test_names_of_columns_in_decomposed_letters_are_known(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    header = unicodedata.normalize("NFD", "claim,Erklärung")
+    path.write_text(f"{header}\nThe earth is flat.,It is round.\n", "utf-8")
+    (record,) = reader("claims").read([path], ReadOptions())
+    assert record.document.text == "The earth is flat.\nIt is round."
+
+
+def test_names_of_columns_in_russian_are_known(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("№;Утверждение;Вердикт;Пояснение\n1;Земля плоская;Ложь;Она круглая\n", "utf-8")
+    (record,) = reader("claimreview").read([path], ReadOptions())
+    assert record.document.text == "Земля плоская\nОна круглая"
+    assert record.document.metadata["verdict"] == "false"

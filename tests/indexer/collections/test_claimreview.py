@@ -261,6 +261,43 @@ def test_a_repeated_review_with_another_rating_is_named(tmp_path: Path) -> None:
     }
 
 
+def test_rows_of_two_checkers_about_one_claim_and_address_are_both_kept(tmp_path: Path) -> None:
+    table = (
+        "Claim,Rating,Fact-checker,URL\n"
+        "The earth is flat.,False,Desk A,https://social.example/1\n"
+        "The earth is flat.,Misleading,Desk B,https://social.example/1\n"
+        "The earth is flat.,True,desk  a,https://social.example/1\n"
+    )
+    found, options = records(tmp_path / "r.csv", table)
+    assert [record.document.metadata.get("publisher") for record in found] == ["Desk A", "Desk B"]
+    assert [record.document.docid for record in found] == [
+        "https://social.example/1",
+        "https://social.example/1#2",
+    ]
+    assert options.skipped == {
+        "reviews that occurred before with another rating; the first one is used": 1
+    }
+
+
+def test_a_note_about_a_column_has_the_words_of_the_option(tmp_path: Path) -> None:
+    _, options = records(
+        tmp_path / "r.csv", "Claim,Verdict,Finding\nThe earth is flat.,False,No.\n"
+    )
+    assert any(
+        "the column 'Verdict' is used as 'rating'; choose another with --column" in note
+        for note in options.notes
+    )
+
+
+@pytest.mark.parametrize("name", ["r.json", "r.jsonl"])
+def test_an_object_with_a_reviewed_claim_needs_no_type(tmp_path: Path, name: str) -> None:
+    review = {"claimReviewed": "Cats fly.", "reviewRating": {"alternateName": "False"}}
+    content = json.dumps([review]) if name == "r.json" else json.dumps(review)
+    (record,), _ = records(tmp_path / name, content)
+    assert record.document.text == "Cats fly."
+    assert record.document.metadata["verdict"] == "false"
+
+
 def test_microdata_with_two_ratings_says_which_is_used(tmp_path: Path) -> None:
     path = tmp_path / "r.html"
     ratings = "".join(

@@ -79,7 +79,7 @@ REMEDY = "; fix it, or skip bad lines with --skip-bad-lines N"
             "id\tvclaim\n1\tA\tB\n",
             "{}:2: has 3 columns, but the header has 2" + REMEDY,
         ),
-        ("a.jsonl", '{"vclaim": "A"}\n', "{}:1: has no id" + REMEDY),
+        ("a.jsonl", '{"title": "A"}\n', "{}:1: has no id" + REMEDY),
         ("a.json", "[3]", "{}:1: is not a JSON object with a claim" + REMEDY),
     ],
 )
@@ -91,3 +91,16 @@ def test_a_broken_file_is_an_error_in_one_line(
     with pytest.raises(SourceError) as caught:
         records(path)
     assert str(caught.value) == message.format(path)
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
+def test_objects_without_ids_get_them_from_their_content(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    rows = [{"claim": "The moon is far."}, {"claim": "The sun is hot.", "likes": 1}]
+    lines = "\n".join(map(json.dumps, rows))
+    path.write_text(json.dumps(rows) if name == "a.json" else lines, "utf-8")
+    options = ReadOptions()
+    found = [record.document for record in read([path], options)]
+    assert [each.text for each in found] == ["The moon is far.", "The sun is hot."]
+    assert len({each.docid for each in found if each.docid.startswith("row-")}) == 2
+    assert f"{path}: no key contains ids; each object gets one from its content" in options.notes

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from factseek.core.errors import SourceError
 from factseek.indexer.collections import BadLines, ReadOptions, Record, feed
 
 _ITEM = "<item><guid>{0}</guid><title>T {0}</title></item>"
@@ -113,15 +114,35 @@ def test_a_feed_in_a_file_may_have_any_encoding(tmp_path: Path, encoding: str) -
     assert record.document.title == "Ünï"
 
 
-@pytest.mark.parametrize("encoding", ["utf-32", "cp037"])
-def test_a_feed_in_an_encoding_of_mainframes_is_one_line(tmp_path: Path, encoding: str) -> None:
+@pytest.mark.parametrize("encoding", ["utf-32", "utf-32-be", "cp037", "utf-16-le"])
+def test_a_feed_in_an_encoding_of_mainframes_is_refused(tmp_path: Path, encoding: str) -> None:
     path = tmp_path / "feed.xml"
     text = f"<?xml version='1.0' encoding='{encoding}'?><rss version='2.0'><channel>{ITEM}"
     path.write_bytes(f"{text}</channel></rss>".encode(encoding))
-    options = ReadOptions(bad_lines=BadLines(9))
-    records = list(feed.read([path], options))
-    assert [record.document.title for record in records] == ["Ünï"] * len(records)
-    assert len(records) + options.bad_lines.count == 1
+    with pytest.raises(SourceError) as caught:
+        list(feed.read([path], ReadOptions()))
+    assert caught.value.what == "is in an encoding that feeds and sitemaps do not use"
+
+
+@pytest.mark.parametrize("encoding", ["gb2312", "shift_jis", "euc-kr"])
+def test_a_feed_in_an_encoding_of_east_asia_is_read(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "feed.xml"
+    item = "<item><title>北京 水</title><guid isPermaLink='false'>1</guid></item>"
+    text = f"<?xml version='1.0' encoding='{encoding}'?><rss version='2.0'><channel>{item}"
+    path.write_bytes(f"{text}</channel></rss>".encode(encoding))
+    (record,) = feed.read([path], ReadOptions())
+    assert record.document.title == "北京 水"
+
+
+@pytest.mark.parametrize("encoding", ["gb2312", "utf-7"])
+def test_entities_are_found_in_any_encoding(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "feed.xml"
+    entity = "<!DOCTYPE rss [<!ENTITY a 'b'>]>".encode(encoding)
+    head = f"<?xml version='1.0' encoding='{encoding}'?>".encode()
+    path.write_bytes(head + entity + b"<rss version='2.0'></rss>")
+    with pytest.raises(SourceError) as caught:
+        list(feed.read([path], ReadOptions()))
+    assert caught.value.what == "declares entities or elements of its own"
 
 
 def test_names_of_a_feed_may_have_a_prefix(tmp_path: Path) -> None:

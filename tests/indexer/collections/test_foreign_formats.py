@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from factseek.core.errors import SourceError
+from factseek.eval.files.topics import read_topics
 from factseek.indexer.collections import ReadOptions, Record, reader
 
 from .test_office import xlsx
@@ -52,13 +53,28 @@ def jq(program: str, source: Path, made: Path) -> Path:
 def test_a_claim_of_averitec_is_named_and_its_advice_works(tmp_path: Path) -> None:
     path = tmp_path / "dev.json"
     program = "to_entries[] | {id: .key} + .value"
-    for kind, content in (("jsonl", [AVERITEC]), ("jsonl", AVERITEC), ("claims", AVERITEC)):
-        message = refusal(kind, path, json.dumps(content))
+    for content in ([AVERITEC], AVERITEC):
+        message = refusal("jsonl", path, json.dumps(content))
         assert "it is a claim of AVeriTeC" in message
         assert f"jq -c '{program}'" in message
     path.write_text(json.dumps([AVERITEC] * 2, indent=1))
     numbered = jq(program, path, tmp_path / "claims.jsonl")
     assert [record.document.docid for record in read("claims", numbered)] == ["0", "1"]
+    assert [query.qid for query in read_topics(numbered)] == ["0", "1"]
+
+
+def test_lines_of_claims_of_averitec_are_named_and_their_advice_works(tmp_path: Path) -> None:
+    path = tmp_path / "dev.jsonl"
+    program = "{id: input_line_number} + ."
+    message = refusal("jsonl", path, f"{json.dumps(AVERITEC)}\n" * 2)
+    assert f"jq -c '{program}'" in message
+    # As claims they need no ids of their own, and no question becomes a text.
+    assert {record.document.text for record in read("claims", path)} == {AVERITEC["claim"]}
+    with pytest.raises(SourceError, match=r"input_line_number.*factseek run read the result"):
+        read_topics(path)
+    numbered = jq(program, path, tmp_path / "claims.jsonl")
+    assert [record.document.docid for record in read("claims", numbered)] == ["1", "2"]
+    assert [query.qid for query in read_topics(numbered)] == ["1", "2"]
 
 
 def test_a_claim_of_climate_fever_is_named_and_its_advice_works(tmp_path: Path) -> None:
@@ -95,14 +111,15 @@ FIRST_RELEASE = (
 )
 
 
-def test_the_first_releases_of_cord19_are_read_without_cord_uid(tmp_path: Path) -> None:
+@pytest.mark.parametrize("table", ["metadata.csv", "all_sources_metadata_2020-03-13.csv"])
+def test_the_first_releases_of_cord19_are_read_without_cord_uid(table: str, tmp_path: Path) -> None:
     rows = [
         f"{'a' * 40}; {'b' * 40},PMC,Tram dust,,PMC1,,,2020 Mar 3,,custom_license",
         ",medrxiv,Bus dust,10.1101/x,,,Buses are dusty.,2020,,",
         ",PMC,Rail dust,,PMC9,,,,,",
         ",PMC,No id,,,,,,,",
     ]
-    (tmp_path / "metadata.csv").write_text("\n".join((FIRST_RELEASE, *rows)) + "\n", "utf-8")
+    (tmp_path / table).write_text("\n".join((FIRST_RELEASE, *rows)) + "\n", "utf-8")
     parses = tmp_path / "custom_license" / "custom_license"
     parses.mkdir(parents=True)
     parse = {"metadata": {"title": ""}, "body_text": [{"text": "Dust everywhere", "section": ""}]}

@@ -92,3 +92,10 @@ def test_the_header_has_known_names_or_is_above_other_types(
 
 def test_blank_rows_have_no_header() -> None:
     assert find_header([(1, ["", ""])], lambda _: False) is None
+
+
+def test_a_header_below_a_title_may_have_a_column_no(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("Checks of the week,,\n,,\nNo,Claim,Found\n1,Bridge A fell.,In May\n")
+    (record,) = reader("snippets").read([path], ReadOptions())
+    assert (record.document.text, record.document.metadata["No"]) == ("Bridge A fell.", "1")

@@ -1,5 +1,6 @@
 """The reader of snippets."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -118,3 +119,45 @@ def test_a_file_whose_form_cannot_be_told_is_refused(
     with pytest.raises(SourceError) as caught:
         read(path, tolerated=100)
     assert str(caught.value) == f"{path}:1: {reason}"
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+def test_a_json_list_of_objects_is_read(tmp_path: Path, indent: int | None) -> None:
+    rows = [{"id": 1, "text": "The moon is far."}, {"id": 2, "text": "The sun is hot."}, "x"]
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(rows, indent=indent), "utf-8")
+    records, options = read(path, tolerated=1)
+    assert [(each.document.docid, each.document.text) for each in records] == [
+        ("1", "The moon is far."),
+        ("2", "The sun is hot."),
+    ]
+    assert options.bad_lines.examples == [f"{path}:3: is a JSON string, not a JSON object"]
+
+
+def test_json_objects_without_known_names_are_read_like_rows_of_a_table(tmp_path: Path) -> None:
+    path = written(tmp_path, '{"claim": "The moon is far.", "likes": 3}\n')
+    ((document, *_),), options = read(path)
+    assert document.text == "The moon is far."
+    assert document.docid.startswith("row-")
+    assert options.notes == [
+        f"{path}: the key 'claim' is used as 'text'; choose with --column",
+        f"{path}: no key contains ids; each object gets one from its content",
+    ]
+
+
+def test_json_objects_with_ids_of_other_things_need_a_choice(tmp_path: Path) -> None:
+    path = written(tmp_path, '{"post_id": 1, "text": "The moon is far."}\n')
+    with pytest.raises(SourceError) as caught:
+        read(path)
+    assert (caught.value.what, caught.value.remedy) == (
+        'has no "id" (or "docid", "snippet_id")',
+        "name the key of the ids, as in --column id=post_id, or skip bad lines with "
+        "--skip-bad-lines N",
+    )
+
+
+def test_a_json_feed_is_refused_by_name(tmp_path: Path) -> None:
+    path = written(tmp_path, '{"version": "https://jsonfeed.org/version/1.1", "items": []}\n')
+    with pytest.raises(SourceError) as caught:
+        read(path)
+    assert caught.value.what == "is a feed, not a table; read it with factseek index feed"

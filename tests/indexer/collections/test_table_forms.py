@@ -159,7 +159,7 @@ PRETTY = (
     "list, or jq -c . with objects"
 )
 LACKING = {
-    "snippets": '1: has no "id" (or "docid", "snippet_id")',
+    "snippets": '1: has no "text" (or "snippet")',
     "jsonl": '1: has no "docid", "id" or "_id"',
     "beir": "1: has no '_id'",
     "fever": "1: has no 'id'",
@@ -178,7 +178,7 @@ def test_json_that_is_not_one_record_a_line_is_named_with_what_makes_it_so(
         objects = ": write its objects one per line, as jq -c '.[]' does"
         messages[json.dumps(json.loads(WRAPPED), indent=1)] = f"{PRETTY}{remedy}"
         messages[json.dumps([json.loads(WRAPPED)])] = (
-            "1: is a JSON list; write its objects one per line, as jq -c '.[]' does"
+            messages[f"{WRAPPED}\n"]
             if kind == "snippets"
             else f"1: is a JSON list, not a JSON object{objects}{remedy}"
         )
@@ -291,3 +291,44 @@ def test_a_page_of_an_archive_that_unpacks_to_endless_text_is_left_out(tmp_path:
         f"{path}#1: is longer than 100,000 bytes (build.max_file_bytes)"
     ]
     assert peak < 60_000_000
+
+
+@pytest.mark.parametrize("kind", ["snippets", "claims", "claimreview"])
+def test_words_below_a_table_are_left_out_and_counted(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("id,claim\n1,The moon is far.\n2,It is hot.\n\nTotal: 2\nSource: the desk\n")
+    options = ReadOptions()
+    assert [each.document.docid for each in reader(kind).read([path], options)] == ["1", "2"]
+    assert options.skipped == {"words below a table": 2}
+    assert [left.place for left in options.left_out] == [f"{path}:5", f"{path}:6"]
+
+
+@pytest.mark.parametrize("kind", ["snippets", "claims"])
+def test_a_footer_may_have_the_cells_of_the_table(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "t.csv"
+    rows = "Total,The sum,,\n1,The moon is far.,,\n,,,\nTotal,1,,\n,,,\nQuelle: Archiv,,,\n"
+    path.write_text(f"id,claim,a,b\n{rows}")
+    options = ReadOptions()
+    read = [each.document.docid for each in reader(kind).read([path], options)]
+    assert read == ["Total", "1"]  # a row that begins like a footer has rows below it
+    footers = [left.place for left in options.left_out if left.reason == "words below a table"]
+    assert footers == [f"{path}:5", f"{path}:7"]
+
+
+def test_a_total_has_numbers_in_any_number_of_cells(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("claim,cost\nThe school cost 10 million.,10\nTotal,10\n")
+    options = ReadOptions()
+    (record,) = reader("claims").read([path], options)
+    assert record.document.text == "The school cost 10 million."
+    assert options.skipped == {"words below a table": 1}
+
+
+@pytest.mark.parametrize("rows", ["Total: 2\n1,The moon is far.\n", "1,The moon is far.\n2\n"])
+@pytest.mark.parametrize("kind", ["snippets", "claims"])
+def test_a_short_row_that_is_no_footer_is_a_bad_line(tmp_path: Path, rows: str, kind: str) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(f"id,claim\n{rows}")
+    with pytest.raises(SourceError) as caught:
+        list(reader(kind).read([path], ReadOptions()))
+    assert caught.value.what.startswith("has 1 column")

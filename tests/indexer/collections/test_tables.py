@@ -85,7 +85,8 @@ def test_every_kind_of_file_gives_the_same_rows(tmp_path: Path, name: str, place
         (
             "t.csv",
             b"a,b\n1,2\n",
-            "{}:1: there is no column 'id' or 'key'; the columns are 'a', 'b'",
+            "{}:1: there is no column 'id' or 'key'; the columns are 'a', 'b'; name it with "
+            "--column id=NAME",
         ),
         ("t.csv", b"id,b,id\n1,2,3\n", "{}:1: the column 'id' occurs twice"),
         (

@@ -717,19 +717,19 @@ def test_xml_that_is_no_page_is_refused_by_name(tmp_path: Path, content: str, re
             "is a list of addresses, not a web page; fetch them with factseek index urls",
         ),
         (
-            "memo.rtf",
-            rb"{\rtf1 Lead pipes.}",
-            "is an RTF document, which factseek does not read; save it as .docx or as a PDF",
+            "map.xml",
+            b"<?xml version='1.0'?><urlset><url><loc>https://a.example/1</loc></url></urlset>",
+            "is a sitemap, not a web page; fetch its pages with factseek index sitemap",
         ),
         (
-            "book.epub",
+            "talk.ppt",
+            b"\xd0\xcf\x11\xe0" + b"\0" * 500 + "PowerPoint Document".encode("utf-16-le"),
+            "is a presentation (.ppt), which factseek does not read; save it as .docx or as a PDF",
+        ),
+        (
+            "cut.epub",
             b"PK\x03\x04" + b"\0" * 26 + b"mimetypeapplication/epub+zip",
-            "is an e-book (.epub), which factseek does not read; save it as .docx or as a PDF",
-        ),
-        (
-            "talk.pptx",
-            b"PK\x03\x04" + b"\0" * 26 + b"[Content_Types].xml ppt/presentation.xml",
-            "is a presentation (.pptx), which factseek does not read; save it as .docx or as a PDF",
+            "is a damaged .epub file; save it again",
         ),
     ],
 )
@@ -742,9 +742,46 @@ def test_what_is_no_page_is_refused_by_name(
     assert caught.value.what == message
 
 
+def test_what_is_no_page_is_left_out_of_a_folder_and_counted(tmp_path: Path) -> None:
+    put(tmp_path, "a.html", HTML)
+    put(tmp_path, "links.txt", "https://a.example/1\nhttps://b.example/2\n")
+    put(tmp_path, "feed.html", "<rss version='2.0'></rss>")
+    records, options = read(tmp_path)
+    assert [record.document.docid for record in records] == ["a"]
+    assert options.skipped == {
+        "file that is a list of addresses, not a web page; fetch them with factseek index urls": 1,
+        "file that is a feed, not a web page; read it with factseek index feed": 1,
+    }
+
+
 def test_a_page_nested_too_deeply_is_counted(tmp_path: Path) -> None:
     deep = f"<html><body>{'<div>' * 3_000}<p>Lead pipes are gone.</p></body></html>"
     (tmp_path / "a.html").write_text(deep)
     options = ReadOptions()
     assert not list(webpages.read([tmp_path / "a.html"], options))
     assert options.skipped == {"no main content": 1}
+
+
+TABLES_IN_A_FOLDER = {
+    "claims.csv": ("vclaim_id,vclaim,title,ratingName\n1,A.,B,False\n", "claims"),
+    "desk.csv": ("Claim,Verdict,What we found\nA.,False,B.\n", "claimreview"),
+    "export.csv": ("claimReviewed,url\nA.,https://a.example/\n", "claimreview"),
+    "papers.csv": ("cord_uid,title,abstract\n1,A,B\n", "cord19"),
+    "found.jsonl": ('{"docid": "1", "text": "A."}\n', "jsonl"),
+    "old.tsv": ("id\ttext\n1\tA.\n", "snippets"),
+    "other.csv": ("name,age\nA,7\n", "snippets"),
+    "empty.csv": ("", "snippets"),
+}
+
+
+@pytest.mark.parametrize("name", TABLES_IN_A_FOLDER)
+def test_a_table_in_a_folder_of_pages_is_named_with_the_command_that_reads_it(
+    tmp_path: Path, name: str
+) -> None:
+    content, kind = TABLES_IN_A_FOLDER[name]
+    put(tmp_path, "a.html", HTML)
+    put(tmp_path, name, content)
+    put(tmp_path, f"{name}.gz", gzip.compress(content.encode()))
+    _, options = read(tmp_path)
+    ending = Path(name).suffix
+    assert options.skipped == {f"{ending} file, which factseek index {kind} reads": 2}

@@ -243,6 +243,15 @@ def test_an_archive_must_be_a_regular_file(
     assert site.asked == []
 
 
+def test_a_column_of_addresses_is_found_under_any_name(
+    site: Site, index: Command, tmp_path: Path
+) -> None:
+    table = tmp_path / "links.csv"
+    table.write_text(f"Outlet,Story,Seen\nHerald,{site.put('/1', page(1))},2024-01-01\n")
+    assert index("urls", table)[0] == 0
+    assert set(index.documents()) == {f"{site.address}/1"}
+
+
 def test_a_sitemap_of_sitemaps(site: Site, index: Command) -> None:
     space = "xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'"
     pages = "".join(
@@ -263,6 +272,47 @@ def test_a_sitemap_of_sitemaps(site: Site, index: Command) -> None:
     assert index("sitemap", outer, "--update")[0] == 0
     assert site.asked.count("/11") == asked
     assert set(index.documents()) == {f"{site.address}/{n}" for n in (10, 11, 12)}
+
+
+def test_a_sitemap_that_has_not_changed_is_not_sent_again(site: Site, index: Command) -> None:
+    """Its pages that failed are tried again, and pages that may have changed are asked for."""
+    sent = []
+
+    def conditional(handler: BaseHTTPRequestHandler) -> None:
+        is_known = handler.headers.get("If-None-Match") == '"1"'
+        listed = "".join(f"<url><loc>{site.address}/{n}</loc></url>" for n in (1, 2))
+        body = b"" if is_known else f"<urlset>{listed}</urlset>".encode()
+        sent.append(len(body))
+        reply(handler, body, 304 if is_known else 200, ETag='"1"')
+
+    site.answers["/map.xml"] = conditional
+    outer = f"<sitemapindex><sitemap><loc>{site.address}/map.xml</loc></sitemap></sitemapindex>"
+    address = site.put("/all.xml", outer)
+    site.put("/1", page(1))
+    assert (
+        index("sitemap", address)[2]
+        == f"factseek: {site.address}/2: has the status 404 Not Found\n"
+    )
+    site.put("/2", page(2))
+    code, _, err = index("sitemap", address, "--update")
+    assert (code, err, sent[1:]) == (0, "", [0])
+    assert set(index.documents()) == {f"{site.address}/1", f"{site.address}/2"}
+    assert site.asked.count("/1") == 2
+
+
+def test_a_sitemap_without_conditions_any_more_is_read_whole(site: Site, index: Command) -> None:
+    listed = "<urlset><url><loc>{}</loc></url></urlset>"
+    first = listed.format(site.put("/1", page(1)))
+    address = site.put("/map.xml", first, ETag='"1"')
+    index("sitemap", address)
+    site.put("/map.xml", listed.format(site.put("/2", page(2))))
+    index("sitemap", address, "--update")
+    index("sitemap", address, "--update")
+    assert set(index.documents()) == {f"{site.address}/1", f"{site.address}/2"}
+    asked = [
+        each for path, each in zip(site.asked, site.headers, strict=True) if path == "/map.xml"
+    ]
+    assert [each.get("if-none-match") for each in asked] == [None, '"1"', None]
 
 
 def test_addresses_from_a_file_and_an_archive_of_the_answers(
@@ -485,3 +535,45 @@ def test_an_archive_that_cannot_be_continued_is_refused_before_anything_is_fetch
         "give a new file\n"
     )
     assert len(site.asked) == asked
+
+
+def test_a_proxy_of_the_environment_is_used_only_if_the_user_asks(
+    site: Site, index: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", site.address.replace("//", "//desk:a%20b@"))
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    # A proxy is asked for whole addresses.
+    site.put("http://news.example/1", page(1))
+    site.put("http://news.example/robots.txt", "User-agent: *\nDisallow: /2")
+    site.put("/3", page(3))
+    own = f"{site.address}/3"
+    addresses = ("http://news.example/1", "http://news.example/2", own)
+    code, _, err = index("urls", *addresses, "--proxy-from-environment")
+    assert (code, err.count("\n")) == (0, 1)
+    assert "news.example/robots.txt excludes it" in err
+    assert set(index.documents()) == {"http://news.example/1", own}
+    assert site.headers[0]["proxy-authorization"] == "Basic ZGVzazphIGI="
+    asked = len(site.asked)
+    index("urls", "http://news.invalid/4", "--update")
+    assert len(site.asked) == asked
+
+
+def test_a_secure_address_is_asked_for_through_a_tunnel(
+    site: Site, index: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("https_proxy", site.address)
+    code, _, err = index("urls", "https://news.example/1", "--proxy-from-environment")
+    assert code == 2
+    assert "https://news.example/1: " in err
+    assert site.asked == []  # the proxy of the test knows no CONNECT
+
+
+def test_a_proxy_needs_private_addresses_to_be_admitted(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    words = ["urls", "https://a.example/1", "--proxy-from-environment", "--index", tmp_path / "i"]
+    assert commands.main(["index", *map(str, words)]) == 2
+    assert capsys.readouterr().err == (
+        "factseek: --proxy-from-environment: factseek cannot check to which address a proxy "
+        "connects; if the proxy may reach private addresses, give --allow-private as well\n"
+    )

@@ -40,7 +40,7 @@ def test_a_page_is_of_one_list_without_it(
     )
     assert everything == sort_hits(everything)
     assert docid not in {hit.docid for hit in everything}
-    plain = replace(asked, stages=(), collapse="")
+    plain = replace(asked, stages=(), collapse=None)
     assert whole.count(query, plain).hits == len(
         whole.search([query], replace(plain, k=LONGEST))[0]
     )

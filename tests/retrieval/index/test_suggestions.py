@@ -85,6 +85,23 @@ def test_a_word_that_is_nowhere_is_put_right(
     assert index.spellings(query) == expected
 
 
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("smallpx was eradcated", {"smallpx": "smallpox", "eradcated": "eradicated"}),
+        ("it was eradicatedd", {}),  # where forms of a word differ
+        ("a brexter", {}),  # so short a word is often another one
+        ("it was eradikated", {}),  # another letter may make another word
+    ],
+)
+def test_a_small_collection_need_have_a_long_word_only_once(
+    tmp_path: Path, query: str, expected: dict[str, str]
+) -> None:
+    text = "The world was rid of smallpox: it was eradicated, a brexiter said."
+    with Index(built(tmp_path / "index", [{"docid": "a", "text": text}])) as small:
+        assert small.spellings(query) == expected
+
+
 CLAIMS = (Path(__file__).parent / "spelling.txt").read_text("utf-8").partition("\n\n")
 
 

@@ -78,8 +78,8 @@ SEARCHES = st.fixed_dictionaries(
             depth=st.sampled_from([1, 2, 5, 20, 100]),
         ),
         "stages": st.sampled_from(STAGES),
-        "collapse": st.sampled_from(["", "", "near"]),
-        "sort": st.sampled_from(["", "", "date"]),
+        "collapse": st.sampled_from([None, None, "near"]),
+        "sort": st.sampled_from([None, None, "date"]),
     }
 ).map(lambda chosen: Search(**chosen))
 LONGEST = 400
@@ -111,7 +111,7 @@ def test_a_page_is_a_stretch_of_the_whole_list(
 @PROPERTY
 @given(query=st.sampled_from(QUERIES), asked=SEARCHES)
 def test_a_total_is_the_length_of_the_whole_list(whole: Index, query: str, asked: Search) -> None:
-    asked = replace(asked, stages=(), collapse="", sort="")
+    asked = replace(asked, stages=(), collapse=None, sort=None)
     total = whole.count(query, replace(asked, k=3))
     assert total.matching or not asked.retriever.startswith("bm25")
     assert total == Total(len(whole_list(whole, query, asked)), matching=total.matching)
@@ -150,7 +150,7 @@ def test_facets_are_what_counting_each_gives(
     whole: Index, query: str, asked: Search, field: str, most: int
 ) -> None:
     wider = replace(
-        asked, where=beside(asked.where, field), group=True, stages=(), collapse="", sort=""
+        asked, where=beside(asked.where, field), group=True, stages=(), collapse=None, sort=None
     )
     admitted = [stored(whole)[hit.docid] for hit in whole_list(whole, query, wider)]
     expected = Counter(value for document in admitted for value in values_of(document, field))
@@ -171,7 +171,7 @@ def test_facets_are_what_counting_each_gives(
 def test_sorted_by_date_are_the_best_hits_and_no_others(
     whole: Index, query: str, asked: Search
 ) -> None:
-    ranked = whole_list(whole, query, replace(asked, sort=""))
+    ranked = whole_list(whole, query, replace(asked, sort=None))
     newest = whole_list(whole, query, replace(asked, sort="date"))
     scores = [hit.score for hit in ranked[: whole.settings.search.fusion.depth]]
     lowest = min([0.0, *scores])
@@ -193,7 +193,7 @@ MANY = st.lists(SEARCHES, min_size=2, max_size=3)
     query=st.sampled_from(QUERIES),
     asked=MANY,
     place=st.tuples(st.integers(0, 40), st.integers(1, 20)),
-    sort=st.sampled_from(["", "date"]),
+    sort=st.sampled_from([None, "date"]),
 )
 def test_a_page_of_several_indexes_is_a_stretch_of_one_list(
     whole: Index, query: str, asked: list[Search], place: tuple[int, int], sort: str
@@ -206,7 +206,9 @@ def test_a_page_of_several_indexes_is_a_stretch_of_one_list(
     everything = search_many(indexes, query, searches, highlight=False)
     page = {name: replace(own, k=k, offset=offset) for name, own in searches.items()}
     assert search_many(indexes, query, page, highlight=False) == everything[offset : offset + k]
-    plain = {name: replace(own, stages=(), collapse="", sort="") for name, own in searches.items()}
+    plain = {
+        name: replace(own, stages=(), collapse=None, sort=None) for name, own in searches.items()
+    }
     counts = counts_of_many(indexes, query, plain, {"topic": 3, "index": 9})
     assert counts.total.hits == sum(len(whole_list(whole, query, own)) for own in plain.values())
     added = Counter[str]()

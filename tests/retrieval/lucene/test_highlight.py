@@ -57,6 +57,29 @@ def test_lookalikes_are_highlighted_as_written(
     assert marked(query, text, english) == stretches
 
 
+def test_a_word_of_pairs_of_letters_is_highlighted_whole() -> None:
+    start(JavaSettings().heap)
+    terms = Analyzer(Analysis("cjk"))
+    assert marked("독감백신", "올해 독감백신19 접종", terms) == ["독감백신"]
+    assert marked("麻疹疫苗", "有麻疹疫苗。麻疹", terms) == ["麻疹疫苗", "麻疹"]
+
+
+def test_parts_of_numbers_and_words_are_highlighted_if_the_index_has_them() -> None:
+    start(JavaSettings().heap)
+    english = Analysis("english")
+    with_parts, without = Analyzer(english, parts=True), Analyzer(english)
+    assert marked("sars", "The Sars2 wave", with_parts) == ["Sars"]
+    assert marked("25kg", "25 kg or 25kg", with_parts) == ["25", "kg", "25kg"]
+    assert marked("sars", "The Sars2 wave", without) == []
+    assert marked("25kg", "25 kg or 25kg", without) == ["25kg"]
+
+
+def test_a_word_beside_a_number_is_highlighted_though_its_term_is_another() -> None:
+    start(JavaSettings().heap)
+    assert marked("10मिग्रा", "खुराक 10मिग्रा", Analyzer(Analysis("hindi"))) == ["10", "मिग्रा"]
+    assert marked("25", "25kg", Analyzer(Analysis("whitespace"))) == []
+
+
 @given(st.text(max_size=40), st.text(max_size=80))
 def test_stretches_are_in_order_and_inside(english: Analyzer, query: str, text: str) -> None:
     last = 0
@@ -114,9 +137,14 @@ def word_by_word(
             pattern = "|".join(
                 re.escape(term) for term in sorted(matching, key=lambda term: (-len(term), term))
             )
-            inside = [part.span() for part in re.finditer(pattern, word[0], re.IGNORECASE)] or [
-                (0, len(word[0]))
-            ]
+            inside = list[tuple[int, int]]()
+            for at in range(len(word[0])):
+                if part := re.compile(pattern, re.IGNORECASE).match(word[0], at):
+                    begin, end = part.span()
+                    if inside and begin < inside[-1][1]:
+                        begin, end = inside[-1][0], max(end, inside.pop()[1])
+                    inside.append((begin, end))
+            inside = inside or [(0, len(word[0]))]
             stretches += [(start + begin, start + end) for begin, end in inside]
     return list(dict.fromkeys((starts[begin], ends[end - 1]) for begin, end in stretches))
 

@@ -123,9 +123,14 @@ def test_documents_are_tools_and_resources(config: Config) -> None:
 
 def test_indexes_and_ranked_claims(config: Config) -> None:
     indexes = called(config, "list_indexes")["indexes"]
-    assert [(entry["name"], entry["language"], entry["retrievers"]) for entry in indexes] == [
-        ("english", "en", ["hybrid", "bm25", "dense"]), ("arabic", "ar", ["bm25"]),
-    ]  # fmt: skip
+    assert [(entry["name"], entry["language"]) for entry in indexes] == [
+        ("english", "en"),
+        ("arabic", "ar"),
+    ]
+    first, second = (entry["retrievers"] for entry in indexes)
+    assert first[0] == "hybrid"
+    assert {"bm25", "dense"} <= set(first)
+    assert "bm25" in second
     texts = ["Good morning!", "Two doses of the measles vaccine are 97 percent effective."]
     ranked = called(config, "rank_claims", texts=texts)
     assert ranked["ranker"] == "tweets"

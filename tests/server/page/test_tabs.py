@@ -1,6 +1,7 @@
 """The tabs beside Search: Check, Verify and Add, with what they refuse."""
 
 import fcntl
+import gzip
 import io
 import json
 import os
@@ -482,8 +483,9 @@ def _refusals(serving: Writable) -> None:
         ("menu.html", b"<html><body></body></html>", "paste its text instead"),
         (
             "bad.jsonl",
-            b'{"text": "a"}\n',
-            "bad.jsonl:1: has no &#34;id&#34; (or &#34;docid&#34;, &#34;snippet_id&#34;).</p>",
+            b'{"post": "a"}\n',
+            "bad.jsonl:1: has no &#34;text&#34; (or &#34;snippet&#34;); name the column of the "
+            "texts below, as in text=Finding.</p>",
         ),
     ):
         response = client.post(
@@ -528,10 +530,31 @@ def test_a_file_of_more_documents_than_a_form_takes_names_the_command(live: Path
         shown = serving.client().post("/add", data={"file": (table, "t.csv")}, headers=HERE)
         assert shown.status_code == 400
         reason = (
-            "t.csv has 3 documents, and a form takes 2 (server.max_bulk); index it with factseek "
-            "index KIND FILE --append --index DIR, which has no such limit."
+            "t.csv has more than 2 documents, the most of a form (server.max_bulk); index it with "
+            "factseek index KIND FILE --append --index DIR, which has no such limit."
         )
         assert reason in shown.text
+
+
+def test_a_web_archive_gives_its_pages_as_on_the_command_line(live: Path) -> None:
+    page = "<html><body><article><p>The lead pipes in the old town are gone.</p></article></body>"
+    http = f"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n{page}"
+    head = (
+        "WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: https://a.example/1\r\n"
+        f"WARC-Date: 2021-01-01T10:00:00Z\r\nContent-Length: {len(http)}\r\n\r\n"
+    )
+    archive = gzip.compress(f"{head}{http}\r\n\r\n".encode())
+    table = gzip.compress(b"docid,text\nx,The pipes are old.\n")
+    with writable(live, write_seconds=60.0) as serving:
+        client = serving.client()
+        for name, content, docid in (
+            ("a.warc.gz", archive, "https://a.example/1"),
+            ("t.csv.gz", table, "x"),
+        ):
+            data = {"file": (io.BytesIO(content), name), "act": "preview"}
+            shown = client.post("/add", data=data, headers=HERE)
+            rows = dict(_fields(shown.text))["rows"]
+            assert [row["docid"] for row in json.loads(rows)] == [docid]
 
 
 def test_what_is_added_is_in_passages_as_the_preview_and_the_command_have_it(
