@@ -203,6 +203,9 @@ def _evidence_of(
                 of_retrievers[part.retriever] = RetrieverPart(rank=part.rank, score=part.score)
         if not hit.parts:
             of_retrievers[reading.retriever] = RetrieverPart(rank=rank, score=hit.score)
+        claim: str | msgspec.UnsetType = msgspec.UNSET
+        if passage.start and PART_STARTS in document.metadata:
+            claim = _claim_beside(document, passage)
         evidence.append(
             Evidence(
                 rank=rank,
@@ -212,7 +215,7 @@ def _evidence_of(
                 stages=of_stages or msgspec.UNSET,
                 title=document.title,
                 passage=passage,
-                claim=_claim_beside(document, passage),
+                claim=claim,
                 url=document.url,
                 date=document.date,
                 language=document.language,

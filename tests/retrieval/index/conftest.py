@@ -6,6 +6,7 @@ import random
 import sys
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from msgspec.structs import replace
 from factseek.core.domain import Document
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.deletion import delete
-from factseek.retrieval import stages
+from factseek.retrieval import retrievers, stages
 from factseek.retrieval.config import EncoderSettings
 from factseek.retrieval.encoders.opening import open_encoder
 from factseek.retrieval.search.index import Index
@@ -108,7 +109,16 @@ CONFIG = convert(
 )
 
 
+# The small sparse model is made by torch, which is not there with every Python.
+FURTHER_VIEWS = ("impacts",) if find_spec("torch") else ()
+
+# Each retriever that the index has.
+RETRIEVERS = [name for name in retrievers.names() if name != "impact" or FURTHER_VIEWS]
+
+
 def with_small_sparse_model(config: Config) -> Config:
+    if not FURTHER_VIEWS:
+        return config
     return replace(config, impact=replace(config.impact, model=str(small_sparse_model())))
 
 
@@ -118,7 +128,7 @@ def built(folder: Path, some: Sequence[Document]) -> None:
         del line["metadata"]
     source = folder.with_suffix(".jsonl")
     source.write_bytes(b"\n".join(map(msgspec.json.encode, lines)) + b"\n")
-    request = BuildRequest(kind="jsonl", sources=(source,), folder=folder, views=("impacts",))
+    request = BuildRequest(kind="jsonl", sources=(source,), folder=folder, views=FURTHER_VIEWS)
     build(request, with_small_sparse_model(CONFIG))
     delete(folder, sorted(GONE.intersection(document.docid for document in some)))
 

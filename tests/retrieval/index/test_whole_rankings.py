@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from factseek.core.domain import Document, Filter, Hit, Total
 from factseek.core.order import sort_hits
-from factseek.retrieval import retrievers, stages
+from factseek.retrieval import stages
 from factseek.retrieval.config import FusionSettings
 from factseek.retrieval.filters import last_day, metadata_values
 from factseek.retrieval.search.explaining import sentence
@@ -20,7 +20,7 @@ from factseek.retrieval.search.federated import counts_of_many, search_many
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
 from tests.examples_tried import EXAMPLES
-from tests.retrieval.index.conftest import DECLARED
+from tests.retrieval.index.conftest import DECLARED, RETRIEVERS
 
 QUERIES = [
     "measles vaccine",
@@ -69,7 +69,7 @@ FILTERS = st.none() | st.builds(
 )
 SEARCHES = st.fixed_dictionaries(
     {
-        "retriever": st.sampled_from(retrievers.names()),
+        "retriever": st.sampled_from(RETRIEVERS),
         "where": FILTERS,
         "group": st.booleans(),
         "fusion": st.builds(

@@ -43,6 +43,7 @@ def config(queries: str = "auto") -> Config:
 
 @pytest.fixture(scope="module")
 def folder(written: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("torch", reason="the small sparse model is made by torch")
     folder = tmp_path_factory.mktemp("impact") / "index"
     request = BuildRequest(
         kind="jsonl", sources=(written,), folder=folder, views=("impacts",), dense=False
