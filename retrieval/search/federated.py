@@ -24,6 +24,7 @@ from ...core.order import float32, scores_below
 from ..filters import last_day
 from .answer import IndexAnswer, Question, Took, milliseconds, missing_parts, remarks
 from .counting import MOST_VALUES
+from .declared import check_options
 from .evidence import Evidence
 from .options import DEFAULT_SEARCH, Search
 from .plan import Plan
@@ -129,6 +130,8 @@ def answer(
     on_index = {name: questions[name].to(index) for name, index in indexes.items()}
     searches = {name: asked.search for name, asked in on_index.items()}
     first = next(iter(questions.values()))
+    # Its number of hits is that of the whole list, so that no index is to blame for it.
+    check_options(first.search)
     first_on_index = next(iter(on_index.values()))
     query = first_on_index.query
     limits = limits or {}
