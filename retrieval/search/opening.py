@@ -14,7 +14,7 @@ from typing import Any
 from ...core.errors import IndexStateError
 from ..config import Config
 from ..store import manifest as manifests
-from ..store.index_folder import open_leased
+from ..store.index_folder import Lease, open_leased
 from ..store.manifest import SHARDS, Manifest
 from .index_state import IndexState
 from .snapshot import IndexEncoders, Snapshot
@@ -67,13 +67,25 @@ def leased(folder: Path) -> Iterator[Sequence[tuple[Path, Manifest]]]:
     """Protect the published segments of an index from removal; yield the folder and manifest of
     each part of it.
     """
-    if form := _form(folder):
-        parts, lease = form.lease_segments(folder)
-    else:
-        manifest, lease = open_leased(folder)
-        parts = [(folder, manifest)]
+    parts, lease = _lease_parts(folder)
     with closing(lease):
         yield parts
+
+
+def _lease_parts(folder: Path) -> tuple[Sequence[tuple[Path, Manifest]], Lease]:
+    form = _form(folder)
+    try:
+        if form:
+            leased_parts: tuple[Sequence[tuple[Path, Manifest]], Lease] = form.lease_segments(
+                folder
+            )
+            return leased_parts
+        manifest, lease = open_leased(folder)
+        return [(folder, manifest)], lease
+    except IndexStateError:
+        if _form(folder) is form:
+            raise
+        return _lease_parts(folder)  # the form changed during the read
 
 
 def _form(folder: Path) -> Any:
