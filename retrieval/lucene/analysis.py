@@ -16,6 +16,7 @@ from ...core.folding import fold, folded_with_places
 from ...core.letters import fold_letters, has_spellings, spellings, split_numbers
 from ...core.text import marks
 from ..store.signatures import UNSPACED
+from .chunks import ChunkCache, Place
 from .jvm import java, pack, unpack
 
 _LUCENE = "org.apache.lucene.analysis"
@@ -111,8 +112,6 @@ MOST_REMEMBERED = 200_000
 LONGEST_REMEMBERED = 100
 # The number of characters to highlight at once: analysing new words takes a few tenths of a second.
 PIECE = 50_000
-# The maximum number of chunks to find one by one; for more, one pass over the text is faster.
-_FEW_CHUNKS = 32
 _BLANK, _CHUNK = re.compile(r"\s"), re.compile(r"\S+")
 _ASCII_WORD = re.compile(r"[A-Za-z0-9]+(?:['.][A-Za-z0-9]+)*")
 # The analyzers for which a zero-width non-joiner (U+200C) has a meaning.
@@ -128,9 +127,8 @@ Korean.
 """
 Analyze = Callable[[Sequence[str]], Sequence[tuple[str, ...]]]  # Return the terms of each word
 Terms = dict[str, tuple[str, ...]]  # words, each with its terms
-Chunks = tuple[set[str], dict[str, set[str]]]  # all chunks in the cache, and those with each term
 # A word in a folded chunk, and its sources' places.
-Place = tuple[int, int, str, tuple[str, ...], list[int], list[int]]
+WordPlace = tuple[int, int, str, tuple[str, ...], list[int], list[int]]
 Stretch = tuple[int, int]  # the start and the end of a slice of a text, in characters
 # Return the slices of a text that match a query, in order.
 Highlighter = Callable[[str], list[Stretch]]
@@ -298,25 +296,28 @@ def terms_of(analysis: Analysis, texts: Sequence[str]) -> list[tuple[str, ...]]:
 class TermCache:
     """A cache of the terms of words and of chunks, which are the texts between two spaces.
 
-    It is safe for threads.
-
-    Analysing a word takes a thousand times as long as looking it up. Finding the words of a text
-    takes several times as long as splitting it at spaces.
+    It is safe for threads. Analysing a word takes a thousand times as long as looking it up.
     """
 
     def __init__(
-        self, analyze: Analyze, most: int = MOST_REMEMBERED, *, splits: bool = False
+        self,
+        analyze: Analyze,
+        most: int = MOST_REMEMBERED,
+        *,
+        splits: bool = False,
+        chunks: ChunkCache | None = None,
     ) -> None:
-        """Cache about ``most`` words and chunks; ``analyze`` makes the terms of words.
+        """Cache about ``most`` words; ``analyze`` makes the terms of words.
 
-        With ``splits``, a word such as ``10mg`` also matches its number and its word.
+        With ``splits``, a word such as ``10mg`` also matches its number and its word. ``chunks`` is
+        a cache that others with the same analysis share.
         """
         self.splits = splits
         self._analyze = analyze
         self._most = most
         self._words: Terms = {}
-        self._chunks: Chunks = (set(), {})
-        self._places: dict[str, list[Place]] = {}
+        self._chunks = chunks or ChunkCache(most, LONGEST_REMEMBERED)
+        self._places: dict[str, list[WordPlace]] = {}
 
     def __call__(self, word: str) -> tuple[str, ...]:
         """Return the terms of ``word``: none for a stop word."""
@@ -327,10 +328,11 @@ class TermCache:
         """Return a function from a text to its words with a term in ``wanted``, each with all its
         terms.
         """
-        holding = self._holding(wanted)
+        find_chunks = self._chunk_finder(wanted)
 
         def matching(text: str) -> Terms:
-            terms = self._terms_of({word for chunk in holding(text) for word in words_of(chunk)})
+            chunks = {chunk for _, chunk in find_chunks(text)}
+            terms = self._terms_of({word for chunk in chunks for word in words_of(chunk)})
             return {word: made for word, made in terms.items() if not wanted.isdisjoint(made)}
 
         return matching
@@ -340,17 +342,17 @@ class TermCache:
 
         In a script without spaces, it returns the places of the wanted terms within a word.
         """
-        holding = self._holding(wanted)
+        find_chunks = self._chunk_finder(wanted)
         marks_of: dict[str, list[Stretch]] = {}
 
         def stretches(text: str) -> list[Stretch]:
-            chunks = holding(text)
-            marks_of.update(self._marks(chunks - marks_of.keys(), wanted))
+            places = find_chunks(text)
+            marks_of.update(self._marks({chunk for _, chunk in places} - marks_of.keys(), wanted))
             marks = []
-            for start, chunk in _places_of(chunks, text):
+            for start, chunk in places:
                 for first, last in marks_of[chunk]:
                     marks.append((start + first, start + last))
-            return sorted(marks)
+            return marks
 
         return stretches
 
@@ -369,7 +371,7 @@ class TermCache:
             marks[chunk] = _marks_among(words, wanted)
         return marks
 
-    def _find_words(self, chunk: str) -> list[Place]:
+    def _find_words(self, chunk: str) -> list[WordPlace]:
         """Return the words of a chunk with their places, and remember those of a short chunk."""
         form, starts, ends = folded_with_places(chunk)
         found = _words_and_parts(form, splits=self.splits)
@@ -379,59 +381,50 @@ class TermCache:
             self._places[chunk] = words
         return words
 
-    def _holding(self, wanted: frozenset[str]) -> Callable[[str], set[str]]:
-        """Return a function from a text to its chunks that contain a wanted term or are not in the
-        cache.
-        """
+    def _chunk_finder(self, wanted: frozenset[str]) -> Callable[[str], list[Place]]:
+        """Return a function from a text to its chunks, in order, that may have a wanted term."""
+        packed = pack(sorted(wanted))
         letters = list(filter(LETTER.search, wanted))
-        last = set[str](), -1, set[str]()  # the cache, its size, and the matching chunks in it
 
-        def holding(text: str) -> set[str]:
-            nonlocal last
-            chunks = text.split()
-            known, chunks_of = self._chunks  # another thread may replace them at any time
-            new = set[str]() if known.issuperset(chunks) else set(chunks) - known
-            long = {chunk for chunk in new if len(chunk) > LONGEST_REMEMBERED}
-            if new := new - long:
-                if len(new) > self._most:  # do not cache a text of so many chunks
-                    known, chunks_of, new = set(), {}, set(chunks) - long
-                words = {
-                    chunk: [
-                        word for _, _, word in _words_and_parts(fold(chunk), splits=self.splits)
-                    ]
-                    for chunk in new
-                }
-                terms_of = self._terms_of({word for chunk in new for word in words[chunk]})
-                for chunk in new:
-                    for term in {term for word in words[chunk] for term in terms_of[word]}:
-                        chunks_of.setdefault(term, set()).add(chunk)
-                # Only now, because a chunk in `known` without its terms would match nothing.
-                known |= new
-            if last[0] is not known or last[1] != len(known):
-                last = (
-                    known,
-                    len(known),
-                    set[str]().union(*(chunks_of.get(term, ()) for term in wanted)),
-                )
-            held = long | last[2].intersection(chunks)
+        def find_chunks(text: str) -> list[Place]:
+            places, unknown = self._chunks.find(text, packed)
+            if unknown:
+                places = sorted(places + self._matching(unknown, wanted))
             if letters and not text.isascii():
-                forms = {chunk: fold(chunk) for chunk in chunks if not chunk.isascii()}
-                held.update(
-                    chunk
-                    for chunk, form in forms.items()
-                    if any(letter in form for letter in letters)
-                )
-            return held
+                places = sorted({*places, *_places_with(letters, text)})
+            return places
 
-        return holding
+        return find_chunks
+
+    def _matching(self, places: Sequence[Place], wanted: frozenset[str]) -> list[Place]:
+        """Return those of the places whose chunk has a wanted term, and remember all chunks.
+
+        A long chunk is always returned, and never remembered.
+        """
+        chunks = {chunk for _, chunk in places if len(chunk) <= self._chunks.longest}
+        words_in = {chunk: self._words_in(chunk) for chunk in sorted(chunks)}
+        terms_of_word = self._terms_of({word for words in words_in.values() for word in words})
+        terms_of = {
+            chunk: {term for word in words for term in terms_of_word[word]}
+            for chunk, words in words_in.items()
+        }
+        self._chunks.remember(terms_of)
+        return [
+            place
+            for place in places
+            if place.chunk not in terms_of or not wanted.isdisjoint(terms_of[place.chunk])
+        ]
+
+    def _words_in(self, chunk: str) -> list[str]:
+        return [word for _, _, word in _words_and_parts(fold(chunk), splits=self.splits)]
 
     def _terms_of(self, words: Collection[str]) -> Terms:
         """Return the terms of words; analyse all new words in one call, and cache the short
         ones.
         """
         terms = {word: made for word in words if (made := self._words.get(word)) is not None}
-        if len(self._words) + len(self._chunks[0]) + len(self._places) > self._most:
-            self._words, self._chunks, self._places = {}, (set(), {}), {}
+        if len(self._words) + len(self._places) > self._most:
+            self._words, self._places = {}, {}
         if new := sorted(set(words) - terms.keys()):
             terms.update(zip(new, self._analyze(new), strict=True))
             self._words.update(
@@ -440,7 +433,7 @@ class TermCache:
         return terms
 
 
-def _marks_among(words: Sequence[Place], wanted: frozenset[str]) -> list[Stretch]:
+def _marks_among(words: Sequence[WordPlace], wanted: frozenset[str]) -> list[Stretch]:
     """Return the places of the words that have a term in ``wanted``, in order, not overlapping."""
     marks = list[Stretch]()
     for start, end, word, made, starts, ends in words:
@@ -455,20 +448,15 @@ def _marks_among(words: Sequence[Place], wanted: frozenset[str]) -> list[Stretch
     return marks
 
 
-def _places_of(chunks: Collection[str], text: str) -> list[tuple[int, str]]:
-    """Return the places of chunks in a text, each with its chunk."""
-    if len(chunks) > _FEW_CHUNKS:
-        return [(match.start(), match[0]) for match in _CHUNK.finditer(text) if match[0] in chunks]
-    places = []
-    for chunk in chunks:
-        end = 0
-        while (start := text.find(chunk, end)) >= 0:
-            end = start + len(chunk)
-            begins = not start or text[start - 1].isspace()
-            ends = end == len(text) or text[end].isspace()
-            if begins and ends:
-                places.append((start, chunk))
-    return places
+def _places_with(letters: Sequence[str], text: str) -> Iterator[Place]:
+    """Yield the chunks of a text that contain one of the letters, which are terms of their own."""
+    for match in _CHUNK.finditer(text):
+        chunk = match[0]
+        if chunk.isascii():
+            continue
+        form = fold(chunk)
+        if any(letter in form for letter in letters):
+            yield Place(match.start(), chunk)
 
 
 def _inside(word: str, terms: tuple[str, ...], wanted: frozenset[str]) -> list[Stretch]:
@@ -500,6 +488,12 @@ def _joined(spans: Sequence[Stretch]) -> list[Stretch]:
     return joined
 
 
+@cache
+def _shared_chunks(_analysis: Analysis, _splits: bool) -> ChunkCache:
+    """Return the cache of all indexes with an analysis: the terms of a chunk depend on it alone."""
+    return ChunkCache(MOST_REMEMBERED, LONGEST_REMEMBERED)
+
+
 class Analyzer(TermCache):
     """The analysis of an index, with a cache of its terms."""
 
@@ -509,7 +503,8 @@ class Analyzer(TermCache):
         open_analyzer(analysis.analyzer)
         has_splits = parts if analysis.analyzer == "english" else analysis.analyzer != "whitespace"
         splits = analysis.version > 1 and has_splits
-        super().__init__(partial(terms_of, analysis), splits=splits)
+        chunks = _shared_chunks(analysis, splits)
+        super().__init__(partial(terms_of, analysis), splits=splits, chunks=chunks)
 
     def tokens(self, text: str) -> list[str]:
         """Return the terms of a text in their order."""

@@ -30,9 +30,13 @@ LETTERS = rf"[^\W_](?:[^\W_]|[{marks()}])*"
 WORD = re.compile(rf"{LETTERS}(?:['.]{LETTERS})*")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _java() -> None:
+    start(JavaSettings().heap)
+
+
 @pytest.fixture(scope="module")
 def english() -> Analyzer:
-    start(JavaSettings().heap)
     return Analyzer(Analysis("english"))
 
 
@@ -58,14 +62,12 @@ def test_lookalikes_are_highlighted_as_written(
 
 
 def test_a_word_of_pairs_of_letters_is_highlighted_whole() -> None:
-    start(JavaSettings().heap)
     terms = Analyzer(Analysis("cjk"))
     assert marked("독감백신", "올해 독감백신19 접종", terms) == ["독감백신"]
     assert marked("麻疹疫苗", "有麻疹疫苗。麻疹", terms) == ["麻疹疫苗", "麻疹"]
 
 
 def test_parts_of_numbers_and_words_are_highlighted_if_the_index_has_them() -> None:
-    start(JavaSettings().heap)
     english = Analysis("english")
     with_parts, without = Analyzer(english, parts=True), Analyzer(english)
     assert marked("sars", "The Sars2 wave", with_parts) == ["Sars"]
@@ -75,7 +77,6 @@ def test_parts_of_numbers_and_words_are_highlighted_if_the_index_has_them() -> N
 
 
 def test_a_word_beside_a_number_is_highlighted_though_its_term_is_another() -> None:
-    start(JavaSettings().heap)
     assert marked("10मिग्रा", "खुराक 10मिग्रा", Analyzer(Analysis("hindi"))) == ["10", "मिग्रा"]
     assert marked("25", "25kg", Analyzer(Analysis("whitespace"))) == []
 
@@ -156,18 +157,16 @@ def test_a_text_of_more_new_words_than_the_cache_can_contain_keeps_its_matches()
 
 @pytest.mark.parametrize("analyze", [lowered, letters])
 @pytest.mark.parametrize("most", [1, 20, 400_000])
-@pytest.mark.parametrize("few", [0, 32])
 @given(WORDS, st.lists(WORDS, min_size=1, max_size=4))
 def test_stretches_are_those_of_each_word(
-    analyze: Analyze, most: int, few: int, query: str, texts: list[str]
+    analyze: Analyze, most: int, query: str, texts: list[str]
 ) -> None:
     vocabulary = TermCache(analyze, most)
-    with patch("factseek.retrieval.lucene.analysis._FEW_CHUNKS", few):
-        found = highlighter(query, vocabulary)
-        for text in [*texts, *texts, *texts]:
-            expected = word_by_word(query, text, lambda word: analyze([word])[0])
-            assert found(text) == expected
-            assert highlights(query, text, vocabulary) == expected
+    found = highlighter(query, vocabulary)
+    for text in [*texts, *texts, *texts]:
+        expected = word_by_word(query, text, lambda word: analyze([word])[0])
+        assert found(text) == expected
+        assert highlights(query, text, vocabulary) == expected
 
 
 @given(WORDS, WORDS, st.integers(1, 9))
@@ -210,7 +209,6 @@ OTHER_SCRIPTS = [
 
 @pytest.mark.parametrize("analyzer", sorted(ANALYZERS))
 def test_every_analyzer_marks_what_it_marks_word_by_word(analyzer: str) -> None:
-    start(JavaSettings().heap)
     terms = Analyzer(Analysis(analyzer))
     examples = ROOT / "examples"
     queries = [

@@ -15,7 +15,9 @@ from factseek.core.records import model_file
 from factseek.core.records.model_file import State, Trees
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.settings import Config
+from factseek.retrieval.config import JavaSettings
 from factseek.retrieval.lucene.analysis import TermCache
+from factseek.retrieval.lucene.jvm import start
 from factseek.retrieval.search.combiner import (
     Combiner,
     CombinerManifest,
@@ -37,6 +39,7 @@ STOPPED = {"the", "of", "in", "by", "against"}
 
 
 def terms() -> TermCache:
+    start(JavaSettings().heap)
     return TermCache(
         lambda words: [
             () if word.lower() in STOPPED else (word.lower().rstrip("s"),) for word in words
