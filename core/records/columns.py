@@ -120,7 +120,7 @@ class Columns(NamedTuple):
         """Whether the rows below a header decide what its columns mean."""
         return bool(self.text or self.address)
 
-    def of(self, header: Sequence[str], sample: Sample = ()) -> dict[str, list[str]]:
+    def find(self, header: Sequence[str], sample: Sample = ()) -> dict[str, list[str]]:
         """Return the columns of each field in a header; guess if no column has one of the reader's
         own names.
 
@@ -195,7 +195,7 @@ class Columns(NamedTuple):
                 columns[field] = [name]
                 return
 
-    def check(
+    def check_header(
         self,
         line: int,
         header: Sequence[str],
@@ -208,7 +208,7 @@ class Columns(NamedTuple):
 
         Refuse a table in which a required column is missing or occurs twice.
         """
-        columns = self.of(header, sample)
+        columns = self.find(header, sample)
         if self.text and self.text not in columns:
             self.refuse_content(line, header, sample, notices)
         self._refuse_missing(line, columns, shown or header, notices)

@@ -28,9 +28,12 @@ empty source. To add a kind of source, add such a module to this folder. Decorat
 or lines with :func:`dated`: the whole file then decides the order of its dates. Find files with
 ``_files.expand``, read lines with ``_lines.read_lines`` and make documents with
 ``_documents.make_record``: they fulfil most of this contract. A reader of tables starts from
-``claims.py``: ``_documents.chosen_columns`` and ``names_of_any_table`` give the columns,
-``_tables.Columns`` checks the header, ``_tables.each_sheet`` and ``_tables.read_whole_rows`` yield
-the rows of every dialect, and ``_documents.kept_columns`` the metadata.
+``claims.py``: ``_documents.table_columns`` says which columns to look for, ``_tables.each_sheet``
+and ``_tables.read_whole_rows`` check the header and yield the rows of every dialect, and
+``_documents.kept_columns`` gives the metadata.
+
+The page shows the name of a kind as it is, unless ``NAMES`` in ``server/page/rankings.py`` has a
+label for it, which ``server/page/texts`` translates.
 """
 
 from __future__ import annotations

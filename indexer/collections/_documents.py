@@ -16,7 +16,7 @@ from ...core.errors import SourceError
 from ...core.folding import folded_value
 from ...core.languages import identifier, language_code
 from ...core.parts import PART_STARTS, join_parts
-from ...core.records.columns import columns_of
+from ...core.records.columns import Columns, columns_of
 from ...core.records.dates import ORDERS, order_of
 from ...core.records.json_lines import json_name
 from ...core.records.names import ANY_TABLE, Names
@@ -88,6 +88,36 @@ def names_of_any_table(
     for field, column in chosen.items():
         all_names.setdefault(field, (column,))  # further texts
     return all_names
+
+
+def table_columns(
+    own: Names,
+    options: ReadOptions,
+    required: Sequence[Sequence[str]] = (),
+    *,
+    docid: str = "",
+    text: str = "text",
+    meanings: Mapping[str, str] | None = None,
+) -> Columns:
+    """Return the columns that a reader of tables looks for: its ``own`` names, the common ones, and
+    the user's choices.
+
+    ``docid`` and ``text`` are the reader's fields for them; without ``docid``, no ids are made.
+    ``meanings`` maps a reader's field to the common field that it corresponds to. Columns without a
+    meaning are kept as metadata.
+    """
+    chosen = chosen_columns(own, options, meanings)
+    return Columns(
+        names_of_any_table(own, chosen, meanings),
+        required=required,
+        own=own,
+        docid=docid,
+        keeps=True,
+        chosen=chosen,
+        text=text,
+        address="url",
+        meanings=meanings or {},
+    )
 
 
 def next_field(field: str, columns: Mapping[str, str]) -> str:

@@ -36,7 +36,7 @@ _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _BLOCK = 1 << 16
 
 
-class Reported:
+class SourceNotices:
     """Reports the faults of a file as bad lines of a source, and keeps notes."""
 
     def __init__(self, path: Path, options: ReadOptions) -> None:
@@ -128,7 +128,7 @@ def _text(
 def read_objects(path: Path, options: ReadOptions) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the place and the JSON object of each line that is not blank."""
     texts = numbered_lines(path, options)
-    for number, value in json_lines.read_objects(texts, Reported(path, options), "storable"):
+    for number, value in json_lines.read_objects(texts, SourceNotices(path, options), "storable"):
         yield f"{path}:{number}", value
 
 

@@ -35,12 +35,13 @@ from ...core.records.table_shape import (
 from . import ALL_SHEETS, ReadOptions, kinds, reader
 from ._documents import digest
 from ._files import open_bytes, read_bytes
-from ._lines import Reported, numbered_lines, read_objects
+from ._lines import SourceNotices, numbered_lines, read_objects
 from ._office import SHEETS, sheet_names, sheet_notes
 
 SUFFIXES = (".csv", ".tsv", *SHEETS, ".jsonl", ".ndjson", ".parquet", ".pkl", ".pickle")
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
-Row = dict[str, str]
+Fields = dict[str, str]
+"""The texts of a row by their fields, without empty ones."""
 SAMPLE = 100
 """The number of rows below a header that show what its columns contain."""
 _KEYS_SHOWN = 10
@@ -56,7 +57,7 @@ class TableRow(NamedTuple):
     """
 
     place: str
-    fields: Row
+    fields: Fields
     others: dict[str, Any]
 
 
@@ -182,9 +183,9 @@ def find_table(
         return shape, line
 
     def is_known(cells: list[str]) -> bool:
-        there = columns.of([" ".join(cell.split()) for cell in cells])
+        columns_by_field = columns.find([" ".join(cell.split()) for cell in cells])
         is_short = all(len(cell) <= _LONGEST_NAME for cell in cells)
-        return is_short and len(there) > 1 and columns.text in there
+        return is_short and len(columns_by_field) > 1 and columns.text in columns_by_field
 
     if shape.delimiter:
         rows = first_rows(start, shape.encoding, Dialect(shape.delimiter))
@@ -194,7 +195,7 @@ def find_table(
         return shape._replace(cells=tuple(found[1])), found[0]
 
     # A title without delimiters hides that the lines below it are a table.
-    for number, rest in islice(_ends(start, shape), 1, _MOST_TITLES):
+    for number, rest in islice(_line_starts(start, shape), 1, _MOST_TITLES):
         below = shape_of_start(rest)
         if below.delimiter and is_known(list(below.cells)):
             return below._replace(encoding=shape.encoding), number
@@ -208,14 +209,14 @@ def _table_at(start: bytes, shape: TableShape, row: int) -> tuple[TableShape, in
     if dialect is not None:
         rows = first_rows(start, shape.encoding, dialect)
         line = rows[row - 1][0] if row <= len(rows) else row
-    for number, rest in _ends(start, shape):
+    for number, rest in _line_starts(start, shape):
         if number == line:
             below = shape_of_start(rest)
             return below._replace(encoding=shape.encoding), line
     return shape._replace(cells=()), line
 
 
-def _ends(start: bytes, shape: TableShape) -> Iterator[tuple[int, bytes]]:
+def _line_starts(start: bytes, shape: TableShape) -> Iterator[tuple[int, bytes]]:
     """Yield the number of each line at the beginning of a file, and what begins there."""
     encoding = (shape.encoding or "latin-1").replace("utf-8-sig", "utf-8")
     text = start.decode(encoding, "replace").removeprefix("\ufeff")
@@ -254,7 +255,7 @@ def read_cells(
     dialect = _dialect_of(path, delimiter, options, quoting=quoting)
     lines = numbered_lines(path, options, fallback)
     below = ((number, line) for number, line in lines if number >= top)
-    return table.read_rows(below, dialect, Reported(path, options))
+    return table.read_rows(below, dialect, SourceNotices(path, options))
 
 
 def _dialect_of(
@@ -319,7 +320,7 @@ class ContentIds:
         return content_id({**others, **fields})
 
 
-def read_rows(path: Path, options: ReadOptions, columns: Columns) -> Iterator[tuple[str, Row]]:
+def read_rows(path: Path, options: ReadOptions, columns: Columns) -> Iterator[tuple[str, Fields]]:
     """Yield the place and the fields of each row of a table: see :func:`read_whole_rows`."""
     for row in read_whole_rows(path, options, columns):
         yield row.place, row.fields
@@ -380,7 +381,7 @@ def _read_frame(
 
     if suffix == ".parquet":
         header = parquet_names(path)
-        wanted = {name for names in columns.of(header).values() for name in names}
+        wanted = {name for names in columns.find(header).values() for name in names}
         keeps_all = columns.keeps or columns.looks_below
         records = parquet_records(path, [name for name in header if keeps_all or name in wanted])
     else:
@@ -390,11 +391,11 @@ def _read_frame(
         records = (dict(zip(cells, row, strict=True)) for row in zip(*cells.values(), strict=True))
     first = list(islice(records, SAMPLE if columns.looks_below else 0))
     sample = [[_sample_of(record.get(name)) for name in header] for record in first]
-    makes_ids = columns.check(0, header, Reported(path, options), sample=sample)
+    makes_ids = columns.check_header(0, header, SourceNotices(path, options), sample=sample)
     numbered = (
         (f"{path}:{number}", record) for number, record in enumerate(chain(first, records), 1)
     )
-    return makes_ids, _whole_rows(numbered, columns, options, columns.of(header, sample))
+    return makes_ids, _whole_rows(numbered, columns, options, columns.find(header, sample))
 
 
 def _sample_of(value: Any) -> str:
@@ -408,29 +409,31 @@ def _whole_rows(
     records: Iterator[tuple[str, dict[str, Any]]],
     columns: Columns,
     options: ReadOptions,
-    there: Mapping[str, Sequence[str]] | None = None,
+    columns_by_field: Mapping[str, Sequence[str]] | None = None,
 ) -> Iterator[TableRow]:
-    """Yield the rows of records; ``there`` has the columns of each field if all records have the
-    same.
+    """Yield the rows of records; ``columns_by_field`` is given if all records have the same
+    columns.
     """
     for place, record in records:
-        of_record = there
+        of_record = columns_by_field
         if of_record is None:
-            of_record = columns.of(tuple(record), [[_sample_of(each) for each in record.values()]])
+            of_record = columns.find(
+                tuple(record), [[_sample_of(each) for each in record.values()]]
+            )
         if (row := texts_of(record, of_record, place, options)) is not None:
             others = others_of(record, of_record, row) if columns.keeps else {}
             yield TableRow(place, row, others)
 
 
 def others_of(
-    record: Mapping[str, Any], there: Mapping[str, Sequence[str]], row: Row
+    record: Mapping[str, Any], columns_by_field: Mapping[str, Sequence[str]], row: Fields
 ) -> dict[str, Any]:
     """Return the values of a record that no field of its row took, without empty ones.
 
     A value that JSON cannot carry, or that is not text, is left out.
     """
     taken = set()
-    for field, columns in there.items():
+    for field, columns in columns_by_field.items():
         if field in row:
             filled = (column for column in columns if _sample_of(record[column]))
             taken.add(next(filled, ""))
@@ -446,13 +449,16 @@ def others_of(
 
 
 def texts_of(
-    record: Mapping[str, Any], there: Mapping[str, Sequence[str]], place: str, options: ReadOptions
-) -> Row | None:
+    record: Mapping[str, Any],
+    columns_by_field: Mapping[str, Sequence[str]],
+    place: str,
+    options: ReadOptions,
+) -> Fields | None:
     """Return the non-empty texts of a record's fields; report a text that cannot be stored, and
     return ``None``.
     """
-    row: Row = {}
-    for field, columns in there.items():
+    row: Fields = {}
+    for field, columns in columns_by_field.items():
         for column in columns:
             try:
                 text = _text_of(record[column])
@@ -475,6 +481,8 @@ def _text_of(value: Any) -> str:
     match value:
         case None:
             text = ""
+        case bool():
+            text = "true" if value else "false"
         case str() | int():
             text = str(value).strip()
         case float() if math.isnan(value):
@@ -506,15 +514,15 @@ def _read_delimited(
     encoding = guessed_encoding(path, start, options)
     first = first_cells(shape, encoding)
 
-    there = columns.of([cell.strip() for cell in first])
-    is_known = all(set(fields) & there.keys() for fields in columns.required)
+    columns_by_field = columns.find([cell.strip() for cell in first])
+    is_known = all(set(fields) & columns_by_field.keys() for fields in columns.required)
     is_sure = bool(shape.delimiter) and (is_known or is_quoted(start, shape.delimiter))
     delimiter = shape.delimiter if is_sure else _delimiter_by_name(path, shape)
 
     # Between tabs, a quote may be an ordinary character.
     quoting = delimiter != "\t" or is_quoted(start, delimiter)
     dialect = _dialect_of(path, delimiter, options, quoting=quoting)
-    notices = Reported(path, options)
+    notices = SourceNotices(path, options)
     lines = numbered_lines(path, options, encoding)
     below = ((number, line) for number, line in lines if number >= top)
     footer = partial(leave_out_footer, options.named(path), options)
@@ -524,9 +532,9 @@ def _read_delimited(
         found = Table(1, [], iter(()))
     sample = sample_below(start, encoding or shape.encoding, dialect, found.line)
     shown = first if shape.delimiter else found.header
-    makes_ids = columns.check(found.line, found.header, notices, shown, sample)
-    there = columns.of(found.header, sample)
-    return makes_ids, _rows_by_field(options.named(path), found, columns, there)
+    makes_ids = columns.check_header(found.line, found.header, notices, shown, sample)
+    columns_by_field = columns.find(found.header, sample)
+    return makes_ids, _rows_by_field(options.named(path), found, columns, columns_by_field)
 
 
 def leave_out_footer(name: str, options: ReadOptions, line: int) -> None:
@@ -551,17 +559,17 @@ def _refuse_encoding(path: Path, shape: TableShape) -> None:
 
 
 def _rows_by_field(
-    name: str, found: Table, columns: Columns, there: Mapping[str, Sequence[str]]
+    name: str, found: Table, columns: Columns, columns_by_field: Mapping[str, Sequence[str]]
 ) -> Iterator[TableRow]:
     """Yield the rows of the table ``name``; of several columns of a field, the first that is not
     empty counts.
     """
     positions: dict[str, list[int]] = {}
-    for field, names in there.items():
+    for field, names in columns_by_field.items():
         positions[field] = [found.header.index(name) for name in names]
 
     for number, cells in found.rows:
-        row: Row = {}
+        row: Fields = {}
         taken: set[int] = set()
         for field, places in positions.items():
             filled = next((at for at in places if cells[at].strip()), None)

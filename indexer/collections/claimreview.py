@@ -26,11 +26,10 @@ from ._child import BadFileError
 from ._documents import (
     MAX_DOCID_BYTES,
     Docids,
-    chosen_columns,
     digest,
     kept_columns,
     make_record,
-    names_of_any_table,
+    table_columns,
     text_language,
     texts_behind,
 )
@@ -187,21 +186,12 @@ def is_desk_table(path: Path, start: bytes, options: ReadOptions) -> bool:
     shape, _ = find_table(path, start, columns, options)
     encoding = "" if shape.encoding else guess_encoding(start)
     wanted = {"claimReviewed", "reviewRating.alternateName", "reviewRating.ratingExplanation"}
-    return wanted <= columns.of(first_cells(shape, encoding)).keys()
+    return wanted <= columns.find(first_cells(shape, encoding)).keys()
 
 
 def _columns(options: ReadOptions) -> Columns:
-    chosen = chosen_columns(CLAIM_REVIEWS, options, _MEANINGS)
-    return Columns(
-        names_of_any_table(CLAIM_REVIEWS, chosen, _MEANINGS),
-        required=(("claimReviewed",),),
-        own=CLAIM_REVIEWS,
-        keeps=True,
-        chosen=chosen,
-        text="claimReviewed",
-        address="url",
-        meanings=_MEANINGS,
-    )
+    required = (("claimReviewed",),)
+    return table_columns(CLAIM_REVIEWS, options, required, text="claimReviewed", meanings=_MEANINGS)
 
 
 def has_review(content: bytes) -> bool:

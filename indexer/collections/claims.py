@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ...core.records.columns import Columns, columns_of
+from ...core.records.columns import columns_of
 from ...core.records.names import VERIFIED_CLAIMS, Names
 from ...core.records.table_shape import wrapper_advice
 from . import RECORDS, Files, ReadOptions, Record, dated
@@ -20,6 +20,7 @@ from ._documents import (
     kept_columns,
     make_record,
     names_of_any_table,
+    table_columns,
     texts_behind,
 )
 from ._files import expand
@@ -83,21 +84,11 @@ def _read_file(path: Path, options: ReadOptions) -> Iterator[Record]:
 
 
 def _rows(path: Path, options: ReadOptions) -> Iterator[TableRow]:
-    chosen = chosen_columns(VERIFIED_CLAIMS, options)
-    names = names_of_any_table(VERIFIED_CLAIMS, chosen)
     if path.name.lower().removesuffix(".gz").endswith(".json"):
-        own = names if chosen else VERIFIED_CLAIMS
+        chosen = chosen_columns(VERIFIED_CLAIMS, options)
+        own = names_of_any_table(VERIFIED_CLAIMS, chosen) if chosen else VERIFIED_CLAIMS
         return noted_keys(path, _json_rows(path, options, own), options)
-    columns = Columns(
-        names,
-        required=(("text",),),
-        own=VERIFIED_CLAIMS,
-        docid="docid",
-        keeps=True,
-        chosen=chosen,
-        text="text",
-        address="url",
-    )
+    columns = table_columns(VERIFIED_CLAIMS, options, required=(("text",),), docid="docid")
     return read_whole_rows(path, options, columns)
 
 

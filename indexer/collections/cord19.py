@@ -30,7 +30,7 @@ from ._child import BadFileError
 from ._documents import check_docid, digest, make_record
 from ._files import OUTSIDE, leads_outside, one_file
 from ._lines import read_json
-from ._tables import Row, read_rows
+from ._tables import Fields, read_rows
 
 SUMMARY = (
     "papers of CORD-19: a release's folder, or its metadata as CSV, JSON lines, Parquet or "
@@ -63,7 +63,7 @@ _EARLY_TABLES = "all_sources_metadata*.csv*"
 
 class _Paper(NamedTuple):
     place: str
-    row: Row
+    row: Fields
     parses: _ParseFolder
 
 
@@ -150,12 +150,12 @@ def _is_first_release(path: Path) -> bool:
     return {"sha", "source_x", "title"} <= set(names) and "cord_uid" not in names
 
 
-def _older_id(row: Row) -> str:
+def _older_id(row: Fields) -> str:
     return next((_parts(row[name])[0] for name in _OLDER_IDS if row.get(name, "").strip("; ")), "")
 
 
-def _merge_rows(rows: Sequence[Row]) -> Row:
-    row: Row = {}
+def _merge_rows(rows: Sequence[Fields]) -> Fields:
+    row: Fields = {}
     for each in rows:
         row = {**each, **row}
     if abstracts := [each["abstract"] for each in rows if "abstract" in each]:

@@ -32,10 +32,11 @@ from ._documents import (
     make_record,
     named_fields,
     names_of_any_table,
+    table_columns,
     texts_behind,
 )
 from ._files import expand
-from ._lines import Reported, numbered_lines, parse_json_object, read_json
+from ._lines import SourceNotices, numbered_lines, parse_json_object, read_json
 from ._office import SHEETS, select_readable
 from ._reviews import with_rating
 from ._tables import (
@@ -81,7 +82,7 @@ If the first line has one, the file is refused.
 _HEADERLESS = {2: ["docid", "text"], 3: ["docid", "topic", "text"]}
 _SPELLINGS = {"docid": '"id" (or "docid", "snippet_id")', "text": '"text" (or "snippet")'}
 """The names that the id's or the text's column may have, for messages."""
-_MARKS = {",": "comma", ";": "semicolon", "|": "vertical bar"}
+_DELIMITER_NAMES = {",": "comma", ";": "semicolon", "|": "vertical bar"}
 _LONGEST_NAME = 40
 _DIGIT = re.compile(r"\d")
 _OF_NO_NAME = re.compile(r"[\d\s]")
@@ -153,7 +154,7 @@ def _read_file(path: Path, options: ReadOptions) -> Iterator[Record]:
         mark = next(
             (
                 mark
-                for mark in _MARKS
+                for mark in _DELIMITER_NAMES
                 if "\t" not in first[1] and _is_header_by(mark, *first, options)
             ),
             "\t",
@@ -259,10 +260,10 @@ def _read_rows(
     if header is None:
         _check_headerless(cells, sample, columns, place, options)
     wanted, named = _make_columns(options), [" ".join(cell.split()) for cell in cells]
-    makes_ids = bool(header) and wanted.check(
-        first_line, named, Reported(path, options), sample=sample
+    makes_ids = bool(header) and wanted.check_header(
+        first_line, named, SourceNotices(path, options), sample=sample
     )
-    there = wanted.of(named, sample) if header else {}
+    there = wanted.find(named, sample) if header else {}
     are_ids_addresses = "docid" in there and there.get("url") == there["docid"]
     ids = ContentIds()
     footer = partial(leave_out_footer, name, options)
@@ -272,8 +273,8 @@ def _read_rows(
         row = dict(zip(columns, cells, strict=False))
         if len(cells) != len(columns):
             remedy = "write a tab inside a text as a space"
-            if mark in _MARKS:
-                remedy = f"put a text with a {_MARKS[mark]} in quotes"
+            if mark in _DELIMITER_NAMES:
+                remedy = f"put a text with a {_DELIMITER_NAMES[mark]} in quotes"
             options.bad_lines.report(
                 place, f"has {_columns(len(cells))}, not {len(columns)}; {remedy}"
             )
@@ -315,18 +316,7 @@ def _check_headerless(
 
 
 def _make_columns(options: ReadOptions) -> Columns:
-    chosen = chosen_columns(SNIPPETS, options)
-    names = names_of_any_table(SNIPPETS, chosen)
-    return Columns(
-        names,
-        required=(),
-        own=SNIPPETS,
-        docid="docid",
-        keeps=True,
-        chosen=chosen,
-        text="text",
-        address="url",
-    )
+    return table_columns(SNIPPETS, options, docid="docid")
 
 
 def _header(
@@ -340,7 +330,7 @@ def _header(
     """
     named = [" ".join(cell.split()) for cell in cells]
     wanted = _make_columns(options)
-    own, known = columns_of(named, SNIPPETS), wanted.of(named, sample)
+    own, known = columns_of(named, SNIPPETS), wanted.find(named, sample)
     if any(len(cell) > _LONGEST_NAME for cell in cells):
         return None
     if not (
@@ -356,7 +346,7 @@ def _header(
     if "text" not in known and not options.columns:
         path, _, line = place.rpartition(":")
         wanted.refuse_content(
-            int(line), named, sample, Reported(Path(path), replace(options, sheet=""))
+            int(line), named, sample, SourceNotices(Path(path), replace(options, sheet=""))
         )
         raise SourceError(
             'the header has no column "text" (or "snippet")', place=place, remedy=_rename(cells)
@@ -386,8 +376,8 @@ def _headerless(cells: Sequence[str], place: str) -> list[str]:
         )
         what += " (without a header they are id, text or id, topic, text)"
         raise SourceError(what, place=place, remedy=_rename(cells))
-    if mark := next((mark for mark in _MARKS if mark in cells[0]), ""):
-        what = f"has no tab, and no header with column names separated by {_MARKS[mark]}s"
+    if mark := next((mark for mark in _DELIMITER_NAMES if mark in cells[0]), ""):
+        what = f"has no tab, and no header with column names separated by {_DELIMITER_NAMES[mark]}s"
         remedy = f'write the names of the columns in the first line, as in "id{mark}text"'
         named = _cells_of(cells[0], mark)
         if named and all(

@@ -133,5 +133,5 @@ def test_rows_show_what_a_quote_is(
 def test_columns_are_found_by_the_first_name_that_a_header_has() -> None:
     names = {"docid": ("id", ""), "text": ("text", "claim")}
     columns = Columns(names, (), docid="docid", chosen=("text",))
-    assert columns.of(["Claim", "", "TEXT"]) == {"docid": [""], "text": ["TEXT", "Claim"]}
-    assert columns.of(["", "ID"]) == {"docid": ["ID"]}
+    assert columns.find(["Claim", "", "TEXT"]) == {"docid": [""], "text": ["TEXT", "Claim"]}
+    assert columns.find(["", "ID"]) == {"docid": ["ID"]}
