@@ -85,7 +85,7 @@ def test_documents_are_those_of_the_hits(opened: Retriever) -> None:
     for hits, found in zip(opened.search(queries, 20), opened.columns(queries, 20), strict=True):
         docids, scores = best_documents(hits)
         assert list(found.docids) == list(docids)
-        assert np.array_equal(np.float32(found.scores), np.float32(scores))
+        assert np.allclose(found.scores, scores, rtol=1e-6, atol=0)
 
 
 def test_a_limit_that_has_passed_ends_the_search(name: str, opened: Retriever) -> None:
