@@ -230,6 +230,9 @@ class RankRequest(RequestFields):
         int, Meta(ge=0, le=100, description="how many words explain a claim's score; 0 is fastest")
     ] = 5
     top: Annotated[Positive | None, says("the number of claims to return (default: all)")] = None
+    checked: Annotated[
+        bool, says("look for a fact-check of each claim among the documents of the server")
+    ] = True
     ranker: Annotated[str | None, says("the name of the ranker (default: the server's first)")] = (
         None
     )
@@ -642,11 +645,31 @@ class BatchAnswer(AnswerPart):
     took_ms: Took
 
 
+class CheckedBeforeAnswer(AnswerPart):
+    """A fact-check of the same claim in an index of the server.
+
+    ``claim`` is the claim that was checked, ``rating`` the words of the fact-checker, and
+    ``verdict`` one of true, mixed, false and unproven; both may be empty. ``likeness`` is 0 for
+    texts as near as random ones, and 1 for equal texts.
+    """
+
+    index: str
+    docid: str
+    claim: str
+    rating: str
+    verdict: str
+    publisher: str
+    url: str
+    date: str
+    likeness: float
+
+
 class RankedClaim(AnswerPart):
     """A claim with its rank and the words with the largest weight, heaviest first.
 
     ``probability`` is the probability that the claim is worth checking, or null if the ranker is
-    not calibrated. ``note`` warns readers of the score.
+    not calibrated. ``checked_before`` is the fact-check of the same claim, or null if none was
+    found. ``note`` warns readers of the score.
     """
 
     rank: int
@@ -657,6 +680,7 @@ class RankedClaim(AnswerPart):
     speaker: str
     text: str
     words: list[WordWeight]
+    checked_before: CheckedBeforeAnswer | None
     note: str
 
 

@@ -400,6 +400,14 @@ class Index:
         """
         return not self.resolve().encodes or self._context.nearness.bears(text, scores, words)
 
+    def likeness(self, scores: Mapping[str, float]) -> float | None:
+        """Return how like a text a hit is, from its score in each ranking.
+
+        It is 0 for a hit that is as near as random texts, and 1 for an equal text; None if no
+        ranking has cosines that an encoder made.
+        """
+        return self._context.nearness.likeness(scores)
+
     def document(self, docid: str) -> Document:
         """Return the document of this docid."""
         return self._state.document(docid)

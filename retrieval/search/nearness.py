@@ -93,6 +93,21 @@ class Nearness:
             self._floors[view] = floor, floor + max(_CLEARLY * spread, least)
         return self._floors[view]
 
+    def likeness(self, scores: Mapping[str, float]) -> float | None:
+        """Return how like a text a hit is, from its score in each ranking: 0 at the noise
+        threshold, 1 for an equal text.
+
+        It is None if no ranking has cosines that an encoder of this index made.
+        """
+        likes = []
+        for name, score in scores.items():
+            view = self._vectors_alone(name)
+            encoder = self._state.manifest.encoders[view] if view else None
+            if encoder and not encoder.is_given and encoder.similarity == "cosine":
+                floor = self._floor(view)[0]
+                likes.append((score - floor) / (1 - floor))
+        return max(likes, default=None)
+
 
 def _telling(words: Iterable[str]) -> set[str]:
     """Return the words that say something about a text, in lower case: numbers and longer words."""
