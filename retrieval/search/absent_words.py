@@ -31,6 +31,8 @@ _NEARLY = 0.02
 """Two numbers are nearly equal if they differ by at most this share of the larger one."""
 _HASHTAG = re.compile(r"[#＃]\w+")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_GROUPS = re.compile(r"\d{1,3}(?:[.,]\d{3}){2,}")
+_THOUSANDS = re.compile(r",(?=\d{3}(?!\d))")
 _YEAR = re.compile(r"[12]\d{3}")
 _AROUND = "\"'“”‘’«»()[]{}<>.,;:!?؟،؛…*_~+-–—−/|&%‰°$€£¥"
 """Marks and units around a number."""
@@ -140,10 +142,15 @@ def is_number(word: str) -> bool:
 
 
 def number_value(number: str) -> float:
-    """Return the value of a number; a comma before three digits separates thousands."""
-    return float(
-        re.sub(r"[.,](?=.*[.,])", "", re.sub(r",(?=\d{3}(?!\d))", "", number)).replace(",", ".")
-    )
+    """Return the value of a number with a decimal point or comma, and with thousands separators.
+
+    A comma before three digits separates thousands, and so do points if there are several.
+    """
+    if _GROUPS.fullmatch(number):
+        return float(re.sub("[.,]", "", number))
+    without_thousands = _THOUSANDS.sub("", number)
+    *whole, fraction = re.split("[.,]", without_thousands)
+    return float(f"{''.join(whole)}.{fraction}" if whole else fraction)
 
 
 def nearly_equal(number: str, texts: Iterable[str]) -> str:

@@ -12,7 +12,7 @@ from ...core.deadline import Deadline
 from ...core.domain import FacetCounts, Filter, Hit, ScoredDocids, Total
 from ...core.errors import QueryError
 from ...core.folding import fold
-from ...core.languages import foreign_language, unknown_language
+from ...core.languages import foreign_language
 from ...core.records.runs import best_documents
 from ...core.terminal import join_words
 from .. import retrievers, stages
@@ -326,7 +326,7 @@ class Plan:
         unknown = state.find_unwritten(list(suspected))
         if not unknown or len(unknown) > _MOST_MISSPELT:
             return {}
-        is_foreign = partial(unknown_language, text, (language,))
+        is_foreign = partial(foreign_language, text, (language,))
         if 2 * len(unknown) > len(words_in(text.lower())) and is_foreign():
             return {}
         near = {
