@@ -39,6 +39,15 @@ class Relatedness(NamedTuple):
         return self.related is True and self.names_words is True
 
 
+class RelatednessAnswer(NamedTuple):
+    """Whether hits seem related to their query (None if nobody can tell), and telling words of the
+    query that no document contains, if the hits are related, but only rather near.
+    """
+
+    related: bool | None
+    absent_words: tuple[str, ...] = ()
+
+
 UNTOLD = Relatedness(None)
 """The relatedness if nobody can tell."""
 

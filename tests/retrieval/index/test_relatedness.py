@@ -82,6 +82,7 @@ def test_words_that_no_document_contains_are_named_if_the_hits_are_rather_near(
 ) -> None:
     answer = ask(index, NEAR)
     assert (answer.related, answer.absent_words) == (True, ("microchips", "Nokia"))
+    assert index.relatedness(NEAR, Search(k=1)) == (True, ("microchips", "Nokia"))
 
 
 @pytest.mark.parametrize("claim", [FAR, CLOSE, NEAR])
