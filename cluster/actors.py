@@ -351,6 +351,10 @@ class RemoteState:
         """Return those of the words of which the shard contains no form."""
         return self._call(Snapshot.find_unwritten, words)
 
+    def find_unbegun(self, beginnings: Sequence[str]) -> list[str]:
+        """Return those of the beginnings with which no word of the shard begins."""
+        return self._call(Snapshot.find_unbegun, beginnings)
+
     def words_near(self, word: str, edits: int) -> Sequence[WordNearby]:
         """Return the words of the shard within ``edits`` edits of a word."""
         return self._call(Snapshot.words_near, word, edits)

@@ -260,6 +260,11 @@ class ShardedState:
         first, *others = self.ask(lambda state: state.find_unwritten(words))
         return [word for word in first if all(word in unwritten for unwritten in others)]
 
+    def find_unbegun(self, beginnings: Sequence[str]) -> list[str]:
+        """Return those of the beginnings with which no word of a shard begins."""
+        first, *others = self.ask(lambda state: state.find_unbegun(beginnings))
+        return [each for each in first if all(each in unbegun for unbegun in others)]
+
     def words_near(self, word: str, edits: int) -> Sequence[WordNearby]:
         """Return the words of each shard within ``edits`` edits of a word."""
         return list(chain.from_iterable(self.ask(lambda state: state.words_near(word, edits))))

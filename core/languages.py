@@ -49,6 +49,14 @@ _ENGLISH = frozenset("the and that this which their been with from are were your
 identifier.
 """
 _NO_LANGUAGE = "zxx"  # the identifier's label for codes and numbers
+_SHORT_TEXT = 3
+"""The minimum number of words to tell that a short text is foreign; one of them without a capital,
+because names have no language.
+"""
+_RULED_OUT = 0.02
+"""A short text is foreign if the known languages together are less probable than this. The best
+language of a short text is seldom probable, but its own language is hardly ever this improbable.
+"""
 
 
 def unknown_language(text: str, known: Sequence[str]) -> str:
@@ -60,6 +68,56 @@ def unknown_language(text: str, known: Sequence[str]) -> str:
     if not text.isascii() and (script := _script(text)):
         return "" if set(_WRITTEN_IN[script]) & set(known) else script
     return _latin_language(text, tuple(known))
+
+
+def foreign_language(text: str, known: Sequence[str]) -> str:
+    """Return the script or language of ``text`` if it is hardly in one of the ``known`` languages,
+    which may be empty for all, else ``""``.
+
+    Unlike :func:`unknown_language`, it also tells short texts, and names only languages with a code
+    of two letters: a text that looks like Nigerian Pidgin is mostly English.
+    """
+    if not known:
+        return ""
+    if not text.isascii() and (script := _script(text)):
+        return "" if set(_WRITTEN_IN[script]) & set(known) else script
+    if _OTHER_SCRIPTS.issuperset(known):  # the script decides, however short the text is
+        return _latin_language_of(text) if any(map(str.isalpha, text)) else ""
+    return _foreign_latin_language(text, tuple(known))
+
+
+@lru_cache(maxsize=256)  # a search calls it more than once
+def _latin_language_of(text: str) -> str:
+    shares = _language_shares(text)
+    best = max(shares, key=lambda code: shares[code], default="")
+    return best if best and best not in _OTHER_SCRIPTS and shares[best] >= _SURE else "Latin"
+
+
+@lru_cache(maxsize=256)  # a search calls it more than once
+def _foreign_latin_language(text: str, known: tuple[str, ...]) -> str:
+    words = text.split()
+    if len(words) < _SHORT_TEXT or not any(word[:1].islower() for word in words):
+        return ""
+    if known == ("en",) and not _ENGLISH.isdisjoint(text.lower().split()):
+        return ""
+    shares = _language_shares(text)
+    best = max(shares, key=lambda code: shares[code], default="")
+    if not best or best in known:
+        return ""
+    of_known = sum(shares.get(code, 0.0) for code in known)
+    return best if of_known < _RULED_OUT or shares[best] >= _SURE else ""
+
+
+def _language_shares(text: str) -> dict[str, float]:
+    """Return the probability of each language with a code of two letters; none for a code or a
+    number.
+    """
+    ranked = identifier(probabilities=True).rank(text)
+    if ranked[0][0] == _NO_LANGUAGE:
+        return {}
+    shares = {str(code): float(share) for code, share in ranked if len(code) == 2}
+    whole = sum(shares.values()) or 1.0
+    return {code: share / whole for code, share in shares.items()}
 
 
 def written_in(text: str, language: str) -> bool:

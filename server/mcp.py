@@ -140,11 +140,18 @@ class EvidenceHit(BaseModel):
 
 
 class SearchResult(BaseModel):
-    """The hits of a query, best first. Read ``note`` before you use the hits."""
+    """The hits of a query, best first. Read ``note`` before you use the hits.
+
+    If ``related`` is false, nothing here seems to bear on the query; null means that nobody can
+    tell. No document contains ``absent_words``, which are words of the query: the hits may be
+    about something else.
+    """
 
     index: str
     hits: list[EvidenceHit]
     note: str
+    related: bool | None
+    absent_words: list[str]
 
 
 class WholeDocument(BaseModel):
@@ -234,7 +241,11 @@ class AgentTools:
         late = losing_hits(part for part, state in states.items() if state == "cut off")
         remark = f"{', '.join(late)} took too long, so hits may be missing" if late else ""
         return SearchResult(
-            index=name, hits=hits, note="; ".join(filter(None, (answer.note, remark)))
+            index=name,
+            hits=hits,
+            note="; ".join(filter(None, (answer.note, remark))),
+            related=answer.related,
+            absent_words=answer.absent_words,
         )
 
     def get_document(self, docid: str, index: IndexName = "") -> WholeDocument:

@@ -398,6 +398,15 @@ ApproximateIfSo = Literal[True] | UnsetType
 """Present only if an approximate vector index was searched, which may miss a few of the nearest
 passages.
 """
+Related = bool | None
+"""Whether the first ten hits seem related to the query: false means that nothing here seems to bear
+on it. Null if nobody can tell: no vectors were searched, their encoder does not know the language
+of the query, or there are no hits.
+"""
+AbsentWords = list[str]
+"""Telling words of the query that no searched document contains, if the hits are related, but only
+rather near; else empty.
+"""
 TextIfAny = str | UnsetType
 
 
@@ -418,6 +427,8 @@ class SearchAnswer(AnswerPart, kw_only=True):
     took_ms: Took
     note: str
     hits: list[Evidence]
+    related: Related
+    absent_words: AbsentWords
     qid: TextIfAny = UNSET
     query: QueryText | UnsetType = UNSET
     explanation: Explanation | UnsetType = UNSET
@@ -500,6 +511,8 @@ class SearchManyAnswer(AnswerPart, kw_only=True):
     rrf_k: int
     took_ms: Took
     hits: list[Evidence]
+    related: Related
+    absent_words: AbsentWords
     query: QueryText | UnsetType = UNSET
     cursor: TextIfAny = UNSET
     total: TotalIfAsked = UNSET
@@ -609,6 +622,8 @@ class BatchHits(AnswerPart):
     qid: str
     note: str
     hits: list[Evidence]
+    related: Related
+    absent_words: AbsentWords
     coverage: CoverageIfAny = UNSET
     approximate: ApproximateIfSo = UNSET
 

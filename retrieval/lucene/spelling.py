@@ -171,6 +171,13 @@ def _vocabulary() -> frozenset[str]:
 
 @lru_cache(maxsize=20_000)
 def _is_known(word: str) -> bool:
+    return not _vocabulary().isdisjoint(possible_stems(word))
+
+
+def possible_stems(word: str) -> set[str]:
+    """Return an English word in lower case, and what is left of it without a beginning or an
+    ending that may be one of a form.
+    """
     stems = {
         word[len(beginning) :] for beginning in ("", *_BEGINNINGS) if word.startswith(beginning)
     }
@@ -181,7 +188,7 @@ def _is_known(word: str) -> bool:
                 stems.update(stem + other for other in instead)
                 if stem[-1] == stem[-2]:  # for example "stopped"
                     stems.add(stem[:-1])
-    return not _vocabulary().isdisjoint(stems)
+    return stems
 
 
 def masks(words: Sequence[str]) -> NDArray[np.uint64]:

@@ -134,6 +134,12 @@ class Answer(IndexAnswer, kw_only=True):
     ranked: list[Hit]
     more: bool
     """Whether more hits follow."""
+    related: bool | None = None
+    """Whether the first hits seem related to the question; None if nobody can tell."""
+    absent_words: tuple[str, ...] = ()
+    """The telling words of the question that no document contains, if its first hits are related,
+    but only rather near.
+    """
     total: Total | None = None
     facets: dict[str, FacetCounts] = {}
     explanation: Explanation | None = None
@@ -176,10 +182,10 @@ def answer(index: Index, question: Question, limit: Deadline | None = None) -> A
         # A new limit, so that slow counts take no time from the ranking.
         limit = limit.renew() if limit else None
     began = perf_counter()
-    k = plan.resolved.settings.search.k
     # One hit more than the page shows, to know whether more follow.
-    (hits,) = plan.hits([query], limit, further=1)
-    ranked = hits[:k]
+    ((first, hits),) = plan.hits_and_first([query], limit, further=1)
+    ranked = hits[: plan.resolved.settings.search.k]
+    relatedness = plan.relatedness(query, first)
     retrieved = perf_counter()
     # A new limit, so that a slow retriever takes no time from the evidence.
     reading = limit.renew() if limit else None
@@ -191,7 +197,9 @@ def answer(index: Index, question: Question, limit: Deadline | None = None) -> A
         missing=missing_parts(index, since, (limit, reading)),
         hits=evidence,
         ranked=ranked,
-        more=len(hits) > k,
+        more=len(hits) > len(ranked),
+        related=relatedness.related,
+        absent_words=plan.absent_words(query) if relatedness.asks_for_absent_words else (),
         total=total,
         facets=facets,
         explanation=explanation(plan, query, ranked) if question.explain else None,

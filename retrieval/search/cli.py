@@ -227,6 +227,7 @@ def search(args: argparse.Namespace) -> int:
 
 def _print(args: argparse.Namespace, manifest_id: str, answer: Answer, wanted: str) -> int:
     _say_notes("", answer.note, answer.suggestion)
+    _say_relatedness(answer)
     explained = answer.explanation.hits if answer.explanation else []
     if wanted != JSON:
         reasons = [hit.sentence for hit in explained]
@@ -251,6 +252,8 @@ def _print(args: argparse.Namespace, manifest_id: str, answer: Answer, wanted: s
         "retriever": answer.retriever,
         "note": answer.note,
         "hits": answer.hits,
+        "related": answer.related,
+        "absent_words": answer.absent_words,
     }
     return _write_json(
         fields | {name: value for name, value in optional.items() if value or name == "facets"}
@@ -273,6 +276,7 @@ def _explanation_as_json(hit: ExplainedHit) -> dict[str, object]:
 def _print_several(args: argparse.Namespace, answer: FederatedAnswer, wanted: str) -> int:
     for name, part in answer.indexes.items():
         _say_notes(name, part.note, part.suggestion)
+    _say_relatedness(answer)
     counts = answer.counts
     facets, total = (counts.facets, counts.total) if counts else ({}, None)
     if wanted != JSON:
@@ -280,7 +284,12 @@ def _print_several(args: argparse.Namespace, answer: FederatedAnswer, wanted: st
     parsed, fields = next(iter(answer.indexes.values())).parsed, dict[str, object]()
     if parsed:
         fields["query"] = {"text": " ".join(args.text), "parsed": parsed.as_json()}
-    return _write_json({**fields, "hits": answer.hits, **_counts_as_json(total, facets)})
+    fields |= {
+        "hits": answer.hits,
+        "related": answer.related,
+        "absent_words": answer.absent_words,
+    }
+    return _write_json({**fields, **_counts_as_json(total, facets)})
 
 
 def _counts_as_json(total: Total | None, facets: Mapping[str, FacetCounts]) -> dict[str, object]:
@@ -294,6 +303,14 @@ def _say_notes(name: str, note: str, suggestion: str) -> None:
         say(f"note: {name}: {note}" if name else f"note: {note}")
     if suggestion:
         say(f"did you mean{f', in {name}' if name else ''}: " + _STEERING.sub("\ufffd", suggestion))
+
+
+def _say_relatedness(answer: Answer | FederatedAnswer) -> None:
+    if answer.related is False:
+        say("note: nothing here seems to bear on the query")
+    if answer.absent_words:
+        words = _STEERING.sub("\ufffd", ", ".join(answer.absent_words))
+        say(f"note: no document contains: {words}")
 
 
 def _write_json(fields: dict[str, object]) -> int:

@@ -10,7 +10,7 @@ follows the first page of the other indexes' hits. Documents of two indexes are 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, NamedTuple
@@ -22,6 +22,7 @@ from ...core.domain import FacetCounts, Filter, Hit, Part, Total
 from ...core.errors import QueryError
 from ...core.order import float32, scores_below
 from ..filters import last_day
+from .absent_words import MOST_ABSENT
 from .answer import IndexAnswer, Question, Took, milliseconds, missing_parts, remarks
 from .counting import MOST_VALUES
 from .declared import check_options
@@ -29,6 +30,7 @@ from .evidence import Evidence
 from .options import DEFAULT_SEARCH, Search
 from .plan import Plan
 from .prepared_query import AnyQuery
+from .relatedness import JUDGED, together
 
 if TYPE_CHECKING:
     from .index import Index
@@ -81,6 +83,10 @@ class FederatedAnswer(NamedTuple):
     indexes: dict[str, IndexAnswer]
     counts: CountsOfMany | None = None
     retriever: str = "many"
+    related: bool | None = None
+    """Whether the first hits of an index seem related to the query; None if nobody can tell."""
+    absent_words: tuple[str, ...] = ()
+    """The telling words of the query that no document of any index contains."""
 
 
 def search_many(
@@ -151,7 +157,7 @@ def answer(
     end = resolved.depth(start)
     window = settings.fusion.depth
     # One hit more than the page shows, to know whether more follow.
-    deepest = max(end + 1, window if first.search.sort else 0)
+    deepest = max(end + 1, window if first.search.sort else JUDGED)
     rankings, cut_off = {}, []
     for name, index in indexes.items():
         k = min(deepest, index.settings.search.max_k)
@@ -167,6 +173,9 @@ def answer(
     for name, hits_of in rankings.items():
         if hits_of and not _bears(indexes[name], plans[name], query, hits_of[0]):
             chosen[name] *= _UNLIKELY
+    relatedness = together(
+        [plans[name].relatedness(query, hits[:JUDGED]) for name, hits in rankings.items() if hits]
+    )
     rrf_k = rrf_k or settings.fusion.rrf_k
     ranked = fuse_indexes(rankings, chosen, rrf_k, deepest)
     if first.search.sort:
@@ -190,7 +199,30 @@ def answer(
     took = Took(
         retrieve=milliseconds(began, retrieved), evidence=milliseconds(retrieved, perf_counter())
     )
-    return FederatedAnswer(hits, shown, more, rrf_k, took, each, counts)
+    return FederatedAnswer(
+        hits,
+        shown,
+        more,
+        rrf_k,
+        took,
+        each,
+        counts,
+        related=relatedness.related,
+        absent_words=_absent_words(plans.values(), query)
+        if relatedness.asks_for_absent_words
+        else (),
+    )
+
+
+def _absent_words(plans: Collection[Plan], query: AnyQuery) -> tuple[str, ...]:
+    """Return the telling words of a query that no document of any index contains."""
+    for plan in plans:
+        # The words that tell something in the first language that the query may be in.
+        if not plan.is_foreign(query) and (words := plan.content_words(query)):
+            for other in plans:
+                words = other.absent_among(query, words)
+            return tuple(each.written for each in words[:MOST_ABSENT])
+    return ()
 
 
 def _read_evidence(

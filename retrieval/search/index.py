@@ -66,6 +66,7 @@ from .options import (
 )
 from .plan import Plan, PlanContext
 from .prepared_query import AnyQuery, PreparedQuery
+from .relatedness import RelatednessAnswer
 from .snapshot import IndexEncoders
 
 if TYPE_CHECKING:
@@ -407,6 +408,20 @@ class Index:
         ranking has cosines that an encoder made.
         """
         return self._context.nearness.likeness(scores)
+
+    def relatedness(
+        self, query: AnyQuery, options: Search = DEFAULT_SEARCH, limit: Deadline | None = None
+    ) -> RelatednessAnswer:
+        """Search, and return whether the first hits seem related to the query, and which of its
+        words no document contains.
+
+        Raises QueryError if the query or an option is out of range.
+        """
+        plan = self.plan(options)
+        ((first, _),) = plan.hits_and_first([query], limit)
+        relatedness = plan.relatedness(query, first)
+        absent = plan.absent_words(query) if relatedness.asks_for_absent_words else ()
+        return RelatednessAnswer(relatedness.related, absent)
 
     def document(self, docid: str) -> Document:
         """Return the document of this docid."""

@@ -88,6 +88,9 @@ class ShardState(Protocol):
     def find_unwritten(self, words: Sequence[str]) -> list[str]:
         """Return those of the lower-case ``words`` of which the index contains no form."""
 
+    def find_unbegun(self, beginnings: Sequence[str]) -> list[str]:
+        """Return those of the lower-case ``beginnings`` with which no word of the index begins."""
+
     def words_near(self, word: str, edits: int) -> Sequence[WordNearby]:
         """Return the words of the index within ``edits`` edits of a word."""
 

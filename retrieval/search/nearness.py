@@ -67,12 +67,28 @@ class Nearness:
         """Return whether a hit seems related to a text, from its score in each ranking and the
         words that it contains.
         """
-        views = [(self._vectors_alone(name), score) for name, score in scores.items()]
-        if any(view and score >= self._floor(view)[1] for view, score in views):
-            return True
-        of_text = _telling(words_in(text))
-        of_hit = _telling(words)
-        return bool(of_hit) and len(of_hit) > min(len(of_text), _ENOUGH) / 2
+        near = self.degrees(scores.items())
+        return any(degree >= 1 for degree in near.values()) or shares_words(text, words)
+
+    def degrees(self, scores: Iterable[tuple[str, float]]) -> dict[str, float]:
+        """Return how near the nearest of some hits is, for each view whose vectors found one.
+
+        ``scores`` are pairs of a ranking and a score. The degree is 0 for the noise threshold, and
+        1 for a passage that is clearly near. Given vectors have no degree: without an encoder,
+        nobody knows how near random queries come.
+        """
+        best: dict[str, float] = {}
+        for name, score in scores:
+            view = self._vectors_alone(name)
+            if view and not self._state.manifest.encoders[view].is_given:
+                best[view] = max(score, best.get(view, -inf))
+        return {view: self._degree(view, score) for view, score in best.items()}
+
+    def _degree(self, view: str, score: float) -> float:
+        floor, clear = self._floor(view)
+        if clear > floor:
+            return (score - floor) / (clear - floor)
+        return inf if score >= clear else -inf  # random queries of no passages, or all the same
 
     def _floor(self, view: str) -> tuple[float, float]:
         """Return two cosines of a view: hits below the first are not near, hits from the second on
@@ -107,6 +123,13 @@ class Nearness:
                 floor = self._floor(view)[0]
                 likes.append((score - floor) / (1 - floor))
         return max(likes, default=None)
+
+
+def shares_words(text: str, words: Collection[str]) -> bool:
+    """Return whether the ``words`` of a hit are more than half of those of a text."""
+    of_text = _telling(words_in(text))
+    of_hit = _telling(words)
+    return bool(of_hit) and len(of_hit) > min(len(of_text), _ENOUGH) / 2
 
 
 def _telling(words: Iterable[str]) -> set[str]:

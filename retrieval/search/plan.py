@@ -12,7 +12,7 @@ from ...core.deadline import Deadline
 from ...core.domain import FacetCounts, Filter, Hit, ScoredDocids, Total
 from ...core.errors import QueryError
 from ...core.folding import fold
-from ...core.languages import unknown_language
+from ...core.languages import foreign_language
 from ...core.records.runs import best_documents
 from ...core.terminal import join_words
 from .. import retrievers, stages
@@ -22,12 +22,21 @@ from ..lucene.spelling import admitted_edits, nearest, suspects, words_in
 from ..retrievers import ExpandingRetriever, Retriever
 from ..stages import Stage, StageContext
 from ..store.manifest import LUCENE, WORDS
+from .absent_words import MOST_ABSENT, ContentWord, absent_among, content_words
 from .counting import check_fields
 from .evidence import Evidence, Reading, read_evidences, read_passages
 from .index_state import IndexState
-from .nearness import Nearness
+from .nearness import Nearness, shares_words
 from .options import CountQuery, IndexInfo, ResolvedSearch, Search, is_impacts
 from .prepared_query import AnyQuery
+from .relatedness import (
+    CLEARLY_RELATED,
+    JUDGED,
+    RELATED,
+    RELATED_ACROSS_LANGUAGES,
+    UNTOLD,
+    Relatedness,
+)
 
 # The maximum number of words to correct: a text with more is probably in another language.
 _MOST_MISSPELT = 8
@@ -89,9 +98,33 @@ class Plan:
         """
         search, settings = self.search, self.resolved.settings.search
         depth = min(self.resolved.depth(search.offset) + further, settings.max_k)
+        ranked = self.rankings(queries, depth, limit)
+        return [hits[search.offset :] for hits in ranked] if search.offset else ranked
+
+    def hits_and_first(
+        self, queries: Sequence[AnyQuery], limit: Deadline | None = None, *, further: int = 0
+    ) -> list[tuple[list[Hit], list[Hit]]]:
+        """Return, for each query, its first hits, which decide whether the hits are related to it,
+        and the hits that :meth:`hits` returns.
+
+        The first hits depend neither on ``k`` nor on the offset.
+        """
+        search, offset = self.resolved.settings.search, self.search.offset
+        wanted = self.resolved.depth(offset) + further
+        # If the newest hits come first, the best ones may be anywhere in the window.
+        judged = search.fusion.depth if self.search.sort else JUDGED
+        depth = min(max(wanted, judged), search.max_k)
+        rankings = self.rankings(queries, depth, limit)
+        return [(ranking[:judged], ranking[offset:wanted]) for ranking in rankings]
+
+    def rankings(
+        self, queries: Sequence[AnyQuery], depth: int, limit: Deadline | None = None
+    ) -> list[list[Hit]]:
+        """Return the first ``depth`` hits of each query, without an offset."""
+        search, settings = self.search, self.resolved.settings.search
         prepared = self.resolved.prepare_all(queries)
         if settings.stages:
-            ranked = stages.search(
+            return stages.search(
                 self.open_retriever(),
                 self.stages,
                 self.resolved,
@@ -101,9 +134,7 @@ class Plan:
                 where=search.where,
                 limit=limit,
             )
-        else:
-            ranked = self.open_retriever().search(prepared, depth, search.where, limit)
-        return [hits[search.offset :] for hits in ranked] if search.offset else ranked
+        return self.open_retriever().search(prepared, depth, search.where, limit)
 
     def columns(
         self, queries: Sequence[AnyQuery], limit: Deadline | None = None
@@ -217,6 +248,71 @@ class Plan:
         """
         return read_passages(self.context.state, self.resolved.text(query), hits, limit)
 
+    def relatedness(self, query: AnyQuery, hits: Sequence[Hit]) -> Relatedness:
+        """Return whether the first hits of a query seem related to it."""
+        if not hits or not self.resolved.encodes:
+            return UNTOLD
+        prepared = self.resolved.prepare(query)
+        degrees = self._known_degrees(prepared.text, hits)
+        if not degrees:
+            return UNTOLD
+        nearest = max(degrees)
+        is_own = not self.is_foreign(query)
+        # A hit that shares the words is related too. Looking for them takes a call of Lucene.
+        related = nearest >= (RELATED if is_own else RELATED_ACROSS_LANGUAGES) or any(
+            shares_words(prepared.text, words) for words in self.word_weights(query, hits)
+        )
+        return Relatedness(related, nearest < CLEARLY_RELATED if is_own else None)
+
+    def _known_degrees(self, text: str, hits: Sequence[Hit]) -> list[float]:
+        """Return the degree of the nearest hit for each view whose encoder knows the language of
+        the query.
+        """
+        resolved, info = self.resolved, self.context.info
+        scores = [
+            # The part of a stage says nothing about relatedness.
+            (part.retriever, part.score)
+            for hit in hits
+            for part in hit.parts
+            if part.retriever in resolved.rankings
+        ] or [(resolved.retriever, hit.score) for hit in hits]
+        degrees = self.context.nearness.degrees(scores)
+        return [
+            degree
+            for view, degree in degrees.items()
+            if not foreign_language(
+                text, languages(info.encoders[view].name, resolved.settings.encoder)
+            )
+        ]
+
+    def is_foreign(self, query: AnyQuery) -> bool:
+        """Return whether a query is in another language than the index, as far as one can tell."""
+        language = self.context.info.language
+        text = self.resolved.prepare(query).text
+        return bool(language and foreign_language(text, (language,)))
+
+    def absent_words(self, query: AnyQuery) -> tuple[str, ...]:
+        """Return the words of a query, as they are written there, that no document of the index
+        contains; at most eight.
+
+        Words whose absence says little are left out: see :mod:`.absent_words`.
+        """
+        words = [each.written for each in self.absent_among(query, self.content_words(query))]
+        return tuple(words[:MOST_ABSENT])
+
+    def content_words(self, query: AnyQuery) -> list[ContentWord]:
+        """Return the words of a query whose absence from the index would say something."""
+        prepared = self.resolved.prepare(query)
+        # A document of the index is no claim.
+        return [] if prepared.docid else content_words(str(query), self.context.info.language)
+
+    def absent_among(self, query: AnyQuery, words: Sequence[ContentWord]) -> list[ContentWord]:
+        """Return those of the words of a query that no document of the index contains."""
+        state, info = self.context.state, self.context.info
+        if not words or WORDS not in info.published.views:
+            return []
+        return absent_among(state, words, info.language, self.spellings(query))
+
     def spellings(self, query: AnyQuery) -> Mapping[str, str]:
         """Return the misspelt words of a query, each with a correction that some passage under the
         filter contains.
@@ -230,7 +326,7 @@ class Plan:
         unknown = state.find_unwritten(list(suspected))
         if not unknown or len(unknown) > _MOST_MISSPELT:
             return {}
-        is_foreign = partial(unknown_language, text, (language,))
+        is_foreign = partial(foreign_language, text, (language,))
         if 2 * len(unknown) > len(words_in(text.lower())) and is_foreign():
             return {}
         near = {
@@ -285,7 +381,7 @@ class Plan:
         info, settings = self.context.info, self.resolved.settings
         for name in sorted(set(self.resolved.views) & info.encoders.keys()):
             known = languages(info.encoders[name].name, settings.encoder)
-            if language := unknown_language(query, known):
+            if language := foreign_language(query, known):
                 doubtful = sorted(each for each in info.retrievers if name in self._views(each))
                 others = sorted(set(info.retrievers).difference(doubtful))
                 trusted = ""
@@ -295,9 +391,10 @@ class Plan:
                         f"{join_words(others)} {are} more reliable here than "
                         f"{join_words(doubtful, 'or')}; "
                     )
+                documents = f"the documents are in {info.language}, " if info.language else ""
                 return (
-                    f"the query looks like {language}, and the vectors of this index are for "
-                    f"{', '.join(known)}"
+                    f"the query looks like {language}, {documents}and the vectors of this index "
+                    f"are for {', '.join(known)}"
                     f" ({info.encoders[name].name}); {trusted}a multilingual encoder would know "
                     "the language"
                 )

@@ -352,6 +352,14 @@ class Snapshot:
         """Return those of the lower-case ``words`` of which the index contains no form."""
         return list(filter(self._unwritten, words))
 
+    def find_unbegun(self, beginnings: Sequence[str]) -> list[str]:
+        """Return those of the lower-case ``beginnings`` with which no word of the index begins."""
+        return [
+            beginning
+            for beginning in beginnings
+            if not any(segment.begins(beginning) for segment in self._words)
+        ]
+
     def _is_unwritten(self, word: str) -> bool:
         stored = any(segment.holds(word) for segment in self._words)
         return not stored and not self._lucene.holds(word) and bool(self.terms(word))

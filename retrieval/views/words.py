@@ -77,8 +77,17 @@ class SegmentWords(NamedTuple):
     def holds(self, word: str) -> bool:
         """Return whether the segment contains a word, in lower case."""
         wanted = word.encode("utf-8", "replace")
+        return self._first_from(wanted) == wanted
+
+    def begins(self, beginning: str) -> bool:
+        """Return whether a word of the segment begins like this, in lower case."""
+        wanted = beginning.encode("utf-8", "replace")
+        return self._first_from(wanted).startswith(wanted)
+
+    def _first_from(self, wanted: bytes) -> bytes:
+        """Return the first word that does not sort before ``wanted``, or nothing."""
         at = bisect_left(range(len(self.places)), wanted, key=self.line)
-        return at < len(self.places) and self.line(at) == wanted
+        return self.line(at) if at < len(self.places) else b""
 
     def near(self, word: str, edits: int) -> Iterator[WordNearby]:
         """Yield the words within ``edits`` edits of a word."""

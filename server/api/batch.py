@@ -52,6 +52,8 @@ class _Ranked(NamedTuple):
     hits: list[Hit]
     fault: BatchFault | None = None
     missing: Sequence[str] = ()
+    first: Sequence[Hit] = ()
+    """The hits that decide whether the hits are related to the query."""
 
 
 class Batch:
@@ -172,11 +174,16 @@ class Batch:
                 if self._request.passages
                 else evidence
             )
+            plan = index.plan(search)
+            relatedness = plan.relatedness(text, ranked.first)
+            absent = plan.absent_words(text) if relatedness.asks_for_absent_words else ()
             missing = (*ranked.missing, *reading.missing, *index.missing_since(reading.began))
             yield BatchHits(
                 qid=ranked.query.qid,
                 note=index.note(text, self._search),
                 hits=hits,
+                related=relatedness.related,
+                absent_words=list(absent),
                 coverage=coverage(resolved.rankings, missing) or msgspec.UNSET,
                 approximate=resolved.approximate or msgspec.UNSET,
             )
@@ -242,11 +249,12 @@ class Batch:
 
     def _rank(self, queries: Sequence[BatchQuery], memory: PartMemory) -> list[_Ranked]:
         limit = Deadline(self._seconds * len(queries), self._beside, memory)
-        hits = self._index.search([query.text for query in queries], self._search, limit)
+        plan = self._index.plan(self._search)
+        rankings = plan.hits_and_first([query.text for query in queries], limit)
         missing = (*limit.missing, *self._index.missing_since(limit.began))
         return [
-            _Ranked(query, ranking, None, missing)
-            for query, ranking in zip(queries, hits, strict=True)
+            _Ranked(query, hits, None, missing, first)
+            for query, (first, hits) in zip(queries, rankings, strict=True)
         ]
 
     def _rank_one(self, query: BatchQuery, memory: PartMemory) -> _Ranked:

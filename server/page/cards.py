@@ -9,10 +9,14 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from flask import url_for
+
 from ...core.domain import Document, Passage
 from ...core.parts import parts_of
-from ...core.text import Piece, pieces_of
-from ...retrieval.search.evidence import page_at
+from ...core.text import Piece, pieces_of, web_link
+from ...retrieval.search import listings
+from ...retrieval.search.evidence import Evidence, page_at
+from ..runtime import ServedIndex
 
 LONGEST_EXCERPT = 480
 # A function from a text to the ranges that match a query, in order.
@@ -51,6 +55,19 @@ def explanation_of(metadata: Mapping[str, Any]) -> str:
     """Return what a fact-checker found, ``""`` if the metadata have it not as text."""
     found = metadata.get("explanation")
     return found if isinstance(found, str) else ""
+
+
+def citations(served: ServedIndex, hit: Evidence) -> dict[str, str]:
+    """Return the citations of a hit in each form, and its address."""
+    own = url_for("page.document_page", name=served.name, docid=hit.docid, _external=True)
+    example = listings.is_example(served.name, hit.metadata)
+    source = own if example else web_link(hit.url) or own
+    cited = listings.cited_hit(hit, served.name)
+    return {
+        "plain": listings.plain_citation(cited, source),
+        "ris": listings.list_hits([cited], "ris").strip(),
+        "cited": source,
+    }
 
 
 def excerpt(

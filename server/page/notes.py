@@ -7,9 +7,10 @@ to its readers in plain words, in their language.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from ...retrieval.search.absent_words import is_number, nearly_equal
 from .i18n import LANGUAGE_NAMES, translate
 
 
@@ -23,11 +24,11 @@ class _Plain(NamedTuple):
 _PLAIN: Sequence[_Plain] = (
     _Plain(
         re.compile(
-            r"the query looks like (?P<language>.+?), and the vectors of this index are for "
-            r"(?P<known>[^(]+?) \(.*"
+            r"the query looks like (?P<language>.+?), the documents are in (?P<documents>.+?), "
+            r"and the vectors of this index are for (?P<known>[^(]+?) \(.*"
         ),
-        "Your text looks {language}, but the search for meaning knows only {known} here. Names and "
-        "numbers still match.",
+        "These documents are in {documents} and your text looks {language}. Meaning search knows "
+        "only {known} here; names and numbers still match.",
     ),
     _Plain(
         re.compile(r"no other passage contains a word of this document"),
@@ -53,7 +54,23 @@ _PLAIN: Sequence[_Plain] = (
         "The time was too short to show the words of the last {late} of {all} texts.",
     ),
 )
-_OF_LANGUAGES = ("language", "known")  # the fields of a text that name languages
+_OF_LANGUAGES = ("language", "documents", "known")  # the fields of a text that name languages
+
+
+class AbsentWord(NamedTuple):
+    """A word of a text that no document contains; ``nearly`` is a nearly equal number that
+    occurs, if there is one.
+    """
+
+    word: str
+    nearly: str
+
+
+def show_absent_words(words: Iterable[str], texts: Sequence[str]) -> list[AbsentWord]:
+    """Return absent words with the nearly equal numbers that occur in the ``texts`` of hits."""
+    return [
+        AbsentWord(word, nearly_equal(word, texts) if is_number(word) else "") for word in words
+    ]
 
 
 def plain_note(language: str, note: str) -> str:

@@ -38,6 +38,7 @@ from ..search import (
     search_of,
 )
 from .i18n import LANGUAGE_NAMES
+from .notes import AbsentWord, show_absent_words
 from .state import DATE, LONGEST_ADDRESS, UNFOLDED, PageState, further_options
 
 if TYPE_CHECKING:
@@ -67,8 +68,8 @@ class IndexSearch(NamedTuple):
 class ShownRanking(NamedTuple):
     """The hits of one ranking with their reasons; ``late`` names the parts that were cut off.
 
-    ``ready`` is False if the whole ranking was cut off, ``bears`` if no hit is related to the
-    claim.
+    ``ready`` is False if the whole ranking was cut off. ``related`` and ``absent_words`` are those
+    of the answer.
     """
 
     name: str
@@ -80,7 +81,8 @@ class ShownRanking(NamedTuple):
     late: tuple[str, ...] = ()
     ready: bool = True
     approximate: bool = False
-    bears: bool = True
+    related: bool | None = None
+    absent_words: tuple[str, ...] = ()
 
 
 def searches_of(served: Sequence[ServedIndex], state: PageState) -> list[IndexSearch]:
@@ -143,7 +145,6 @@ def ranking(searches: Sequence[IndexSearch], retriever: str = "") -> ShownRankin
             result.resolved.approximate,
         )
         why = reasons(index, searches[0].query, result.search, result.ranked, call.limit())
-        asked = [(index, searches[0].query)] * len(result.hits)
     else:
         indexes = {part.served.name: part.served.index for part in searches}
         questions = {part.served.name: part.question for part in searches}
@@ -155,7 +156,6 @@ def ranking(searches: Sequence[IndexSearch], retriever: str = "") -> ShownRankin
         approximate = any(part.resolved.approximate for part in result.indexes.values())
         limit = call.limit()
         of_each = {}
-        queries = {part.served.name: part.query for part in searches}
         for served, _, query, search, _ in searches:
             own = [of for of in result.ranked if of.name == served.name]
             alone, hits, ranks = (
@@ -167,15 +167,6 @@ def ranking(searches: Sequence[IndexSearch], retriever: str = "") -> ShownRankin
                 reasons(served.index, query, alone, hits, limit, ranks=ranks)
             )
         why = [next(of_each[of.name]) for of in result.ranked]
-        asked = [(indexes[of.name], queries[of.name]) for of in result.ranked]
-    bears = any(
-        index.bears(
-            str(query),
-            {by: part.score for by, part in hit.retrievers.items()},
-            list(dict(reason["words"])),
-        )
-        for (index, query), hit, reason in zip(asked, result.hits, why, strict=True)
-    )
     return ShownRanking(
         name,
         result.hits,
@@ -185,8 +176,22 @@ def ranking(searches: Sequence[IndexSearch], retriever: str = "") -> ShownRankin
         note,
         late,
         approximate=approximate,
-        bears=bears,
+        related=result.related,
+        absent_words=result.absent_words,
     )
+
+
+def are_unrelated(shown: Sequence[ShownRanking]) -> bool:
+    """Return whether no hit of any ranking seems related to the query, as far as they can tell."""
+    verdicts = {ranked.related for ranked in shown}
+    return False in verdicts and True not in verdicts
+
+
+def absent_words_of(shown: Sequence[ShownRanking]) -> list[AbsentWord]:
+    """Return the absent words that the first ranking with some names, for the page."""
+    words = next((ranked.absent_words for ranked in shown if ranked.absent_words), ())
+    texts = [hit.passage.text for ranked in shown for hit in ranked.hits]
+    return show_absent_words(words, texts)
 
 
 def rankings(searches: Sequence[IndexSearch]) -> list[ShownRanking]:

@@ -35,6 +35,7 @@ from .cards import (
     REVIEW,
     Mark,
     blocks,
+    citations,
     excerpt,
     explanation_of,
     review_of,
@@ -47,6 +48,8 @@ from .rankings import (
     MANY,
     IndexSearch,
     ShownRanking,
+    absent_words_of,
+    are_unrelated,
     chips_of,
     facets_of,
     labels_of,
@@ -55,26 +58,23 @@ from .rankings import (
     rankings,
     searches_of,
 )
-from .state import LIST, LONGEST_ADDRESS, READ, SEARCHED, SIDE, PageState, PlainState, read_state
+from .state import (
+    FORMATS,
+    LIST,
+    LONGEST_ADDRESS,
+    READ,
+    SEARCHED,
+    SIDE,
+    PageState,
+    PlainState,
+    read_state,
+)
 
 SHORT_EXCERPT = 220  # the maximum number of characters of an excerpt in side-by-side columns
 HITS = 100  # the number of hits of a download, unless the address gives another number
 _COPIES = 10  # the maximum number of near-duplicates to list under a hit
 # The document page leaves out a metadata value with more characters than this.
 _LONGEST_DETAIL = 300
-FORMATS = {
-    "csv": ("CSV", "for spreadsheets"),
-    "tsv": ("TSV", "for spreadsheets"),
-    "json": ("JSON", "for programs"),
-    "ndjson": ("NDJSON", "for programs, one hit per line"),
-    "ris": ("RIS", "for reference managers"),
-    "bibtex": ("BibTeX", "for LaTeX"),
-    "trec": ("TREC", "for evaluation"),
-    "jsonld": ("JSON-LD", "for web pages"),
-}
-"""The formats that the page offers, each with its label and its purpose as English texts of the
-page.
-"""
 STAGES = {"retrieve": "ranking", "evidence": "evidence"}
 
 
@@ -118,9 +118,8 @@ def _results(served: Sequence[ServedIndex], state: PageState) -> dict[str, Any]:
     return {
         "columns": _columns(searches, state, shown),
         "several": several,
-        "nothing_bears": not state.offset
-        and any(ranked.hits for ranked in shown)
-        and not any(ranked.bears for ranked in shown if ranked.hits),
+        "nothing_bears": not state.offset and are_unrelated(shown),
+        "absent_words": [] if state.offset else absent_words_of(shown),
         "timed": msgspec.structs.asdict,
         "stages": STAGES,
         "note": next((ranked.note for ranked in shown if ranked.note), ""),
@@ -239,7 +238,7 @@ def _card(served: ServedIndex, hit: Evidence, state: PageState) -> dict[str, Any
         "found": "" if hit.claim else explanation_of(hit.metadata),
         "link": link,
         "address": address if len(address) <= LONGEST_ADDRESS else own,
-        **_citations(served, hit),
+        **citations(served, hit),
         "like": state.address(query="", like=hit.docid, index=[served.name], profile=""),
         "copies": copies,
     }
@@ -273,20 +272,7 @@ def _document_card(
     return {
         "anchor": "document",
         "title": title_of(document.title, document.text, document.docid),
-        **_citations(served, hit),
-    }
-
-
-def _citations(served: ServedIndex, hit: Evidence) -> dict[str, str]:
-    """Return the citations of a hit in each form, and its address."""
-    own = url_for("page.document_page", name=served.name, docid=hit.docid, _external=True)
-    example = listings.is_example(served.name, hit.metadata)
-    source = own if example else web_link(hit.url) or own
-    cited = listings.cited_hit(hit, served.name)
-    return {
-        "plain": listings.plain_citation(cited, source),
-        "ris": listings.list_hits([cited], "ris").strip(),
-        "cited": source,
+        **citations(served, hit),
     }
 
 
@@ -319,7 +305,14 @@ def export() -> Response:
     hits = [listings.cited_hit(hit, hit.index or served[0].name) for hit in ranked.hits]
     if format != listings.JSON:
         return write_listing(hits, format, "1", ranked.late)
-    content = msgspec.json.encode({"query": {"text": state.query}, "hits": hits})
+    content = msgspec.json.encode(
+        {
+            "query": {"text": state.query},
+            "hits": hits,
+            "related": ranked.related,
+            "absent_words": ranked.absent_words,
+        }
+    )
     headers = {"Content-Disposition": 'attachment; filename="evidence.json"'}
     if ranked.late:
         headers["X-Cut-Off"] = ", ".join(ranked.late)

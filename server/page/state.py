@@ -31,6 +31,19 @@ LONGEST_ADDRESS = 7_000
 # The most characters of all choices without the query: each link repeats them.
 LONGEST_CHOICES = 8_190
 TRUE, FALSE = "true", "false"
+FORMATS = {
+    "csv": ("CSV", "for spreadsheets"),
+    "tsv": ("TSV", "for spreadsheets"),
+    "json": ("JSON", "for programs"),
+    "ndjson": ("NDJSON", "for programs, one hit per line"),
+    "ris": ("RIS", "for reference managers"),
+    "bibtex": ("BibTeX", "for LaTeX"),
+    "trec": ("TREC", "for evaluation"),
+    "jsonld": ("JSON-LD", "for web pages"),
+}
+"""The formats that the page offers, each with its label and its purpose as English texts of the
+page.
+"""
 IndexNames = list[Annotated[str, Meta(max_length=64)]]
 Language = Annotated[str, Meta(max_length=20)]
 _Fields = TypeVar("_Fields", bound=RequestFields)

@@ -30,7 +30,9 @@ PAGES = st.fixed_dictionaries(
         "bm25": st.sampled_from([None, BM25Settings(k1=1.2, b=0.75)]),
     }
 )
-WORDS = st.sampled_from([*QUERIES, "meazles vacine", "naurse at scool", "nowhere"])
+WORDS = st.sampled_from(
+    [*QUERIES, "meazles vacine", "naurse at scool", "nowhere", "Vaccines contain microchips"]
+)
 
 
 def answered(index: Index, query: str, asked: Search) -> bytes:
@@ -45,6 +47,8 @@ def answered(index: Index, query: str, asked: Search) -> bytes:
         "weights": index.word_weights(query, hits[:5], asked),
         "spellings": index.spellings(query, asked),
         "note": index.note(query, asked),
+        "related": index.plan(asked).relatedness(query, hits),
+        "absent_words": index.plan(asked).absent_words(query),
     }
     return msgspec.json.encode(answer)
 

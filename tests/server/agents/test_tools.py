@@ -81,6 +81,15 @@ def test_a_search_is_short_and_cites(config: Config) -> None:
     assert [hit["docid"] for hit in early["hits"]] == ["measles"]
 
 
+def test_a_search_says_whether_its_hits_are_related(config: Config) -> None:
+    close = called(config, "search", query=CLAIM)
+    assert (close["related"], close["absent_words"]) == (True, [])
+    far = called(config, "search", query="The prime minister raised the minimum wage")
+    assert (far["related"], far["absent_words"]) == (False, [])
+    checked = called(config, "check_claim", claim="Vaccines contain microchips from Nokia")
+    assert checked["evidence"]["absent_words"] == ["microchips", "Nokia"]
+
+
 def test_a_fact_check_is_cited_with_its_rating(tmp_path: Path) -> None:
     claim = {
         "docid": "1",

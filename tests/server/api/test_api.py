@@ -84,8 +84,8 @@ def test_an_answer_says_what_it_is(client: FlaskClient, indexes: dict[str, Index
 def test_a_note_warns_of_a_language_that_the_encoder_does_not_know(client: FlaskClient) -> None:
     arabic = "نهر النيل"
     assert (
-        "the query looks like Arabic, and the vectors of this index are for en"
-        in search(client, query=arabic)["note"]
+        "the query looks like Arabic, the documents are in en, and the vectors of this index are "
+        "for en" in search(client, query=arabic)["note"]
     )
     assert search(client, query=arabic, retriever="bm25")["note"] == ""
     assert search(client, "arabic", query=arabic)["note"] == ""

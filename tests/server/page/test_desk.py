@@ -127,7 +127,7 @@ NOTHING = "Nothing here seems to bear on this."
     [
         ("Elon Musk bought Twitter for 44 billion dollars", True),
         ("Two doses of the measles vaccine work", False),
-        ("نهر النيل", True),  # an encoder that knows no Arabic
+        ("نهر النيل", False),  # an encoder that knows no Arabic cannot tell
     ],
 )
 @pytest.mark.parametrize("retriever", ["hybrid", "dense"])

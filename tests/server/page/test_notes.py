@@ -8,11 +8,11 @@ from flask.testing import FlaskClient
 from factseek.server.page.notes import plain_note
 
 NOTES = {
-    "the query looks like Arabic, and the vectors of this index are for en (all-MiniLM-L6-v2); "
-    "bm25 is more reliable here than dense or hybrid; a multilingual encoder would know the "
-    "language": (
-        "Your text looks Arabic, but the search for meaning knows only English here. Names and "
-        "numbers still match."
+    "the query looks like ar, the documents are in en, and the vectors of this index are for en "
+    "(all-MiniLM-L6-v2); bm25 is more reliable here than dense or hybrid; a multilingual encoder "
+    "would know the language": (
+        "These documents are in English and your text looks Arabic. Meaning search knows only "
+        "English here; names and numbers still match."
     ),
     "no other passage contains a word of this document": (
         "No other document contains a word of this one."
