@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from ..core.deadline import CutOffError, Deadline
 from ..core.domain import Document, Filter
 from ..core.parts import parts_of
+from ..retrieval.search.evidence import AnswerPart
 from ..retrieval.search.index import Index
 from ..retrieval.search.options import Search
 
@@ -24,12 +24,12 @@ _AT_ONCE = 16
 """The number of statements to search for between two looks at the clock."""
 
 
-class CheckedBefore(NamedTuple):
-    """A fact-check of a statement.
+class CheckedBefore(AnswerPart, kw_only=True):
+    """A fact-check of the same claim.
 
-    ``index`` is the name of its index. ``rating`` has the words of the fact-checker, ``verdict`` is
-    one of true, mixed, false and unproven; both may be empty. ``likeness`` is 0 for texts as near
-    as random ones, and 1 for equal texts.
+    ``index`` is the name of its index, and ``claim`` the claim that was checked. ``rating`` has the
+    words of the fact-checker, and ``verdict`` is one of true, mixed, false and unproven; both may
+    be empty. ``likeness`` is 0 for texts as near as random ones, and 1 for equal texts.
     """
 
     index: str
@@ -97,11 +97,7 @@ def _nearest(
 
 def _described(index: str, document: Document, likeness: float) -> CheckedBefore:
     claim = parts_of(document.text, document.metadata)[0]
-    texts = {
-        field: value
-        for field, value in document.metadata.items()
-        if isinstance(value, str)
-    }
+    texts = {field: value for field, value in document.metadata.items() if isinstance(value, str)}
     return CheckedBefore(
         index=index,
         docid=document.docid,

@@ -18,6 +18,7 @@ from msgspec import UNSET, Meta, UnsetType
 from werkzeug.datastructures import MultiDict
 from werkzeug.exceptions import UnsupportedMediaType
 
+from ..claims.checked import CheckedBefore
 from ..core.domain import Document
 from ..core.records.validation import Mismatch, mismatch, mismatch_in
 from ..core.settings import Count, Positive, choices
@@ -385,10 +386,11 @@ def explain_mismatch(wrong: Mismatch, kind: type[msgspec.Struct]) -> BadInput:
 
 
 class RankTook(AnswerPart):
-    """Milliseconds by stage: ranking, and weighing words."""
+    """Milliseconds by stage: ranking, weighing words, and looking for fact-checks."""
 
     rank: float
     explain: float
+    checked: float
 
 
 CoverageIfAny = Coverage | UnsetType  # present only if a part was not ready in time
@@ -660,31 +662,12 @@ class BatchAnswer(AnswerPart):
     took_ms: Took
 
 
-class CheckedBeforeAnswer(AnswerPart):
-    """A fact-check of the same claim in an index of the server.
-
-    ``claim`` is the claim that was checked, ``rating`` the words of the fact-checker, and
-    ``verdict`` one of true, mixed, false and unproven; both may be empty. ``likeness`` is 0 for
-    texts as near as random ones, and 1 for equal texts.
-    """
-
-    index: str
-    docid: str
-    claim: str
-    rating: str
-    verdict: str
-    publisher: str
-    url: str
-    date: str
-    likeness: float
-
-
 class RankedClaim(AnswerPart):
     """A claim with its rank and the words with the largest weight, heaviest first.
 
     ``probability`` is the probability that the claim is worth checking, or null if the ranker is
-    not calibrated. ``checked_before`` is the fact-check of the same claim, or null if none was
-    found. ``note`` warns readers of the score.
+    not calibrated or has not learned the claim's language. ``checked_before`` is the fact-check of
+    the same claim, or null if none was found. ``note`` warns readers of the score.
     """
 
     rank: int
@@ -695,7 +678,7 @@ class RankedClaim(AnswerPart):
     speaker: str
     text: str
     words: list[WordWeight]
-    checked_before: CheckedBeforeAnswer | None
+    checked_before: CheckedBefore | None
     note: str
 
 

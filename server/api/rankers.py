@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...claims import settings as claims
+from ...claims.checked import CheckedBefore, find_checked
 from ...claims.checkworthiness import ranking
 from ...claims.checkworthiness.rankers import Ranker
 from ...claims.checkworthiness.ranking import Ranked, TrainedRanker, explain, rank
@@ -27,7 +28,7 @@ from ...core.deadline import CutOffError
 from ...core.domain import Filter, Statement
 from ...core.errors import ConfigError, FactseekError, QueryError, SourceError
 from ...core.files import sha256
-from ...core.languages import unknown_language
+from ...core.languages import foreign_language
 from ...core.settings import view
 from ...retrieval.search.answer import milliseconds
 from ...retrieval.search.explaining import WordWeight
@@ -211,15 +212,27 @@ def ranked_claims(call: Call, body: RankRequest) -> RankAnswer:
         for place, claim in enumerate(ranked if body.words else ()):
             ranked[place] = claim._replace(words=explain(timed, claim.statement, body.words))
             explained += 1
-    took = RankTook(rank=milliseconds(began, done), explain=milliseconds(done, perf_counter()))
+    weighed = perf_counter()
+    checked = _find_checked(call, ranked) if body.checked else []
+    took = RankTook(
+        rank=milliseconds(began, done),
+        explain=milliseconds(done, weighed),
+        checked=milliseconds(weighed, perf_counter()),
+    )
     call.note([claim.text for claim in statements], SimpleNamespace(took=took, retriever=""))
-    note, late = "", len(ranked) - explained
+    notes, late = [], len(ranked) - explained
     if body.words and not served.learned.ranker.explains:
-        note = f"{manifest.model} does not use words, so no word has a weight"
+        notes.append(f"{manifest.model} does not use words, so no word has a weight")
     elif body.words and late:
-        note = (
+        notes.append(
             f"the time was too short to weigh the words of the last {late} of {len(ranked)} claims"
         )
+    if body.checked and (late := len(ranked) - len(checked)):
+        notes.append(
+            "the time was too short to look for fact-checks of the last "
+            f"{late} of {len(ranked)} claims"
+        )
+    checked += [None] * (len(ranked) - len(checked))
     return RankAnswer(
         request_id=call.request_id,
         ranker=served.name,
@@ -228,9 +241,19 @@ def ranked_claims(call: Call, body: RankRequest) -> RankAnswer:
         model=manifest.model,
         languages=list(languages),
         took_ms=took,
-        note=note,
-        claims=[_answer(claim, languages, body.claims) for claim in ranked],
+        note="\n".join(notes),
+        claims=[
+            _answer(claim, languages, body.claims, review)
+            for claim, review in zip(ranked, checked, strict=True)
+        ],
     )
+
+
+def _find_checked(call: Call, ranked: Sequence[Ranked]) -> list[CheckedBefore | None]:
+    """Return the fact-check of each claim, as far as there is time."""
+    indexes = {served.name: served.index for served in call.serving.indexes.values()}
+    texts = [claim.statement.text for claim in ranked]
+    return list(find_checked(indexes, texts, call.limit()))
 
 
 def _statement(number: int, body: ClaimRequest, languages: Sequence[str], most: int) -> Statement:
@@ -257,19 +280,26 @@ def _statement(number: int, body: ClaimRequest, languages: Sequence[str], most: 
     )
 
 
-def _answer(ranked: Ranked, languages: Sequence[str], body: Sequence[ClaimRequest]) -> RankedClaim:
+def _answer(
+    ranked: Ranked,
+    languages: Sequence[str],
+    body: Sequence[ClaimRequest],
+    checked: CheckedBefore | None,
+) -> RankedClaim:
     statement = ranked.statement
     named = body[int(statement.place)].language
-    foreign = "" if named else unknown_language(statement.text, languages)
+    foreign = "" if named else foreign_language(statement.text, languages)
     return RankedClaim(
         rank=ranked.rank,
         score=ranked.score,
-        probability=ranked.probability,
+        # A probability that was learned from other languages says nothing about this text.
+        probability=None if foreign else ranked.probability,
         id=statement.qid,
         language=statement.language,
         speaker=statement.speaker,
         text=statement.text,
         words=[WordWeight(word=word, weight=weight) for word, weight in ranked.words],
+        checked_before=checked,
         note=f"the text is in {foreign}, but the ranker learned from {', '.join(languages)}"
         if foreign
         else "",
