@@ -11,7 +11,7 @@ from factseek.eval.files.topics import read_topics
 from factseek.eval.files.tweets import read_tweets
 from factseek.eval.tasks.ct2021_1a import stream_statements
 from factseek.server.errors import BadInput
-from factseek.server.page.check import kind_of, statements_of
+from factseek.server.page.statements import kind_of, statements_of
 
 WHOLE = "The ferry to Northport carried forty thousand people last summer, says the port office"
 CUT = "The ferry to Northport carried forty thousand…"

@@ -19,7 +19,7 @@ from factseek.indexer.collections.jsonl import export_document
 from factseek.server.app import create_app
 from factseek.server.errors import BadInput
 from factseek.server.page import add
-from factseek.server.page.check import kind_of, statements_of
+from factseek.server.page.statements import kind_of, statements_of
 from factseek.settings import Config
 
 from ..conftest import Writable, writable
