@@ -6,11 +6,13 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from ...core.domain import Statement
 from ...core.errors import QueryError, SourceError
@@ -30,6 +32,8 @@ from ...core.terminal import (
     write_now,
 )
 from ...retrieval.arguments import config_of
+from ...retrieval.search.index import Index
+from ..checked import CheckedBefore, find_checked, has_reviews
 from ..formats import add_learning, check_model, try_to_submit
 from ..settings import Config
 from ..text.languages import check_languages, language_of, read_language, with_language
@@ -77,6 +81,8 @@ def register(commands: Subparsers, formats: StatementTasks) -> None:
     parser.add_argument("--words", type=int, default=0, metavar="N", help=words)
     top = "how many statements to print (default: 20; 0: all)"
     parser.add_argument("--top", type=int, default=20, metavar="N", help=top)
+    index = "look for a fact-check of each printed statement in these indexes"
+    parser.add_argument("--index", nargs="+", default=[], type=Path, metavar="DIR", help=index)
     parser.add_argument("--json", action="store_true", help="print JSON lines instead of text")
     add_config(parser)
     parser.set_defaults(command=partial(run, formats=formats))
@@ -125,8 +131,10 @@ def run(args: argparse.Namespace, formats: StatementTasks) -> int:
         _check_ids(format_, name, statements)
     learned = _load_or_train(args, format_)
     if args.stream:
-        for entry in rank_stream(learned.ranker, _coming(args, format_, learned), args.words):
-            write_now(json_line(entry))
+        with _open_indexes(args) as indexes:
+            for entry in rank_stream(learned.ranker, _coming(args, format_, learned), args.words):
+                (checked,) = find_checked(indexes, [entry.statement.text])
+                write_now(json_line(entry, checked))
         return DONE
     for name, statements in zip(args.input, inputs, strict=True):
         check_languages(
@@ -142,10 +150,34 @@ def run(args: argparse.Namespace, formats: StatementTasks) -> int:
             facts = {"output": str(output), "statements": len(statements), "model": model}
             report(args, facts, f"{output}: {len(statements):,} statements ranked by {model}\n")
     elif inputs:
-        for entry in rank(learned.ranker, every)[: args.top or None]:
-            explained = entry._replace(words=explain(learned.ranker, entry.statement, args.words))
-            write(json_line(explained) if args.json else row(explained))
+        shown = rank(learned.ranker, every)[: args.top or None]
+        with _open_indexes(args) as indexes:
+            reviews = find_checked(indexes, [entry.statement.text for entry in shown])
+            for entry, checked in zip(shown, reviews, strict=True):
+                words = explain(learned.ranker, entry.statement, args.words)
+                explained = entry._replace(words=words)
+                write(json_line(explained, checked) if args.json else row(explained, checked))
     return DONE
+
+
+@contextmanager
+def _open_indexes(args: argparse.Namespace) -> Iterator[dict[str, Index]]:
+    """Open the indexes of ``--index``, by their folders as they were given.
+
+    Raises QueryError for an index without fact-checks, or without vectors to find them by.
+    """
+    with ExitStack() as stack:
+        indexes = {}
+        for folder in args.index:
+            index = stack.enter_context(Index(folder, config_of(args, Config)))
+            if not has_reviews(index):
+                raise QueryError(
+                    "has no fact-checks with vectors",
+                    place=folder,
+                    remedy="give an index of claimreview or claims that was built with vectors",
+                )
+            indexes[str(folder)] = index
+        yield indexes
 
 
 def tune_encoder(args: argparse.Namespace, formats: StatementTasks) -> int:
@@ -283,6 +315,10 @@ def _refuse_contradictions(args: argparse.Namespace) -> None:
         raise QueryError("--train and --load exclude each other: learn a ranker or load one")
     if args.load and args.save:
         raise QueryError("--load and --save exclude each other: copy the file instead")
+    if args.index and args.output:
+        raise QueryError(
+            "--index adds fact-checks to what is printed", remedy="leave out --output or --index"
+        )
     if args.stream and (args.output or args.json):
         raise QueryError(
             "--stream writes JSON lines to standard output", remedy="leave out --output and --json"
@@ -305,8 +341,10 @@ def _refuse_contradictions(args: argparse.Namespace) -> None:
         raise QueryError("standard input can be read only once", place="--input")
 
 
-def json_line(ranked: Ranked) -> str:
-    """Return a ranked statement as one line of JSON."""
+def json_line(ranked: Ranked, checked: CheckedBefore | None = None) -> str:
+    """Return a ranked statement as one line of JSON, with the fact-check of its claim if one was
+    found.
+    """
     statement = ranked.statement
     record: dict[str, Any] = {
         "rank": ranked.rank,
@@ -316,18 +354,19 @@ def json_line(ranked: Ranked) -> str:
     record |= {"id": statement.qid, "topic": statement.topic, "text": statement.text}
     if ranked.words:
         record["words"] = [weight._asdict() for weight in ranked.words]
+    if checked:
+        record["checked_before"] = msgspec.structs.asdict(checked)
     return json.dumps(record, ensure_ascii=False) + "\n"
 
 
-def row(ranked: Ranked) -> str:
-    """Return rank, probability (or score), id and text, and, on a line below, the words with the
-    largest weight.
+def row(ranked: Ranked, checked: CheckedBefore | None = None) -> str:
+    """Return rank, probability (or score), id and text, and, on lines below, the words with the
+    largest weight and the fact-check.
     """
     sure = (
         f"{ranked.probability:7.0%}" if ranked.probability is not None else f"{ranked.score:7.3f}"
     )
-    text = " ".join(ranked.statement.text.split())
-    cut = text if len(text) <= _TEXT else text[: _TEXT - 2] + " …"
+    cut = _short(ranked.statement.text)
     words = ", ".join(f"{weight.word} {weight.weight:+.2f}" for weight in ranked.words)
     statement = ranked.statement
     name = (
@@ -335,4 +374,17 @@ def row(ranked: Ranked) -> str:
         if statement.speaker
         else statement.qid
     )
-    return f"{ranked.rank:4} {sure}  {name}  {cut}\n" + (f"{'':14}{words}\n" if words else "")
+    lines = [f"{ranked.rank:4} {sure}  {name}  {cut}"]
+    if words:
+        lines.append(f"{'':14}{words}")
+    if checked:
+        rating = f" {checked.rating}, by {checked.publisher}:" if checked.rating else ""
+        lines.append(f"{'':14}checked before:{rating} {_short(checked.claim)}")
+        lines.append(f"{'':14}{checked.url or checked.docid}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _short(text: str) -> str:
+    """Return a text in one line, cut if it is long."""
+    line = " ".join(text.split())
+    return line if len(line) <= _TEXT else line[: _TEXT - 2] + " …"

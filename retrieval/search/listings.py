@@ -195,12 +195,12 @@ def _table(hits: Sequence[Evidence]) -> list[list[str]]:
     for hit in hits:
         more.update({name: None for name in hit.metadata if _cell(hit.metadata[name])})
     names = [name for name in more if name not in HEADER][:_MOST_METADATA]
-    header = [*HEADER, *map(_defuse, names)]
+    header = [*HEADER, *map(defuse_cell, names)]
     return [header, *([*_cells(hit), *_metadata_cells(hit, names)] for hit in hits)]
 
 
 def _metadata_cells(hit: Evidence, names: Sequence[str]) -> list[str]:
-    return [_defuse(_cell(hit.metadata.get(name))) for name in names]
+    return [defuse_cell(_cell(hit.metadata.get(name))) for name in names]
 
 
 def _cell(value: Any) -> str:
@@ -224,11 +224,11 @@ def _cells(hit: Evidence) -> list[str]:
     copies = str(hit.copies.count) if hit.copies else ""
     review = [str(hit.metadata.get(name) or "") for name in _OF_REVIEW]
     review += [hit.claim or "", _cell(hit.metadata.get("explanation"))]
-    start = (str(hit.rank), _defuse(hit.docid), repr(hit.score))
-    return [*start, *map(_defuse, texts), copies, *map(_defuse, (hit.index or "", *review))]
+    start = (str(hit.rank), defuse_cell(hit.docid), repr(hit.score))
+    return [*start, *map(defuse_cell, texts), copies, *map(defuse_cell, (hit.index or "", *review))]
 
 
-def _defuse(text: str) -> str:
+def defuse_cell(text: str) -> str:
     """Return a text without NULs, with an apostrophe before it if a spreadsheet would read it as a
     formula.
     """

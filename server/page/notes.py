@@ -53,6 +53,13 @@ _PLAIN: Sequence[_Plain] = (
         ),
         "The time was too short to show the words of the last {late} of {all} texts.",
     ),
+    _Plain(
+        re.compile(
+            r"the time was too short to look for fact-checks of the last (?P<late>\d+) of "
+            r"(?P<all>\d+) claims"
+        ),
+        "The time was too short to look for fact-checks of the last {late} of {all} texts.",
+    ),
 )
 _OF_LANGUAGES = ("language", "documents", "known")  # the fields of a text that name languages
 

@@ -1,5 +1,5 @@
 """The statements in a pasted text or a file: tweets, or the sentences of a transcript with their
-speakers.
+speakers and times.
 """
 
 from __future__ import annotations
@@ -7,9 +7,11 @@ from __future__ import annotations
 import csv
 import io
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import accumulate, islice
+from typing import NamedTuple
 
 from ...core.records.table_shape import (
     column_at,
@@ -20,13 +22,15 @@ from ...core.records.table_shape import (
 from ...core.records.tweet_objects import objects_of, texts_of_tweets
 from ...retrieval.sentences import sentences
 from ..errors import BadInput
-from ..schemas import ClaimRequest
 
 _OF_TWEETS = re.compile(r"[@#]\w|https?://|^RT\b")
 TWEETS, TRANSCRIPT = "tweets", "transcript"
 # Columns with the text of tweets, best first.
 _TEXTS = ("tweet_text", "tweet", "text", "sentence", "claim")
 _DELIMITERS = ("\t", ",", ";")
+_PARAGRAPHS = 3
+"""The number of short paragraphs from which on they are one tweet: two may be a list of tweets."""
+_BLANK_LINES = re.compile(r"\n[^\S\n]*\n\s*")
 _NO_TWEETS = (
     "this is JSON, but not of tweets: give one object a line, or a list of them, each with a key "
     f"{', '.join(_TEXTS[:-1])} or {_TEXTS[-1]}"
@@ -36,7 +40,14 @@ _TIMED = re.compile(r"(\d++|WEBVTT.*+|[\d:.,]++\s*+-->.*+)?")
 line.
 """
 _SUBTITLE = re.compile(r"[\d:.,]++\s*+-->")
-_STAMP = re.compile(r"^\s*[\[(]?\d{1,2}:\d{2}(:\d{2})?([.,]\d+)?[\])]?\s*")
+_CUE = re.compile(r"(?:(\d{1,3}):)?(\d{1,2}):(\d{2})(?:[.,]\d+)?\s*-->")
+"""The line with the start and the end of a subtitle."""
+_STAMP = re.compile(r"^\s*[\[(]?(?P<time>\d{1,2}:\d{2}(:\d{2})?)([.,]\d+)?[\])]?\s*")
+_HEADING = re.compile(
+    r"\[(?P<speaker>[^\[\]]{1,80})\]\s+(?P<time>\d{1,2}:\d{2}:\d{2})"
+    r"|(?P<sent>\d{1,2}:\d{2}:\d{2})\s+From\s+(?P<writer>.{1,80}?)(?:\s+to\s+[^:]{1,80})?\s*:"
+)
+"""The line above what somebody said in a saved caption of Zoom, or above a message in its chat."""
 # characters; and twice the least number of lines with a speaker or a time
 _LONGEST_TWEET, _FEW = 280, 4
 _SPEAKER = re.compile(
@@ -68,28 +79,31 @@ def kind_of(text: str) -> str:
         len(list(islice(sentences(line), 2))) > 1 for line in long
     ):
         return TRANSCRIPT
+    if any(map(_HEADING.match, lines)):
+        return TRANSCRIPT
     timed = sum(_STAMP.match(line) is not None for line in lines)
     named = [match["speaker"] for line in lines if (match := _SPEAKER.match(_STAMP.sub("", line)))]
     spoken = max(timed, len(named) if 1 < len(set(named)) < len(named) else 0)
     return TRANSCRIPT if 2 * spoken >= max(len(lines), _FEW) else TWEETS
 
 
-def statements_of(text: str, kind: str, most: int) -> list[ClaimRequest]:
-    """Return the statements of a text, numbered from 1 in order; raise BadInput if there are more
-    than ``most``.
-    """
-    spoken = (
-        _split_by_speaker(text) if kind == TRANSCRIPT else (("", tweet) for tweet in _tweets(text))
-    )
-    claims = [
-        ClaimRequest(id=str(number), text=statement, speaker=speaker)
-        for number, (speaker, statement) in enumerate(islice(spoken, most + 1), 1)
-    ]
-    if len(claims) > most:
+class Spoken(NamedTuple):
+    """A statement, who said it and at what time, as far as the text says so."""
+
+    text: str
+    speaker: str = ""
+    time: str = ""
+
+
+def statements_of(text: str, kind: str, most: int) -> list[Spoken]:
+    """Return the statements of a text in order; raise BadInput if there are more than ``most``."""
+    spoken = _split_by_speaker(text) if kind == TRANSCRIPT else map(Spoken, _tweets(text))
+    statements = list(islice(spoken, most + 1))
+    if len(statements) > most:
         raise BadInput(
             "text", f"the text contains more than {most} statements; check fewer at once"
         )
-    return claims
+    return statements
 
 
 def _tweets(text: str) -> Iterator[str]:
@@ -112,7 +126,7 @@ def _tweets(text: str) -> Iterator[str]:
                 "the lines are rows of a table; its first line must name the column of the "
                 f"tweets: {names} or {_TEXTS[-1]}",
             )
-        yield from map(str.strip, written)
+        yield from _tweets_of_paragraphs(text) or map(str.strip, written)
         return
     delimiter, at = column
     lines = io.StringIO(_without_separator_line(text), newline=None)
@@ -125,6 +139,24 @@ def _tweets(text: str) -> Iterator[str]:
         yield from (row[at].strip() for row in rows if len(row) > at and row[at].strip())
     except csv.Error as error:
         raise BadInput("text", f"line {rows.line_num} is not a row of a table ({error})") from None
+
+
+def _tweets_of_paragraphs(text: str) -> list[str]:
+    """Return the tweets of a text with blank lines, if a tweet has several paragraphs or lines in
+    it; else none: each line is a tweet then.
+
+    At least three paragraphs that are short enough are one tweet. Else blank lines separate tweets
+    if most of what they separate is one line: in a list of tweets with a blank line here and there,
+    each line is a tweet.
+    """
+    blocks = _BLANK_LINES.split(text.strip())
+    tweets = [" ".join(block.split()) for block in blocks]
+    if len(blocks) == 1:
+        return []
+    if len(blocks) >= _PARAGRAPHS and len(" ".join(tweets)) <= _LONGEST_TWEET:
+        return [" ".join(tweets)]
+    several = sum("\n" in block for block in blocks)
+    return tweets if 0 < several <= len(blocks) / 2 else []
 
 
 def _text_of_object(row: Mapping[str, object]) -> str:
@@ -155,34 +187,91 @@ def _without_separator_line(text: str) -> str:
     return text[len(first) :].strip(" \r\n") if is_separator_line(first) else text
 
 
-def _split_by_speaker(text: str) -> Iterator[tuple[str, str]]:
-    """Yield each sentence of a transcript with its speaker; a speaker continues until another is
-    named.
+class _Line(NamedTuple):
+    """A line that was said: who said it, ``""`` if the line does not tell, and when.
+
+    If it ``goes_on``, a sentence of the line before it may end in it.
     """
-    speaker, lines = "", list[str]()
-    has_times = any(_SUBTITLE.match(line.strip()) for line in text.splitlines())
-    for line in text.splitlines():
-        if _TIMED.fullmatch(line.strip()):
-            continue
-        spoken = _STAMP.sub(
-            "", _TAG.sub("", _VOICE.sub(r"\1: ", line)) if has_times else line
-        ).strip()
-        named = _SPEAKER.match(spoken)
-        # In subtitles, a sentence may go on in the next line, unless somebody else speaks.
-        if (
-            not has_times
-            or named
-            or spoken.startswith(_DASHES)
-            or sum(map(len, lines)) > _LONGEST_TWEET
-        ):
+
+    text: str
+    time: str
+    speaker: str = ""
+    goes_on: bool = False
+
+
+def _split_by_speaker(text: str) -> Iterator[Spoken]:
+    """Yield each sentence of a transcript with its speaker and its time; a speaker continues until
+    another is named.
+    """
+    speaker = ""
+    lines: list[_Line] = []  # since the last sentence
+    for line in _spoken_lines(text):
+        is_long = sum(len(before.text) for before in lines) > _LONGEST_TWEET
+        if is_long or not line.goes_on:
             yield from _sentences_of(speaker, lines)
             lines.clear()
-        if named:
-            speaker, spoken = named["speaker"].strip(), named["said"]
-        lines.append(spoken)
+        speaker = line.speaker or speaker
+        lines.append(line)
     yield from _sentences_of(speaker, lines)
 
 
-def _sentences_of(speaker: str, lines: Sequence[str]) -> Iterator[tuple[str, str]]:
-    spoken = " ".join(lines)
-    return ((speaker, spoken[span.start : span.end].strip()) for span in sentences(spoken))
+def _spoken_lines(text: str) -> Iterator[_Line]:
+    """Yield the lines of a transcript that were said, without marks of times and speakers."""
+    lines = [line.strip() for line in text.splitlines()]
+    if any(map(_SUBTITLE.match, lines)):
+        yield from _subtitles(lines)
+        return
+    speaker = time = ""
+    for line in lines:
+        if heading := _HEADING.match(line):
+            speaker, time = _heading_of(heading)
+            if said := line[heading.end() :].strip():
+                yield _Line(said, time, speaker)
+            continue
+        if stamp := _STAMP.match(line):
+            time = stamp["time"]
+        if not _TIMED.fullmatch(line):
+            yield _named_line(_STAMP.sub("", line), time, speaker)
+            speaker = ""
+
+
+def _heading_of(heading: re.Match[str]) -> tuple[str, str]:
+    """Return the speaker and the time in a line above what was said."""
+    if heading["speaker"]:
+        return heading["speaker"].strip(), heading["time"]
+    return heading["writer"].strip(), heading["sent"]
+
+
+def _subtitles(lines: Sequence[str]) -> Iterator[_Line]:
+    """Yield the lines of subtitles; a sentence may go on in the next line, unless somebody else
+    speaks.
+    """
+    time = ""
+    for line in lines:
+        if cue := _CUE.match(line):
+            hours, minutes, seconds = cue.groups()
+            time = f"{int(hours or 0):02}:{int(minutes):02}:{seconds}"
+        if _TIMED.fullmatch(line):
+            continue
+        spoken = _STAMP.sub("", _TAG.sub("", _VOICE.sub(r"\1: ", line)))
+        said = _named_line(spoken.strip(), time)
+        goes_on = not said.speaker and not said.text.startswith(_DASHES)
+        yield said._replace(goes_on=goes_on)
+
+
+def _named_line(line: str, time: str, speaker: str = "") -> _Line:
+    """Return a line without the speaker that it names."""
+    if named := _SPEAKER.match(line):
+        return _Line(named["said"], time, named["speaker"].strip())
+    return _Line(line, time, speaker)
+
+
+def _sentences_of(speaker: str, lines: Sequence[_Line]) -> Iterator[Spoken]:
+    """Yield the sentences of lines; the time of a sentence is that of the line in which it
+    begins.
+    """
+    ends = list(accumulate(len(line.text) + 1 for line in lines))  # with the blank behind each
+    spoken = " ".join(line.text for line in lines)
+    for span in sentences(spoken):
+        time = lines[bisect_right(ends, span.start)].time
+        yield Spoken(spoken[span.start : span.end].strip(), speaker, time)

@@ -157,7 +157,7 @@ def test_a_paragraph_comes_back_sentence_by_sentence_and_says_so(client: FlaskCl
         for year in range(2000, 2006)
     )
     page = get(client, f"/check?text={quote(paragraph)}")
-    assert len(page.text_of("h2")) == 6
+    assert len(page.text_of("h2")) == 6 + 1  # and the heading of the text in its order
     note = "The text was read as a transcript. Sentences: 6. Read it as tweets, one per line"
     assert note in page.text_of("p")
     whole = get(client, links(page, "Read it as tweets, one per line")[0])
