@@ -15,6 +15,7 @@ from werkzeug.wrappers import Response
 
 from ...core.errors import QueryError
 from ...core.languages import written_in
+from ...core.text import web_link
 from ...indexer.collections._pages import binary_kind, decode
 from ...retrieval.search.listings import defuse_cell
 from ..api.rankers import ranked_claims
@@ -185,6 +186,5 @@ def _row_of(claim: RankedClaim, spoken: Spoken) -> dict[str, str | int | float |
 
 
 def _page(form: CheckState, status: int = 200, **shown: Any) -> tuple[str, int]:
-    return page_of(
-        "check.html", PageState(index=form.index, lang=form.lang), status, form=form, **shown
-    )
+    state = PageState(index=form.index, lang=form.lang)
+    return page_of("check.html", state, status, form=form, web_link=web_link, **shown)
