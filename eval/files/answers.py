@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 
 from ...core.domain import ScoredDocids
 from ...core.errors import QueryError
+from ...core.notebook import frame, html
 from ...core.records.lines import quote_value
 from ...core.records.runs import ScoreTable, encodable
 from ...core.text import ProfileName
-from ..scoring.notebook import frame, html
 from ..scoring.tables import figure
 from .report import CheckReport, read_or_refuse
 

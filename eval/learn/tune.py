@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from ...core.caching import cache_method
 from ...core.domain import Hit
 from ...core.errors import QueryError
+from ...core.notebook import frame, html
 from ...core.order import scores_below
 from ...core.progress import Bar, Progress, silent
 from ...core.records.runs import ScoreTable
@@ -34,7 +35,6 @@ from ...retrieval.search.score_normalizers import scorer_of
 from ..run.batch import Judged, depth_of, search_all
 from ..scoring.latex import bold, escape_latex, latex_table, superscript
 from ..scoring.measures import values_of
-from ..scoring.notebook import frame, html
 from ..scoring.statistics import Interval, PairedTest, Values, compare_pairs, intervals
 from ..scoring.tables import figure, span, table
 from .examples import Rows, folds_of

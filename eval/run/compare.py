@@ -21,12 +21,12 @@ import numpy as np
 from ...core.domain import Qrels
 from ...core.errors import QueryError
 from ...core.files import rereadable
+from ...core.notebook import frame, html, html_table
 from ...core.records.lines import quote_value
 from ...core.records.runs import ScoreTable, rank_docs
 from ..scoring import ranking
 from ..scoring.latex import bold, escape_latex, latex_table, superscript
 from ..scoring.measures import Figures, evaluate
-from ..scoring.notebook import frame, html
 from ..scoring.statistics import (
     CORRECTIONS,
     RESAMPLES,
@@ -37,7 +37,7 @@ from ..scoring.statistics import (
     correct,
     intervals,
 )
-from ..scoring.tables import figure, html_table, page, span, table
+from ..scoring.tables import figure, page, span, table
 from ..tasks import RankingTask
 
 CorrectOver = Literal["measure", "all"]
