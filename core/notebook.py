@@ -44,11 +44,16 @@ def html_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
     Names may wrap so that all columns fit; figures never wrap.
     """
+    return html_rows(header, [list(map(escape, row)) for row in rows])
+
+
+def html_rows(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return an HTML table whose cells are HTML already; the header is text."""
     head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
     body = "".join("<tr>" + "".join(map(_cell, row)) + "</tr>\n" for row in rows)
     return f'<div class="wide"><table>\n<tr>{head}</tr>\n{body}</table></div>\n'
 
 
-def _cell(text: str) -> str:
-    kind = ' class="figure"' if _FIGURE.fullmatch(text) else ""
-    return f"<td{kind}>{escape(text)}</td>"
+def _cell(content: str) -> str:
+    kind = ' class="figure"' if _FIGURE.fullmatch(content) else ""
+    return f"<td{kind}>{content}</td>"

@@ -10,14 +10,13 @@ from contextlib import nullcontext
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...core.domain import Statement
 from ...core.errors import QueryError, SourceError
 from ...core.files import check_distinct, files_in, open_regular, writable
 from ...core.languages import unknown_language
 from ...core.progress import bar
-from ...core.records import model_file
 from ...core.records.runs import column
 from ...core.terminal import (
     DONE,
@@ -34,8 +33,16 @@ from ..formats import add_learning, check_model, try_to_submit
 from ..settings import Config
 from ..text.languages import check_languages, language_of, read_language, with_language
 from . import ranking
-from .rankers import kind, names
-from .ranking import Ranked, TrainedRanker, explain, rank, rank_stream
+from .rankers import names
+from .ranking import (
+    Ranked,
+    RankerRequest,
+    TrainedRanker,
+    language_of_task,
+    load_or_train,
+    rank_and_explain,
+    rank_stream,
+)
 
 if TYPE_CHECKING:
     from ...eval.tasks import StatementTask
@@ -45,13 +52,6 @@ if TYPE_CHECKING:
 STANDARD_INPUT = "-"
 _PIPED = "standard input"
 _TEXT = 90  # the number of characters of a statement that a row shows
-
-
-def language_of_task(format_: StatementTask) -> str:
-    """Return the only language of a task; ``""`` if it has not exactly one, so that it is detected
-    from the texts.
-    """
-    return format_.LANGUAGES[0] if len(format_.LANGUAGES) == 1 else ""
 
 
 def register(commands: Subparsers, formats: StatementTasks) -> None:
@@ -142,9 +142,9 @@ def run(args: argparse.Namespace, formats: StatementTasks) -> int:
             facts = {"output": str(output), "statements": len(statements), "model": model}
             report(args, facts, f"{output}: {len(statements):,} statements ranked by {model}\n")
     elif inputs:
-        for entry in rank(learned.ranker, every)[: args.top or None]:
-            explained = entry._replace(words=explain(learned.ranker, entry.statement, args.words))
-            write(json_line(explained) if args.json else row(explained))
+        found = rank_and_explain(learned, every, top=args.top, words=args.words)
+        for entry in found.ranked:
+            write(json_line(entry) if args.json else row(entry))
     return DONE
 
 
@@ -165,28 +165,24 @@ def tune_encoder(args: argparse.Namespace, formats: StatementTasks) -> int:
 
 
 def _load_or_train(args: argparse.Namespace, format_: StatementTask) -> TrainedRanker:
-    config = config_of(args, Config)
+    request = RankerRequest(
+        task=args.task,
+        train=tuple(args.train),
+        load=args.load,
+        model=args.model or "",
+        language=args.language,
+    )
+    learned = load_or_train(request, format_, config_of(args, Config), bar)
     if args.load:
-        learned = ranking.load(args.load, args.task, config)
         check_model(args, learned.manifest)
-        return learned
-    model = args.model or config.claims.model
-    if not args.train and kind(model).LEARNS:
-        raise QueryError(
-            "give --train with labelled files to learn from, or --load with a saved model"
-        )
-    sources = [
-        (path, _in_language(args, format_, format_.read_statements(path, labelled=True)))
-        for path in args.train
-    ]
-    learned = ranking.train(args.task, model, sources, config, bar)
     if args.save:
-        model_file.save(args.save, learned.manifest, learned.ranker.state())
-        labels = [statement.label for _, labelled in sources for statement in labelled]
-        positives = sum(map(bool, labels))
+        ranking.save(args.save, learned)
+        sources = learned.manifest.sources
+        statements = sum(source.statements for source in sources)
+        positives = sum(source.positives for source in sources)
         say(
-            f"{args.save}: {model}, learned from {len(labels):,} statements, {positives:,} of them "
-            "worth checking"
+            f"{args.save}: {learned.manifest.model}, learned from {statements:,} statements, "
+            f"{positives:,} of them worth checking"
         )
     return learned
 
@@ -307,25 +303,14 @@ def _refuse_contradictions(args: argparse.Namespace) -> None:
 
 def json_line(ranked: Ranked) -> str:
     """Return a ranked statement as one line of JSON."""
-    statement = ranked.statement
-    record: dict[str, Any] = {
-        "rank": ranked.rank,
-        "score": ranked.score,
-        "probability": ranked.probability,
-    }
-    record |= {"id": statement.qid, "topic": statement.topic, "text": statement.text}
-    if ranked.words:
-        record["words"] = [weight._asdict() for weight in ranked.words]
-    return json.dumps(record, ensure_ascii=False) + "\n"
+    return json.dumps(ranking.as_json(ranked), ensure_ascii=False) + "\n"
 
 
 def row(ranked: Ranked) -> str:
     """Return rank, probability (or score), id and text, and, on a line below, the words with the
     largest weight.
     """
-    sure = (
-        f"{ranked.probability:7.0%}" if ranked.probability is not None else f"{ranked.score:7.3f}"
-    )
+    sure = f"{ranking.sureness(ranked):>7}"
     text = " ".join(ranked.statement.text.split())
     cut = text if len(text) <= _TEXT else text[: _TEXT - 2] + " …"
     words = ", ".join(f"{weight.word} {weight.weight:+.2f}" for weight in ranked.words)

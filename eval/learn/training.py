@@ -144,7 +144,7 @@ def train(
             "what": request.what,
             "better": test.sure,
             "index": request.index,
-            "sources": request.sources,
+            "sources": list(request.sources),
             "settings": settings,
             "beside": training.beside,
             "queries": {
