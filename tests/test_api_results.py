@@ -61,6 +61,15 @@ def test_a_tuning_is_the_commands(
     assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(tuning.as_json()))
     assert tuning.to_frame().iloc[0]["nDCG@10"] == tuning.best_mean
     assert "cross-validated" in tuning._repr_html_()
+    table = tuning.as_latex()
+    assert commands.main([*command[:-7], "--latex", *command[-6:]]) == 0
+    assert capsys.readouterr().out == table
+    assert table.count(r"\textbf{") >= 1
+    assert (
+        r"\caption{Means over 5 queries, of tuned settings by cross-validation; the best in bold; "
+        r"† differs significantly from the default (paired randomisation test, 10,000 resamples, "
+        r"p \textless{} 0.05; one test, so no correction). The default is kept" in table
+    )
 
 
 def test_a_benchmark_compares_retrievers(index: Searcher, qrels: dict[str, dict[str, int]]) -> None:
@@ -69,6 +78,7 @@ def test_a_benchmark_compares_retrievers(index: Searcher, qrels: dict[str, dict[
     assert list(frame.columns) == ["AP", "P@1"]
     assert frame.loc["bm25", "P@1"] == 1.0
     assert "<table" in bench._repr_html_()
+    assert r"\textbf{1.0000}" in bench.as_latex()
     assert bench.as_json()["quality"]["queries"] == len(QUERIES)
 
 
@@ -104,6 +114,7 @@ def test_a_table_in_a_notebook_is_escaped_and_loads_nothing() -> None:
     assert "<script" not in shown
     assert "src=" not in shown
     assert comparison.to_frame().loc["b", "AP"] == 1.0
+    assert r"b\enspace b & \textbf{1.0000}" in comparison.as_latex()
     figures = factseek.evaluate(run, {"1": {"a": 1}}, ["AP"])
     assert figures.to_frame().loc["1", "AP"] == 1.0
     assert figures.as_json() == {"means": {"AP": 1.0}, "per_query": {"1": {"AP": 1.0}}}
@@ -227,8 +238,6 @@ def test_hits_in_a_notebook_have_passages_and_highlights(index: Searcher) -> Non
     assert page.count("<tr>") == 3
     assert "<script" not in page
     assert "src=" not in page
-    many = index.search("virus vaccine disease people world water sea planet", k=30)
-    assert f"and {len(many) - 20} more" in many._repr_html_()
 
 
 def test_hits_in_a_notebook_are_escaped(tmp_path: Path) -> None:
@@ -248,6 +257,17 @@ def test_hits_in_a_notebook_are_escaped(tmp_path: Path) -> None:
     assert "&lt;u&gt;" in page
     with pytest.raises(factseek.IndexStateError, match="the index is closed"):
         hits._repr_html_()
+
+
+def test_a_notebook_shows_the_first_hits_of_many(tmp_path: Path) -> None:
+    documents = [{"docid": str(at), "text": f"claim {at}"} for at in range(23)]
+    factseek.build("jsonl", documents, tmp_path / "index", dense=False)
+    with factseek.open_index(tmp_path / "index") as opened:
+        page = opened.search("claim", k=23)._repr_html_()
+        few = opened.search("claim", k=20)._repr_html_()
+    assert page.count("<tr>") == few.count("<tr>") == 21
+    assert "<p>and 3 more</p>" in page
+    assert "more" not in few
 
 
 def test_hits_are_a_list(index: Searcher) -> None:

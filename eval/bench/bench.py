@@ -193,6 +193,10 @@ class Bench:
     measured: tuple[Measured, ...]
     notes: tuple[str, ...] = ()
 
+    def as_latex(self) -> str:
+        """Return the tables in LaTeX, as ``factseek bench --latex`` prints them."""
+        return as_latex(self)
+
     def to_frame(self) -> Any:
         """Return the mean of each measure (columns) for each retriever (rows) as a DataFrame."""
         return self.quality.to_frame()

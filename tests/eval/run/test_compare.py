@@ -184,5 +184,44 @@ def test_a_score_is_a_table_for_a_paper(
     assert r"\caption{trec: first.run, by the organisers' measures.}" in table
 
 
+def test_several_scores_have_the_best_in_bold_and_marks(
+    files: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["score", "trec", "--run", *files[:2], "--gold", files[-1]]
+    command += ["--measures", "AP,nDCG@10"]
+    assert commands.main([*command, "--latex"]) == 0
+    table = capsys.readouterr().out
+    assert r"    measure & a first & b second \\" in table
+    (ap,) = (line.strip() for line in table.splitlines() if line.strip().startswith("AP "))
+    assert ap.startswith(r"AP (official) & 0.")
+    assert ap.endswith(r"}$^{a}$ \\")
+    assert r"\textbf{" in ap
+    assert (
+        r"\caption{trec, by the organisers' measures. Means over 40 queries; the best in bold; "
+        r"letters name the runs that a run is significantly better than (paired randomisation "
+        r"test, 10,000 resamples, p \textless{} 0.05, Holm's correction over the 1 test of a "
+        r"measure).}" in table
+    )
+
+
+def test_several_scores_are_those_of_each_run(
+    files: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["score", "trec", "--gold", files[-1], "--measures", "AP,nDCG@10", "--run"]
+    assert commands.main([*command, *files[:2], "--json"]) == 0
+    several = json.loads(capsys.readouterr().out)
+    for name, file in zip(("first", "second"), files, strict=False):
+        assert commands.main([*command, file, "--json"]) == 0
+        assert several[name] == json.loads(capsys.readouterr().out)
+    assert commands.main([*command, *files[:2], "--per-query"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["measure", "first", "second"]
+    shown = [f"{several[name]['AP']:.4f}" for name in ("first", "second")]
+    assert lines[1].split() == ["AP", "(official)", *shown]
+    assert lines[4].split() == ["query", "measure", "first", "second"]
+    assert commands.main([*command, files[0], files[0]]) == 2
+    assert capsys.readouterr().err == "factseek: --run: a run is given twice\n"
+
+
 def test_the_names_of_corrections_are_those_of_the_field() -> None:
     assert list(CORRECTIONS) == ["holm", "bonferroni", "bh", "none"]
