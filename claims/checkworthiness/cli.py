@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from ...core.domain import Statement
 from ...core.errors import QueryError, SourceError
-from ...core.files import check_distinct, files_in, open_regular, writable
+from ...core.files import check_distinct, files_in, make_folder_of, open_regular, writable
 from ...core.languages import unknown_language
 from ...core.progress import bar
 from ...core.records.runs import column
@@ -255,10 +255,7 @@ def outputs_of(args: argparse.Namespace) -> list[Path]:
         raise QueryError(
             "is a file", place=folder, remedy="give a folder, which gets one submission per input"
         )
-    if not folder.parent.is_dir():
-        raise QueryError(
-            f"there is no folder {folder.parent}", place=folder, remedy="create it first"
-        )
+    make_folder_of(folder)
     stems = [
         "standard-input" if name == STANDARD_INPUT else Path(name.removesuffix(".gz")).stem
         for name in args.input

@@ -17,7 +17,7 @@ import numpy as np
 
 from ... import __version__
 from ...core.errors import MachineError, QueryError
-from ...core.files import saving_reported, sync_tree
+from ...core.files import make_folder_of, saving_reported, sync_tree
 from ...core.notebook import frame, html
 from ...core.progress import Progress, silent
 from ...retrieval.encoders.sources import for_language
@@ -180,13 +180,10 @@ def train(
 
 
 def check_target(target: Path) -> None:
-    """Raise QueryError if a model cannot be written to the new folder ``target``."""
+    """Make the folder above the new folder ``target``; raise QueryError if that exists."""
     if target.exists():
         raise QueryError("already exists", place=target, remedy="give a new folder")
-    if not target.parent.is_dir():
-        raise QueryError(
-            f"there is no folder {target.parent}", place=target, remedy="create it first"
-        )
+    make_folder_of(target)
 
 
 @contextmanager
