@@ -8,6 +8,7 @@ import copy
 import html
 import json
 import pickle
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -268,6 +269,16 @@ def test_a_notebook_shows_the_first_hits_of_many(tmp_path: Path) -> None:
     assert page.count("<tr>") == few.count("<tr>") == 21
     assert "<p>and 3 more</p>" in page
     assert "more" not in few
+
+
+def test_a_notebook_shows_the_beginning_of_a_long_passage(tmp_path: Path) -> None:
+    text = "claim " + "many words " * 60
+    factseek.build("jsonl", [{"docid": "1", "text": text}], tmp_path / "index", dense=False)
+    with factseek.open_index(tmp_path / "index") as opened:
+        page = opened.search("claim")._repr_html_()
+    (shown,) = re.findall(r"<td><mark>claim</mark>(.*?) …</td>", page)
+    assert text.startswith(f"claim{shown} ")
+    assert len(shown) > 480
 
 
 def test_hits_are_a_list(index: Searcher) -> None:

@@ -223,7 +223,8 @@ def _score_runs(args: argparse.Namespace, options: ScoreOptions) -> int:
         return DONE
     first = scores[names_of_runs[0]]
     if args.latex:
-        about = f"{args.task}, by the organisers' measures."
+        chosen = "" if options.measures else ", by the organisers' measures"
+        about = f"{args.task}{chosen}."
         write(measures_as_latex(compare_scores(scores), first.official, about))
     else:
         rows = [

@@ -61,7 +61,10 @@ def _row(hit: Evidence) -> list[str]:
 
 def _marked(text: str, highlights: Sequence[tuple[int, int]]) -> str:
     """Return the beginning of a passage as HTML, with its highlights marked."""
-    end = min(len(text), _LONGEST)
+    end = len(text)
+    if end > _LONGEST:
+        blank = text.rfind(" ", 0, _LONGEST)
+        end = blank if blank > 0 else _LONGEST
     pieces = [
         f"<mark>{escape(piece.text)}</mark>" if piece.marked else escape(piece.text)
         for piece in pieces_of(text, highlights, 0, end)

@@ -184,7 +184,7 @@ def test_several_scores_have_the_best_in_bold_and_marks(
     assert ap.endswith(r"}$^{a}$ \\")
     assert r"\textbf{" in ap
     assert (
-        r"\caption{trec, by the organisers' measures. Means over 40 queries; the best in bold; "
+        r"\caption{trec. Means over 40 queries; the best in bold; "
         r"letters name the runs that a run is significantly better than (paired randomisation "
         r"test, 10,000 resamples, p \textless{} 0.05, Holm's correction over the 1 test of a "
         r"measure).}" in table
