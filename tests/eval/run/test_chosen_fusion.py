@@ -99,3 +99,24 @@ def test_one_ranking_is_not_fused(command: Command, folder: Path) -> None:
     assert code == 0
     assert printed.startswith("  1 ")
     assert "fusion" not in json.loads(command(*asked, "--json")[1])
+
+
+def test_vectors_that_an_index_lacks_can_be_added(command: Command, folder: Path) -> None:
+    code, _, said = command("search", ENGLISH, "--index", folder, "--retriever", "dense:other")
+    assert code == 2
+    assert said.endswith(
+        "has no vectors:other: it supports hybrid, bm25 and dense, not dense:other; "
+        "add it with factseek compact --add vectors:other --vectors FILE, or rebuild it with "
+        "--encoder given twice\n"
+    )
+
+
+def test_a_run_makes_its_missing_folders(command: Command, folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "queries.tsv").write_text(f"q\t{ENGLISH}\n", "utf-8")
+    output = tmp_path / "a" / "b" / "run.txt"
+    asked = ("--queries", tmp_path / "queries.tsv", "--index", folder, "--output", output)
+    assert command("run", "trec", *asked)[0] == 0
+    assert sorted(path.name for path in output.parent.iterdir()) == [
+        "run.txt",
+        "run.txt.meta.json",
+    ]
