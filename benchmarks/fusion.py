@@ -47,6 +47,7 @@ from factseek.eval.scoring.statistics import Interval, Values, compare_pairs, in
 from factseek.eval.scoring.tables import markdown_table
 from factseek.retrieval.retrievers import fusing as fusing_kind
 from factseek.retrieval.retrievers import kind
+from factseek.retrieval.search.prepared_query import PreparedQuery
 
 DEPTH = 100
 """The number of documents of each ranking that are fused, as in a search by default."""
@@ -260,7 +261,7 @@ def fused_run(pool: FusedEvaluator, case: Case, way: FusionSettings) -> ScoreTab
     fusing = fusing_kind("hybrid")
     language = case.collection.language or "en"
     ways = {
-        query.qid: fusing.fusion_of(query.text, way, language) if fusing else way
+        query.qid: fusing.fusion_of(PreparedQuery(query.text), way, language) if fusing else way
         for query in case.queries
     }
     return pool.fused_by_query(ways, CUT)
