@@ -20,13 +20,18 @@ if TYPE_CHECKING:
     from .api import compare as compare
     from .api import evaluate as evaluate
     from .api import open_index as open_index
+    from .api import rank_claims as rank_claims
     from .api import read_qrels as read_qrels
     from .api import read_queries as read_queries
     from .api import read_run as read_run
     from .api import run as run
     from .api import score as score
+    from .api import train_combiner as train_combiner
+    from .api import train_encoder as train_encoder
+    from .api import train_reranker as train_reranker
     from .api import tune as tune
     from .api import write_run as write_run
+    from .claims.checkworthiness.ranking import RankedClaims as RankedClaims
     from .claims.settings import ClaimsSettings as ClaimsSettings
     from .claims.settings import VerdictSettings as VerdictSettings
     from .cluster.settings import ClusterSettings as ClusterSettings
@@ -49,6 +54,8 @@ if TYPE_CHECKING:
     from .eval.bench.bench import Bench as Bench
     from .eval.files.answers import Scores as Scores
     from .eval.files.report import CheckReport as CheckReport
+    from .eval.learn.combiner import TrainedCombiner as TrainedCombiner
+    from .eval.learn.training import TrainedModel as TrainedModel
     from .eval.learn.tune import Tuning as Tuning
     from .eval.run.compare import Comparison as Comparison
     from .eval.scoring.measures import Figures as Figures
@@ -78,11 +85,14 @@ if TYPE_CHECKING:
     from .settings import read_config as read_config
 
 _HOMES = {
-    "api": "bench build check compare evaluate open_index read_qrels read_queries read_run run "
-    "score tune write_run",
+    "api": "bench build check compare evaluate open_index rank_claims read_qrels read_queries "
+    "read_run run score train_combiner train_encoder train_reranker tune write_run",
+    "claims.checkworthiness.ranking": "RankedClaims",
     "eval.bench.bench": "Bench",
     "eval.files.answers": "Scores",
     "eval.files.report": "CheckReport",
+    "eval.learn.combiner": "TrainedCombiner",
+    "eval.learn.training": "TrainedModel",
     "eval.learn.tune": "Tuning",
     "eval.run.compare": "Comparison",
     "eval.scoring.measures": "Figures",

@@ -1,4 +1,4 @@
-"""The functions of the public Python API: open, build, run, evaluate, compare.
+"""The functions of the public Python API: open, build, run, evaluate, compare, learn.
 
 They work on the same objects as the command line and the server: an index, hits, runs, judgements.
 Import them with ``from factseek import …``; this module itself may move.
@@ -22,10 +22,14 @@ from .core.text import refuse_text
 from .settings import Config
 
 if TYPE_CHECKING:
+    from .claims.checkworthiness.ranking import RankedClaims
     from .core.text import ProfileName
     from .eval.bench.bench import Bench
     from .eval.files.answers import Scores
     from .eval.files.report import CheckReport
+    from .eval.learn.combiner import TrainedCombiner
+    from .eval.learn.trainer import ModelTraining
+    from .eval.learn.training import TrainedModel
     from .eval.learn.tune import Tuning
     from .eval.run.batch import Judged
     from .eval.run.compare import Comparison, CorrectOver
@@ -33,7 +37,7 @@ if TYPE_CHECKING:
     from .eval.scoring.statistics import Correction
     from .indexer.build import BuildReport, Verb
     from .indexer.given_vectors import VectorsByPassage
-    from .integrations._python_data import Documents, Judgements, Queries
+    from .integrations._python_data import Documents, Judgements, Queries, Statements
     from .retrieval.search.index import Index
     from .retrieval.search.options import Search
 
@@ -264,21 +268,262 @@ def tune(
     measure: str = "nDCG@10",
     *,
     folds: int = 5,
+    sample: int | None = None,
     seed: int = 0,
+    profile: ProfileName | None = None,
+    ignore_identical_ids: bool = False,
 ) -> Tuning:
     """Choose the fusion and the settings of BM25 on judged queries, by cross-validation.
 
     ``tuning.chosen`` keeps the default unless the best setting is significantly better. It is what
     ``factseek tune`` writes to a configuration. The same ``seed`` gives the same result.
 
-    Raises QueryError if there are fewer judged queries than folds, or if no judged document is in
-    the index.
+    ``sample`` is the largest number of judged queries to tune on, all by default. ``profile`` says
+    how queries are prepared. With ``ignore_identical_ids``, a search leaves out the document that
+    has the query's own id.
+
+    Raises QueryError if there are fewer judged queries than folds, no judged document is in the
+    index, or ``measure`` is not one measure.
     """
     from .eval.learn import tune as tuning
-    from .eval.scoring.measures import parse_measures
 
-    (name,) = parse_measures(measure)
-    return tuning.tune(index, _judged(index, queries, qrels), name, folds=folds, seed=seed)
+    name = _one_measure(measure)
+    judged = _judged(
+        index,
+        queries,
+        qrels,
+        profile=profile,
+        ignore_identical_ids=ignore_identical_ids,
+        sample=sample,
+        seed=seed,
+    )
+    return tuning.tune(index, judged, name, folds=folds, seed=seed)
+
+
+def train_combiner(
+    index: Index,
+    queries: Queries,
+    qrels: Judgements,
+    output: str | Path,
+    measure: str = "nDCG@10",
+    *,
+    folds: int = 5,
+    remember: bool = False,
+    sample: int = 2000,
+    seed: int = 0,
+    profile: ProfileName | None = None,
+    ignore_identical_ids: bool = False,
+) -> TrainedCombiner:
+    """Learn to combine the rankings of a search, and write the combination to the file ``output``.
+
+    Set ``combine.model`` to this file, and the stage ``combine`` runs it. The figures are
+    cross-validated. With ``remember``, the combination also learns to which judged queries each
+    document was relevant. ``sample`` is the largest number of judged queries to learn from. The
+    same ``seed`` gives the same file.
+
+    Raises QueryError if there are fewer judged queries than folds, no judged document is in the
+    index, nothing can be learned, or ``output`` cannot be written. Raises MachineError without
+    LightGBM.
+    """
+    from .core.files import writable
+    from .eval.learn import combiner
+    from .eval.learn.sources import sources_in_memory
+    from .retrieval.search.combiner import save
+
+    name = _one_measure(measure)
+    _check_least("seed", seed, 0)
+    _check_least("sample", sample, 2)
+    target = Path(output)
+    writable(target, [])
+    judged = _judged(
+        index,
+        queries,
+        qrels,
+        profile=profile,
+        ignore_identical_ids=ignore_identical_ids,
+        sample=sample,
+        seed=seed,
+    )
+    request = combiner.CombinerRequest(
+        sources=sources_in_memory(judged),
+        measure=name,
+        folds=folds,
+        seed=seed,
+        remembers=remember,
+    )
+    trained = combiner.train(index, judged, request)
+    save(target, trained.combiner)
+    return trained
+
+
+def train_encoder(
+    index: Index,
+    queries: Queries | None,
+    qrels: Judgements | None,
+    output: str | Path,
+    measure: str = "nDCG@10",
+    *,
+    base: str = "",
+    teacher: str = "",
+    epochs: int = 3,
+    batch: int = 16,
+    rate: float = 2e-5,
+    negatives: int = 4,
+    depth: int = 50,
+    max_tokens: int = 192,
+    looks: int = 2,
+    sample: int = 20_000,
+    seed: int = 0,
+    from_documents: bool = False,
+    profile: ProfileName | None = None,
+    ignore_identical_ids: bool = False,
+) -> TrainedModel:
+    """Train the encoder of an index further on judged queries, and write it to the new folder
+    ``output``.
+
+    The options are those of ``factseek train encoder``. ``base`` is the model to train further, by
+    default the index's encoder. With ``from_documents``, the model learns from titles and
+    sentences of the documents; ``queries`` and ``qrels`` are then None. The same call continues an
+    interrupted training.
+
+    Raises QueryError if ``output`` exists, an option is out of range, there are fewer than ten
+    judged queries, or there are no negatives. Raises MachineError if the packages for training or
+    the base are not on this machine.
+    """
+    from .eval.learn.trainer import ModelTraining
+
+    settings = ModelTraining(
+        base=base,
+        teacher=teacher,
+        epochs=epochs,
+        batch=batch,
+        rate=rate,
+        negatives=negatives,
+        depth=depth,
+        max_tokens=max_tokens,
+        looks=looks,
+        measure=measure,
+        seed=seed,
+    )
+    return _train_model(
+        "encoder",
+        index,
+        Path(output),
+        queries=queries,
+        qrels=qrels,
+        settings=settings,
+        sample=sample,
+        from_documents=from_documents,
+        profile=profile,
+        ignore_identical_ids=ignore_identical_ids,
+    )
+
+
+def train_reranker(
+    index: Index,
+    queries: Queries | None,
+    qrels: Judgements | None,
+    output: str | Path,
+    measure: str = "nDCG@10",
+    *,
+    base: str = "",
+    epochs: int = 3,
+    batch: int = 16,
+    rate: float = 2e-5,
+    negatives: int = 4,
+    depth: int = 50,
+    max_tokens: int = 192,
+    looks: int = 2,
+    sample: int = 20_000,
+    seed: int = 0,
+    from_documents: bool = False,
+    profile: ProfileName | None = None,
+    ignore_identical_ids: bool = False,
+) -> TrainedModel:
+    """Train a re-ranker on judged queries, and write it to the new folder ``output``.
+
+    The options are those of ``factseek train reranker``; see :func:`train_encoder`. Set
+    ``rerank.model`` to the folder, and the settings in ``trained.beside`` with it.
+
+    Raises QueryError if ``output`` exists, an option is out of range, there are fewer than ten
+    judged queries, or there are no negatives. Raises MachineError if the packages for training or
+    the base are not on this machine.
+    """
+    from .eval.learn.trainer import ModelTraining
+
+    settings = ModelTraining(
+        base=base,
+        epochs=epochs,
+        batch=batch,
+        rate=rate,
+        negatives=negatives,
+        depth=depth,
+        max_tokens=max_tokens,
+        looks=looks,
+        measure=measure,
+        seed=seed,
+    )
+    return _train_model(
+        "reranker",
+        index,
+        Path(output),
+        queries=queries,
+        qrels=qrels,
+        settings=settings,
+        sample=sample,
+        from_documents=from_documents,
+        profile=profile,
+        ignore_identical_ids=ignore_identical_ids,
+    )
+
+
+def _train_model(
+    what: str,
+    index: Index,
+    output: Path,
+    *,
+    queries: Queries | None,
+    qrels: Judgements | None,
+    settings: ModelTraining,
+    sample: int,
+    from_documents: bool,
+    profile: ProfileName | None,
+    ignore_identical_ids: bool,
+) -> TrainedModel:
+    """Train a model on judged queries, or on queries made of documents; check the options first."""
+    from .eval.learn import training
+    from .eval.learn.examples import of_documents
+    from .eval.learn.sources import sources_in_memory
+    from .eval.learn.trainer import TrainingRequest, check_settings
+
+    check_settings(settings, sample)
+    training.check_target(output)
+    if from_documents:
+        if queries is not None or qrels is not None:
+            raise QueryError(
+                "from_documents learns without judgements", remedy="give None as queries and qrels"
+            )
+        judged = of_documents(index, sample, settings.seed)
+    elif queries is None or qrels is None:
+        raise QueryError("queries or qrels are None", remedy="give both, or from_documents=True")
+    else:
+        judged = _judged(
+            index,
+            queries,
+            qrels,
+            profile=profile,
+            ignore_identical_ids=ignore_identical_ids,
+            sample=sample,
+            seed=settings.seed,
+        )
+    request = TrainingRequest(
+        what=what,
+        settings=replace(settings, base=training.base_of(index, settings.base)),
+        sources=() if from_documents else sources_in_memory(judged),
+        index=index.info.id,
+        target=output,
+    )
+    return training.train(index, judged, request)
 
 
 def bench(
@@ -290,6 +535,8 @@ def bench(
     *,
     timed: int = 500,
     seed: int = 0,
+    profile: ProfileName | None = None,
+    ignore_identical_ids: bool = False,
 ) -> Bench:
     """Compare retrievers on judged queries: quality with intervals and tests, speed and size.
 
@@ -305,7 +552,7 @@ def bench(
     refuse_text("measures", measures)
     return benching.bench(
         index,
-        _judged(index, queries, qrels),
+        _judged(index, queries, qrels, profile=profile, ignore_identical_ids=ignore_identical_ids),
         name=index.info.name,
         retrievers=tuple(retrievers) or index.info.retrievers,
         measures=parse_measures(",".join(measures)),
@@ -348,12 +595,114 @@ def check(task: str, file: str | Path, source: str | Path | None = None) -> Chec
     return chosen.check(Path(file), Path(source)) if source else chosen.check(Path(file))
 
 
+def rank_claims(
+    task: str,
+    statements: str | Path | Sequence[str | Path] | Statements,
+    *,
+    train: str | Path | Sequence[str | Path] = (),
+    load: str | Path | None = None,
+    save: str | Path | None = None,
+    model: str = "",
+    language: str = "",
+    words: int = 0,
+    config: Config | None = None,
+) -> RankedClaims:
+    """Rank tweets or debate sentences by check-worthiness, the most worth checking first.
+
+    ``task`` names the format of the files (``ct2021-1a`` or ``ct2021-1b``). ``statements`` are
+    files, or texts in memory: a mapping from id to text, pairs, or a DataFrame. The ranker is
+    learned from the labelled files ``train`` and written to ``save``, or it is the saved model
+    ``load``. ``model`` is the kind of ranker; ``language`` is an ISO 639-1 code, by default the
+    language of the task or of the texts. Each statement has at most ``words`` words that explain
+    its score.
+
+    Raises QueryError if there is no such task or model, or nothing to learn from. Raises
+    SourceError if a file cannot be read, or a text is in a language that the model did not learn.
+    """
+    from .claims.checkworthiness import ranking
+    from .claims.checkworthiness.rankers import kind
+    from .claims.settings import Config as ClaimsConfig
+    from .claims.text.languages import check_languages, read_language, with_language
+    from .core.files import files_in, writable
+    from .core.progress import silent
+    from .core.settings import check, view
+    from .eval.tasks import STATEMENTS
+    from .integrations._python_data import as_statements
+
+    _check_least("words", words, 0)
+    learned_from = files_in(_paths(train))
+    if load is not None and (learned_from or save is not None or model):
+        raise UsageError(
+            "load excludes train, save and model", remedy="learn a ranker, or load one"
+        )
+    if save is not None:
+        writable(Path(save), learned_from)
+    settings = view(check(config) if config else Config(), ClaimsConfig)
+    if load is None and not learned_from and kind(model or settings.claims.model).LEARNS:
+        raise QueryError("give train with labelled files to learn from, or load with a saved model")
+    format_ = STATEMENTS.load(task)
+    code = read_language(language) or ranking.language_of_task(format_)
+    # Read the statements first, so that an error in them appears before minutes of training.
+    parts = (
+        {str(path): format_.read_statements(path, labelled=False) for path in files_in(paths)}
+        if (paths := _as_paths(statements))
+        else {"statements": as_statements(statements)}
+    )
+    request = ranking.RankerRequest(
+        task=task,
+        train=tuple(learned_from),
+        load=Path(load) if load is not None else None,
+        model=model,
+        language=code,
+    )
+    learned = ranking.load_or_train(request, format_, settings, silent)
+    if save is not None:
+        ranking.save(Path(save), learned)
+    read = {place: with_language(part, code) for place, part in parts.items()}
+    for place, part in read.items():
+        check_languages(part, learned.manifest.languages, place)
+    every = [statement for part in read.values() for statement in part]
+    return ranking.rank_and_explain(learned, every, words=words)
+
+
+def _as_paths(values: Any) -> list[Path]:
+    """Return the paths in ``values``; none if it is something else."""
+    if isinstance(values, str | Path):
+        return [Path(values)]
+    if isinstance(values, list | tuple) and all(isinstance(each, str | Path) for each in values):
+        return list(map(Path, values))
+    return []
+
+
+def _check_least(name: str, value: int, least: int) -> None:
+    if value < least:
+        raise QueryError(f"{name} is {value}", remedy=f"give {least} or more")
+
+
+def _one_measure(text: str) -> str:
+    from .eval.scoring.measures import parse_measures
+
+    measure, *others = parse_measures(text)
+    if others:
+        raise QueryError(f"measure is {quote_value(text)}", remedy="give one measure")
+    return measure
+
+
 def _paths(files: str | Path | Sequence[str | Path]) -> list[Path]:
     return [Path(files)] if isinstance(files, str | Path) else list(map(Path, files))
 
 
-def _judged(index: Index, queries: Queries, qrels: Judgements) -> Judged:
-    """Return the judged queries among ``queries``, ready for tuning and benchmarks."""
+def _judged(
+    index: Index,
+    queries: Queries,
+    qrels: Judgements,
+    *,
+    profile: ProfileName | None = None,
+    ignore_identical_ids: bool = False,
+    sample: int | None = None,
+    seed: int = 0,
+) -> Judged:
+    """Return the judged queries among ``queries``, ready for tuning, training and benchmarks."""
     from .eval.files.answers import TaskQuery
     from .eval.run.batch import judge_queries
     from .integrations._python_data import as_qrels, as_queries
@@ -363,7 +712,15 @@ def _judged(index: Index, queries: Queries, qrels: Judgements) -> Judged:
     judgements = as_qrels(qrels)
     _check_judged(judgements)
     task_queries = [TaskQuery(query.qid, query.text) for query in searched]
-    return judge_queries(index, task_queries, judgements)
+    return judge_queries(
+        index,
+        task_queries,
+        judgements,
+        profile=profile,
+        ignore_identical_ids=ignore_identical_ids,
+        sample=sample,
+        seed=seed,
+    )
 
 
 def read_queries(path: str | Path) -> list[Query]:

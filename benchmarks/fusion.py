@@ -47,6 +47,7 @@ from factseek.eval.scoring.statistics import Interval, Values, compare_pairs, in
 from factseek.eval.scoring.tables import markdown_table
 from factseek.retrieval.retrievers import fusing as fusing_kind
 from factseek.retrieval.retrievers import kind
+from factseek.retrieval.search.prepared_query import PreparedQuery
 
 DEPTH = 100
 """The number of documents of each ranking that are fused, as in a search by default."""
@@ -59,6 +60,8 @@ MEASURE, CUT, RANK, SHOWN = "nDCG@10", 10, "RR@10", 8
 PAIR = ("bm25", "dense")
 """The rankings that the default fuses."""
 EQUAL = dict.fromkeys(PAIR, 0.5)
+USUAL = FusionSettings(kind="rrf", rrf_k=60, weights=EQUAL)
+"""Reciprocal ranks with the constant of Cormack, Clarke and Büttcher (2009)."""
 COMPARED = FusionSettings(kind="rrf", rrf_k=10, weights=EQUAL)
 """The way that all others are compared with: reciprocal ranks, the default until 0.2.0."""
 BEFORE = FusionSettings(kind="zscore", weights={"bm25": 0.4, "dense": 0.6})
@@ -106,20 +109,22 @@ def main(_: argparse.Namespace) -> None:
         *(setting.fusion for setting in fusions(Setting("hybrid", Config().bm25, COMPARED), ())),
         DEFAULT,
     ]
-    measured = []
-    for case in ranked_cases:
-        pool = FusedEvaluator(case.rankings, DEPTH)
-        fused = np.stack(
-            [values_of(case.qrels, fused_run(pool, case, way), MEASURE) for way in ways]
-        )
-        values = {
-            name: values_of(case.qrels, run_of(ranked), MEASURE)
-            for name, ranked in case.rankings.items()
-        }
-        alone = {name: float(of_name.mean()) for name, of_name in values.items()}
-        measured.append(MeasuredCase(case.name, case.family, fused, alone))
+    measured = [measure_case(case, ways) for case in ranked_cases]
     publish("fusion", report(measured, ways))
+    publish("constants", constants_report(measured, ways))
     publish("languages", languages_report([case for case in ranked_cases if case.family == XQUAD]))
+
+
+def measure_case(case: Case, ways: Sequence[FusionSettings]) -> MeasuredCase:
+    """Return the measure of each way to fuse the rankings of a case, for each query."""
+    pool = FusedEvaluator(case.rankings, DEPTH)
+    fused = np.stack([values_of(case.qrels, fused_run(pool, case, way), MEASURE) for way in ways])
+    values = {
+        name: values_of(case.qrels, run_of(ranked), MEASURE)
+        for name, ranked in case.rankings.items()
+    }
+    alone = {name: float(of_name.mean()) for name, of_name in values.items()}
+    return MeasuredCase(case.name, case.family, fused, alone)
 
 
 def cases(data: Path) -> Iterator[Case]:
@@ -256,7 +261,7 @@ def fused_run(pool: FusedEvaluator, case: Case, way: FusionSettings) -> ScoreTab
     fusing = fusing_kind("hybrid")
     language = case.collection.language or "en"
     ways = {
-        query.qid: fusing.fusion_of(query.text, way, language) if fusing else way
+        query.qid: fusing.fusion_of(PreparedQuery(query.text), way, language) if fusing else way
         for query in case.queries
     }
     return pool.fused_by_query(ways, CUT)
@@ -336,6 +341,23 @@ def report(measured: Sequence[MeasuredCase], ways: Sequence[FusionSettings]) -> 
         f"Each family of collections is left out once:\n\n{left_out}\nOver all families:\n\n"
         f"{best_ways}\n{lead}"
     )
+
+
+def constants_report(measured: Sequence[MeasuredCase], ways: Sequence[FusionSettings]) -> str:
+    """Return a table of reciprocal ranks with the constant 60 against those with 10."""
+    small, usual = ways.index(COMPARED), ways.index(USUAL)
+    rows = [
+        [
+            case.name,
+            f"{case.fused.shape[1]:,}",
+            f"{case.fused[small].mean():.4f}",
+            f"{case.fused[usual].mean():.4f}",
+            tested(case.fused[small], case.fused[usual]),
+        ]
+        for case in measured
+    ]
+    header = ("collection", "queries", "rrf_k 10", "rrf_k 60", "gain of 60, p")
+    return markdown_table(header, rows, left=1)
 
 
 def described(way: FusionSettings) -> str:

@@ -208,7 +208,7 @@ def _judged(
     samples: Sequence[Sample], family: str, shown: Sequence[str]
 ) -> Iterator[fusion.MeasuredCase]:
     others = [of for of in samples if of.case.family != family]
-    models = learn(balanced(others), {}, CombinerRequest(files=()))
+    models = learn(balanced(others), {}, CombinerRequest())
     ways = {}
     for name in samples[0].feedback:
         cases = [fusion.MeasuredCase("", of.case.family, of.feedback[name], {}) for of in others]

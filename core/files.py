@@ -111,12 +111,10 @@ def read_regular(path: Path) -> bytes:
 
 
 def writable(path: Path, inputs: Iterable[Path] = ()) -> None:
-    """Raise QueryError, before any work, if a result cannot be written to ``path``, or would
-    overwrite an input.
+    """Make the folder of a result, before any work.
+
+    Raises QueryError if a result cannot be written to ``path``, or would overwrite an input.
     """
-    parent = Path(os.path.realpath(path)).parent if path.is_symlink() else path.parent
-    if not parent.is_dir():
-        raise QueryError(f"there is no folder {parent}", place=path, remedy="create it first")
     if path.is_dir():
         raise QueryError("is a folder", place=path, remedy="give a file")
     if path.exists() and not path.is_file():
@@ -127,6 +125,17 @@ def writable(path: Path, inputs: Iterable[Path] = ()) -> None:
         if path.exists() and read.exists() and path.samefile(read):
             what = "is an input of this command and would be overwritten"
             raise QueryError(what, place=path, remedy="give another file")
+    make_folder_of(path)
+
+
+def make_folder_of(path: Path) -> None:
+    """Make the missing folders above a result, as for an index.
+
+    Raises MachineError if this is impossible.
+    """
+    parent = Path(os.path.realpath(path)).parent if path.is_symlink() else path.parent
+    with os_errors_reported(parent):
+        parent.mkdir(parents=True, exist_ok=True)
 
 
 def check_distinct(paths: Sequence[Path]) -> None:

@@ -102,7 +102,8 @@ def _register_index(commands: Subparsers) -> None:
         nargs="?",
         type=_kind,
         metavar="KIND",
-        help=f"one of {', '.join(sorted({*kinds(), *INTAKE_KINDS}))}",
+        help=f"one of {', '.join(sorted({*kinds(), *INTAKE_KINDS}))}; or irds:NAME, a dataset of "
+        "ir_datasets, which needs no SOURCE",
     )
     parser.add_argument(
         "sources",

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..core.errors import IndexStateError
-from ..core.files import os_errors_reported, sync_file, sync_folder, sync_tree
+from ..core.files import make_folder_of, os_errors_reported, sync_file, sync_folder, sync_tree
 from ..retrieval.store import manifest as manifests
 from ..retrieval.store.index_folder import open_leased
 from ..retrieval.store.integrity import REMEDY, check_files, file_faults
@@ -114,10 +114,7 @@ def _place_for(folder: Path, target: Path) -> Iterator[Path]:
         raise IndexStateError(
             "already exists", place=target, remedy="give a new folder for the snapshot"
         )
-    if not target.absolute().parent.is_dir():
-        raise IndexStateError(
-            f"there is no folder {target.parent}", place=target, remedy="create it first"
-        )
+    make_folder_of(target)
     place = target.with_name(f".{target.name}.partial")
     with locked(place):
         for left in place.iterdir():

@@ -1,5 +1,5 @@
-"""Documents, queries and judgements as Python programs have them: our own records, mappings, pairs,
-a DataFrame, or the objects of ir_datasets and ranx.
+"""Documents, queries, judgements and statements as Python programs have them: our own records,
+mappings, pairs, a DataFrame, or the objects of ir_datasets and ranx.
 
 No library is imported for this: what an object is shows in its attributes.
 """
@@ -15,10 +15,11 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from ..core.domain import Document, Qrels, Query
+from ..core.domain import Document, Qrels, Query, Statement
 from ..core.errors import QueryError, UsageError
 from ..core.files import os_errors_reported
 from ..core.records.lines import quote_value
+from ..core.records.names import TWEETS
 from ..core.text import refuse_text
 
 Documents: TypeAlias = Iterable[Document | Mapping[str, Any]] | Any
@@ -28,9 +29,12 @@ Queries: TypeAlias = Mapping[str, str] | Iterable[Query | tuple[str, str]] | Any
 Judgements: TypeAlias = Mapping[str, Mapping[str, int]] | Iterable[Any] | Any
 """Relevance by qid and docid, the ``Qrels`` of ranx, judgements of ir_datasets, or a DataFrame."""
 
-_QID = ("qid", "query_id", "id")
+Statements: TypeAlias = Mapping[str, str] | Iterable[Query | tuple[str, str]] | Any
+"""Texts by id, pairs of id and text, mappings with the columns of a table, or a DataFrame."""
+
+_QID = ("qid", "query_id", "query-id", "id", "_id")
 _TEXT = ("text", "query", "claim", "title")
-_DOCID = ("docid", "doc_id", "docno")
+_DOCID = ("docid", "doc_id", "docno", "corpus-id")
 _RELEVANCE = ("relevance", "label", "rel", "score")
 
 
@@ -130,6 +134,34 @@ def _query(record: Any) -> Query:
         f"queries contain {quote_value(str(record))}, which is not a query",
         remedy="give factseek.Query(qid, text), a pair, or a mapping from qid to text",
     )
+
+
+def as_statements(statements: Statements) -> list[Statement]:
+    """Return tweets or sentences in their order; mappings and DataFrames may also have a topic.
+
+    Raises QueryError if something is not a statement, or has no text.
+    """
+    if isinstance(statements, Mapping):
+        statements = statements.items()
+    found = [_statement(record, at) for at, record in enumerate(_records(statements), 1)]
+    if not found:
+        raise QueryError("there are no statements to rank")
+    return found
+
+
+def _statement(record: Any, number: int) -> Statement:
+    topic = ""
+    if isinstance(record, Mapping):
+        qid = _cell(record, (*_QID, *TWEETS["tweet_id"]), "statements")
+        text = _cell(record, (*_TEXT, *TWEETS["text"]), "statements")
+        named = next((name for name in TWEETS["topic"] if name in record), "")
+        if named and not _is_missing(record[named]):
+            topic = str(record[named])
+    else:
+        qid, text = _query(record)
+    if not str(text).strip():
+        raise QueryError(f"statements: {quote_value(str(qid))} has no text")
+    return Statement(str(qid), str(text), topic=topic, place=f"statement {number}")
 
 
 def as_qrels(qrels: Judgements) -> Qrels:

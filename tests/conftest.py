@@ -153,3 +153,21 @@ def example_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             subprocess.run(build, check=True, capture_output=True, cwd=ROOT, timeout=900)
             made.rename(folder)
     return folder
+
+
+def compile_latex(tables: str, folder: Path) -> None:
+    """Compile tables as the body of an article; skip the test if pdflatex is not here."""
+    if shutil.which("pdflatex") is None:
+        pytest.skip("pdflatex is not here: apt-get install texlive-latex-recommended")
+    head = "\\documentclass{article}\\usepackage{booktabs}\\begin{document}\n"
+    (folder / "paper.tex").write_text(f"{head}{tables}\\end{{document}}\n", "utf-8")
+    done = subprocess.run(
+        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stdout[-2_000:]
+    assert (folder / "paper.pdf").stat().st_size > 1_000

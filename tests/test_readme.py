@@ -12,9 +12,12 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import pandas
 import pytest
+
+from tests.conftest import compile_latex
 
 ROOT = Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -133,9 +136,9 @@ def test_the_python_of_the_readme_runs(folder: Path, ran: Ran) -> None:
     )
 
 
-@pytest.mark.real
-def test_the_tutorial_prints_what_it_shows(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(folder)
+def test_the_tutorial_prints_what_it_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.chdir(tmp_path)
     text = (ROOT / "docs" / "tutorial.md").read_text("utf-8")
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     test = doctest.DocTestParser().get_doctest(
@@ -143,8 +146,29 @@ def test_the_tutorial_prints_what_it_shows(folder: Path, monkeypatch: pytest.Mon
     )
     told: list[str] = []
     outcome = doctest.DocTestRunner(NearChecker(), optionflags=flags).run(test, out=told.append)
-    assert outcome.attempted > 10
+    assert outcome.attempted > 30
     assert outcome.failed == 0, "".join(told)
+
+
+@pytest.mark.deep
+def test_the_tutorial_is_an_experiment_on_scifact(
+    data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / "tutorial.md").read_text("utf-8")
+    (reading,) = re.findall(r"^```\n(documents = .*?)^```$", text, re.MULTILINE | re.DOTALL)
+    (tmp_path / "scifact").symlink_to(data_dir / "scifact")
+    names: dict[str, Any] = {"pd": pandas}
+    exec(reading, names)
+    _, _, rest = without_fences(text).partition("Learn from some queries")
+    for example in doctest.DocTestParser().get_examples(rest):
+        exec(example.source, names)
+    means = {name: of_run.mean for name, of_run in names["comparison"].means["nDCG@10"].items()}
+    assert means["bm25"] > 0.6
+    assert means["hybrid"] > max(means["bm25"], means["dense"])
+    assert means["combined"] > means["bm25"]
+    assert (tmp_path / "models" / "combiner.model").is_file()
+    compile_latex(names["table"] + names["tuning"].as_latex(), tmp_path)
 
 
 def without_fences(text: str) -> str:

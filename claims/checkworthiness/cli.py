@@ -10,16 +10,15 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from ...core.domain import Statement
 from ...core.errors import QueryError, SourceError
-from ...core.files import check_distinct, files_in, open_regular, writable
+from ...core.files import check_distinct, files_in, make_folder_of, open_regular, writable
 from ...core.languages import unknown_language
 from ...core.progress import bar
-from ...core.records import model_file
 from ...core.records.runs import column
 from ...core.terminal import (
     DONE,
@@ -38,8 +37,16 @@ from ..formats import add_learning, check_model, try_to_submit
 from ..settings import Config
 from ..text.languages import check_languages, language_of, read_language, with_language
 from . import ranking
-from .rankers import kind, names
-from .ranking import Ranked, TrainedRanker, explain, rank, rank_stream
+from .rankers import names
+from .ranking import (
+    Ranked,
+    RankerRequest,
+    TrainedRanker,
+    language_of_task,
+    load_or_train,
+    rank_and_explain,
+    rank_stream,
+)
 
 if TYPE_CHECKING:
     from ...eval.tasks import StatementTask
@@ -49,13 +56,6 @@ if TYPE_CHECKING:
 STANDARD_INPUT = "-"
 _PIPED = "standard input"
 _TEXT = 90  # the number of characters of a statement that a row shows
-
-
-def language_of_task(format_: StatementTask) -> str:
-    """Return the only language of a task; ``""`` if it has not exactly one, so that it is detected
-    from the texts.
-    """
-    return format_.LANGUAGES[0] if len(format_.LANGUAGES) == 1 else ""
 
 
 def register(commands: Subparsers, formats: StatementTasks) -> None:
@@ -150,13 +150,11 @@ def run(args: argparse.Namespace, formats: StatementTasks) -> int:
             facts = {"output": str(output), "statements": len(statements), "model": model}
             report(args, facts, f"{output}: {len(statements):,} statements ranked by {model}\n")
     elif inputs:
-        shown = rank(learned.ranker, every)[: args.top or None]
+        found = rank_and_explain(learned, every, top=args.top, words=args.words)
         with _open_indexes(args) as indexes:
-            reviews = find_checked(indexes, [entry.statement.text for entry in shown])
-            for entry, checked in zip(shown, reviews, strict=True):
-                words = explain(learned.ranker, entry.statement, args.words)
-                explained = entry._replace(words=words)
-                write(json_line(explained, checked) if args.json else row(explained, checked))
+            reviews = find_checked(indexes, [entry.statement.text for entry in found.ranked])
+            for entry, checked in zip(found.ranked, reviews, strict=True):
+                write(json_line(entry, checked) if args.json else row(entry, checked))
     return DONE
 
 
@@ -197,28 +195,24 @@ def tune_encoder(args: argparse.Namespace, formats: StatementTasks) -> int:
 
 
 def _load_or_train(args: argparse.Namespace, format_: StatementTask) -> TrainedRanker:
-    config = config_of(args, Config)
+    request = RankerRequest(
+        task=args.task,
+        train=tuple(args.train),
+        load=args.load,
+        model=args.model or "",
+        language=args.language,
+    )
+    learned = load_or_train(request, format_, config_of(args, Config), bar)
     if args.load:
-        learned = ranking.load(args.load, args.task, config)
         check_model(args, learned.manifest)
-        return learned
-    model = args.model or config.claims.model
-    if not args.train and kind(model).LEARNS:
-        raise QueryError(
-            "give --train with labelled files to learn from, or --load with a saved model"
-        )
-    sources = [
-        (path, _in_language(args, format_, format_.read_statements(path, labelled=True)))
-        for path in args.train
-    ]
-    learned = ranking.train(args.task, model, sources, config, bar)
     if args.save:
-        model_file.save(args.save, learned.manifest, learned.ranker.state())
-        labels = [statement.label for _, labelled in sources for statement in labelled]
-        positives = sum(map(bool, labels))
+        ranking.save(args.save, learned)
+        sources = learned.manifest.sources
+        statements = sum(source.statements for source in sources)
+        positives = sum(source.positives for source in sources)
         say(
-            f"{args.save}: {model}, learned from {len(labels):,} statements, {positives:,} of them "
-            "worth checking"
+            f"{args.save}: {learned.manifest.model}, learned from {statements:,} statements, "
+            f"{positives:,} of them worth checking"
         )
     return learned
 
@@ -291,10 +285,7 @@ def outputs_of(args: argparse.Namespace) -> list[Path]:
         raise QueryError(
             "is a file", place=folder, remedy="give a folder, which gets one submission per input"
         )
-    if not folder.parent.is_dir():
-        raise QueryError(
-            f"there is no folder {folder.parent}", place=folder, remedy="create it first"
-        )
+    make_folder_of(folder)
     stems = [
         "standard-input" if name == STANDARD_INPUT else Path(name.removesuffix(".gz")).stem
         for name in args.input
@@ -345,15 +336,7 @@ def json_line(ranked: Ranked, checked: CheckedBefore | None = None) -> str:
     """Return a ranked statement as one line of JSON, with the fact-check of its claim if one was
     found.
     """
-    statement = ranked.statement
-    record: dict[str, Any] = {
-        "rank": ranked.rank,
-        "score": ranked.score,
-        "probability": ranked.probability,
-    }
-    record |= {"id": statement.qid, "topic": statement.topic, "text": statement.text}
-    if ranked.words:
-        record["words"] = [weight._asdict() for weight in ranked.words]
+    record = ranking.as_json(ranked)
     if checked:
         record["checked_before"] = msgspec.structs.asdict(checked)
     return json.dumps(record, ensure_ascii=False) + "\n"
@@ -363,9 +346,7 @@ def row(ranked: Ranked, checked: CheckedBefore | None = None) -> str:
     """Return rank, probability (or score), id and text, and, on lines below, the words with the
     largest weight and the fact-check.
     """
-    sure = (
-        f"{ranked.probability:7.0%}" if ranked.probability is not None else f"{ranked.score:7.3f}"
-    )
+    sure = f"{ranking.sureness(ranked):>7}"
     cut = _short(ranked.statement.text)
     words = ", ".join(f"{weight.word} {weight.weight:+.2f}" for weight in ranked.words)
     statement = ranked.statement

@@ -7,22 +7,29 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
 
 from ... import __version__
 from ...core.domain import Statement
-from ...core.errors import SourceError
+from ...core.errors import QueryError, SourceError
 from ...core.files import sha256, storable
+from ...core.notebook import frame, html
 from ...core.progress import Progress
 from ...core.records.model_file import restored_from
+from ...core.records.model_file import save as save_model
 from ..learning.models import ModelManifest, load_for
 from ..settings import Config
+from ..text.languages import with_language
 from .rankers import Ranker, kind, names
+
+if TYPE_CHECKING:
+    from ...eval.tasks import StatementTask
 
 _VERSIONED = ("numpy", "scipy", "scikit-learn")
 
@@ -52,6 +59,53 @@ class TrainedRanker(NamedTuple):
 
     ranker: Ranker
     manifest: RankerManifest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankerRequest:
+    """Where a ranker of a task comes from: the saved model ``load``, or the labelled files
+    ``train`` and the kind of model, by default that of the configuration.
+    """
+
+    task: str
+    train: tuple[Path, ...] = ()
+    load: Path | None = None
+    model: str = ""
+    language: str = ""
+
+
+def language_of_task(task: StatementTask) -> str:
+    """Return the only language of a task; ``""`` if it has not exactly one, so that it is detected
+    from the texts.
+    """
+    return task.LANGUAGES[0] if len(task.LANGUAGES) == 1 else ""
+
+
+def load_or_train(
+    request: RankerRequest, task: StatementTask, config: Config, progress: Progress
+) -> TrainedRanker:
+    """Load the ranker of a request, or train it.
+
+    Raises QueryError if there is nothing to learn from; SourceError if a file cannot be read.
+    """
+    if request.load:
+        return load(request.load, request.task, config)
+    model = request.model or config.claims.model
+    if not request.train and kind(model).LEARNS:
+        raise QueryError(
+            "give --train with labelled files to learn from, or --load with a saved model"
+        )
+    language = request.language or language_of_task(task)
+    sources = [
+        (path, with_language(task.read_statements(path, labelled=True), language))
+        for path in request.train
+    ]
+    return train(request.task, model, sources, config, progress)
+
+
+def save(path: Path, learned: TrainedRanker) -> None:
+    """Write a ranker to a file; raise MachineError if that is impossible."""
+    save_model(path, learned.manifest, learned.ranker.state())
 
 
 def train(
@@ -135,6 +189,80 @@ class Ranked(NamedTuple):
     probability: float | None
     statement: Statement
     words: Sequence[Weight] = ()
+
+
+def as_json(ranked: Ranked) -> dict[str, Any]:
+    """Return a ranked statement as ``factseek rank --json`` prints it."""
+    statement = ranked.statement
+    record: dict[str, Any] = {
+        "rank": ranked.rank,
+        "score": ranked.score,
+        "probability": ranked.probability,
+    }
+    record |= {"id": statement.qid, "topic": statement.topic, "text": statement.text}
+    if ranked.words:
+        record["words"] = [weight._asdict() for weight in ranked.words]
+    return record
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankedClaims:
+    """Statements by check-worthiness, the most worth checking first, and the description of the
+    model that ranked them.
+    """
+
+    manifest: RankerManifest
+    ranked: tuple[Ranked, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the model and the statements; each is as ``factseek rank --json`` prints it."""
+        return {
+            "task": self.manifest.task,
+            "model": self.manifest.model,
+            "statements": [as_json(ranked) for ranked in self.ranked],
+        }
+
+    def to_frame(self) -> Any:
+        """Return the statements as a DataFrame, the most worth checking first."""
+        columns = ("rank", "score", "probability", "id", "topic", "text")
+        records = [as_json(ranked) for ranked in self.ranked]
+        return frame(columns, [[record[name] for name in columns] for record in records], "rank")
+
+    def _repr_html_(self) -> str:
+        """Return the statements as HTML, for a notebook."""
+        header = ["rank", "worth checking", "id", "text"]
+        explained = any(ranked.words for ranked in self.ranked)
+        rows = []
+        for ranked in self.ranked:
+            statement = ranked.statement
+            row = [str(ranked.rank), sureness(ranked), statement.qid, statement.text]
+            if explained:
+                row.append(", ".join(f"{each.word} {each.weight:+.2f}" for each in ranked.words))
+            rows.append(row)
+        if explained:
+            header.append("words")
+        return html(f"{len(rows):,} statements ranked by {self.manifest.model}", (header, rows))
+
+
+def sureness(ranked: Ranked) -> str:
+    """Return the probability of a statement as a percentage, or its score."""
+    if ranked.probability is None:
+        return f"{ranked.score:.3f}"
+    return f"{ranked.probability:.0%}"
+
+
+def rank_and_explain(
+    learned: TrainedRanker, statements: Sequence[Statement], *, top: int = 0, words: int = 0
+) -> RankedClaims:
+    """Return the first ``top`` statements (0: all), each with at most ``words`` words that explain
+    its score.
+    """
+    ranked = rank(learned.ranker, statements)[: top or None]
+    if words:
+        ranked = [
+            each._replace(words=explain(learned.ranker, each.statement, words)) for each in ranked
+        ]
+    return RankedClaims(manifest=learned.manifest, ranked=tuple(ranked))
 
 
 def rank(ranker: Ranker, statements: Sequence[Statement]) -> list[Ranked]:

@@ -29,9 +29,8 @@ from ...retrieval.arguments import add_index, config_of
 from ...retrieval.lucene.analysis import TermCache, highlights
 from ...retrieval.search.index import open_index
 from ..checkworthiness import ranking
-from ..checkworthiness.cli import language_of_task
 from ..checkworthiness.rankers import Ranker
-from ..checkworthiness.ranking import Ranked, explain, rank
+from ..checkworthiness.ranking import Ranked, explain, language_of_task, rank
 from ..evidence.sentences import Stance, stance_of
 from ..settings import Config
 from ..text.languages import check_languages, read_language, with_language

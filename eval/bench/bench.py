@@ -23,6 +23,7 @@ from msgspec.structs import replace
 
 from ...core.errors import QueryError
 from ...core.files import os_errors_reported, write_atomically
+from ...core.notebook import html, html_table
 from ...core.progress import Progress, bar, silent
 from ...core.records.runs import ScoreTable
 from ...core.settings import to_mapping, view
@@ -46,10 +47,9 @@ from ..run.compare import as_latex as quality_as_latex
 from ..scoring.latex import latex_table, text_rows
 from ..scoring.machine import Machine, this_machine
 from ..scoring.measures import parse_measures
-from ..scoring.notebook import html
 from ..scoring.ranking import identical_notes, own_first
 from ..scoring.statistics import RESAMPLES
-from ..scoring.tables import figure, html_image, html_table, markdown_table, page
+from ..scoring.tables import figure, html_image, markdown_table, page
 from .load import Load, Timings, measure, retriever_of, search_of
 
 _MEASURES = "nDCG@10,R@100,AP,RR@10"
@@ -192,6 +192,10 @@ class Bench:
     quality: Comparison
     measured: tuple[Measured, ...]
     notes: tuple[str, ...] = ()
+
+    def as_latex(self) -> str:
+        """Return the tables in LaTeX, as ``factseek bench --latex`` prints them."""
+        return as_latex(self)
 
     def to_frame(self) -> Any:
         """Return the mean of each measure (columns) for each retriever (rows) as a DataFrame."""

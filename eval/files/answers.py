@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 
 from ...core.domain import ScoredDocids
 from ...core.errors import QueryError
+from ...core.notebook import frame, html
 from ...core.records.lines import quote_value
 from ...core.records.runs import ScoreTable, encodable
 from ...core.text import ProfileName
-from ..scoring.notebook import frame, html
 from ..scoring.tables import figure
 from .report import CheckReport, read_or_refuse
 
@@ -117,15 +117,22 @@ def docids_in(cell: str) -> list[str] | None:
     return docids
 
 
-def prediction_line(qid: str, docids: Sequence[str]) -> str:
-    """Return the line of a submission for a query; raise QueryError if an id cannot be written."""
+def docid_list(qid: str, docids: Sequence[str]) -> str:
+    """Return the cell of a query's docids in a submission; raise QueryError if an id cannot be
+    written.
+    """
     for value in (qid, *docids):
-        if not value or not value.isprintable():
-            unfit = "is empty or contains an unprintable character"
-            raise QueryError(f"{quote_value(value)} {unfit}: it cannot be submitted")
+        refuse_unprintable(value)
     if set(qid) & set("'\""):
         raise QueryError(f"{quote_value(qid)} contains a quote: it cannot be submitted")
-    return f"{qid}\t[{', '.join(map(repr, docids))}]\n"
+    return f"[{', '.join(map(repr, docids))}]"
+
+
+def refuse_unprintable(value: str) -> None:
+    """Raise QueryError if an id cannot be the cell of a table."""
+    if not value or not value.isprintable():
+        unfit = "is empty or contains an unprintable character"
+        raise QueryError(f"{quote_value(value)} {unfit}: it cannot be submitted")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,9 +10,9 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 from ...core.errors import CheckFailed, QueryError
 from ...core.files import files_in
+from ...core.notebook import frame, html
 from ...core.records.lines import UNENDED, place, quote_value
 from ...core.terminal import format_count
-from ..scoring.notebook import frame, html
 
 Severity = Literal["error", "warning"]
 

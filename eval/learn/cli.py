@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from ...core.errors import QueryError
 from ...core.files import writable
@@ -18,7 +21,6 @@ from ...core.text import PROFILES
 from ...indexer.settings import Config as BuildConfig
 from ...retrieval.arguments import add_index, config_of, full_config_of
 from ...retrieval.config import Config
-from ...retrieval.encoders.sources import for_language
 from ...retrieval.search.combiner import save
 from ...retrieval.search.index import Index, open_index
 from ..run.batch import Judged, JudgedFiles, read_judged
@@ -28,8 +30,9 @@ from .combiner import CombinerRequest
 from .combiner import train as learn_combination
 from .everything import CONFIG, INDEX, train_all
 from .examples import of_documents
-from .trainer import ADDED, ALONE, ModelTraining, TrainingRequest
-from .training import SETTINGS, check_target
+from .sources import sources_of_files
+from .trainer import ADDED, ALONE, ModelTraining, TrainingRequest, check_settings
+from .training import SETTINGS, base_of, check_target
 from .training import train as train_on
 from .tune import FIRST_LINE, as_json, as_latex, as_text, as_yaml
 from .tune import tune as tune_on
@@ -55,16 +58,6 @@ INTERRUPTED = (
     "interrupted; to continue the training, run the same command again, unless the model is "
     "complete"
 )
-_LEAST = {
-    "epochs": 1,
-    "batch": 2,
-    "negatives": 1,
-    "depth": 2,
-    "max_tokens": 8,
-    "looks": 1,
-    "seed": 0,
-    "sample": 10,
-}
 _MODELS = {
     "encoder": "a sentence encoder, for encoder.model",
     "reranker": "a re-ranker that reads query and passage together, for rerank.model",
@@ -227,9 +220,13 @@ def judged_files(args: argparse.Namespace) -> JudgedFiles:
 
 def _read_judged(args: argparse.Namespace, index: Index) -> Judged:
     judged = read_judged(judged_files(args), index, sample=args.sample, seed=args.seed)
-    for note in judged.notes:
-        say(f"note: {note}")
+    _say_notes(judged.notes)
     return judged
+
+
+def _say_notes(notes: Sequence[str]) -> None:
+    for note in notes:
+        say(f"note: {note}")
 
 
 def tune(args: argparse.Namespace) -> int:
@@ -246,8 +243,7 @@ def tune(args: argparse.Namespace) -> int:
         judged = read_judged(judged_files(args), index, sample=args.sample, seed=args.seed)
         tuning = tune_on(index, judged, measure, folds=args.folds, seed=args.seed, progress=bar)
         searched = f"index {index.info.name} ({index.info.id}), queries {args.queries.name}"
-    for note in judged.notes:
-        say(f"note: {note}")
+    _say_notes(judged.notes)
     about = f"{searched}, judgements {args.qrels.name}, seed {args.seed}"
     write_text(args.output, [as_yaml(tuning, config, about, args.output.parent)])
     if args.json:
@@ -263,19 +259,16 @@ def train_combiner(args: argparse.Namespace) -> int:
     measure = _checked_measure(args)
     writable(args.output, filter(None, [args.config]))
     request = CombinerRequest(
-        files=(args.queries, args.qrels),
+        sources=sources_of_files([args.queries, args.qrels]),
         measure=measure,
         folds=args.folds,
         seed=args.seed,
         remembers=args.remember,
     )
     with open_index(args.index, config_of(args, Config)) as index:
-        trained = learn_combination(index, _read_judged(args, index), request, bar)
-    if not trained.grouped and not args.remember:
-        say(
-            "note: some queries that share relevant documents are in different folds, so the "
-            "figures may be too high"
-        )
+        judged = _read_judged(args, index)
+        trained = learn_combination(index, judged, request, bar)
+    _say_notes(trained.notes[len(judged.notes) :])
     save(args.output, trained.combiner)
     write(json.dumps(trained.as_json(), indent=2) + "\n" if args.json else trained.text)
     say(f"{args.output}: the combination; set combine.model to it, and search.stages to [combine]")
@@ -302,7 +295,7 @@ def train_model(args: argparse.Namespace, what: str) -> int:
     """Train an encoder or a re-ranker, write the model, and print its figures on held-out
     queries.
     """
-    _check_model(args)
+    settings = _model_settings(args)
     check_target(args.output)
     with open_index(args.index, config_of(args, Config)) as index:
         judged = (
@@ -312,59 +305,28 @@ def train_model(args: argparse.Namespace, what: str) -> int:
         )
         request = TrainingRequest(
             what=what,
-            settings=_model_settings(args, index),
-            files=tuple(path for path in (args.queries, args.qrels) if path is not None),
+            settings=replace(settings, base=base_of(index, args.base)),
+            sources=() if args.from_documents else sources_of_files([args.queries, args.qrels]),
             index=index.info.id,
             target=args.output,
         )
-        card, text = train_on(index, judged, request, bar)
-    if not card["grouped"]:
-        say(
-            "note: some queries that share relevant documents are in different parts, so the "
-            "figures may be too high"
-        )
-    write(json.dumps(card, indent=2) + "\n" if args.json else text)
-    beside = "".join(f", and {name} to {value:g}" for name, value in card["beside"].items())
+        trained = train_on(index, judged, request, bar)
+    _say_notes(trained.notes[len(judged.notes) :])
+    write(json.dumps(trained.as_json(), indent=2) + "\n" if args.json else trained.text)
+    beside = "".join(f", and {name} to {value:g}" for name, value in trained.beside.items())
     say(f"{args.output}: the model; set {SETTINGS[what]} to it{beside}")
     return DONE
 
 
-def _model_settings(args: argparse.Namespace, index: Index) -> ModelTraining:
-    made_by = index.info.encoder and (index.info.encoder.model or index.info.encoder.name)
+def _model_settings(args: argparse.Namespace) -> ModelTraining:
+    """Return the settings of a training without its base; raise QueryError if one is out of range,
+    or there is nothing to learn from.
+    """
     names = [
         name for name in ModelTraining.__struct_fields__ if hasattr(args, name) and name != "base"
     ]
-    base = args.base or made_by or for_language(index.settings.encoder, index.info.language).model
-    return ModelTraining(base=base, **{name: getattr(args, name) for name in names})
-
-
-def train_everything(args: argparse.Namespace) -> int:
-    """Take the steps that are not done, and print the figures on queries that the encoder did not
-    learn from.
-    """
-    _check_model(args)
-    config = config_of(args, BuildConfig)
-    with open_index(args.index, config) as index:
-        settings = _model_settings(args, index)
-    many = {"sample": args.sample, "folds": args.folds, "config": config, "progress": bar}
-    figures, text = train_all(args.index, judged_files(args), settings, args.output, **many)
-    write(json.dumps(figures, indent=2) + "\n" if args.json else text)
-    say(
-        f"{args.output / INDEX}: the index; search it with --stage combine --config "
-        f"{args.output / CONFIG}"
-    )
-    return DONE
-
-
-def _check_model(args: argparse.Namespace) -> None:
-    for name, least in _LEAST.items():
-        if getattr(args, name, least) < least:
-            raise QueryError(
-                f"--{name.replace('_', '-')} {getattr(args, name)}: give {least} or more"
-            )
-    if not 0 < args.rate < 1:
-        raise QueryError(f"--rate {args.rate}: give a number between 0 and 1")
-    _one_measure(args.measure)
+    settings = ModelTraining(base="", **{name: getattr(args, name) for name in names})
+    check_settings(settings, args.sample, lambda name: f"--{name.replace('_', '-')}")
     judged = [args.queries, args.qrels]
     if args.from_documents:
         if any(judged):
@@ -374,3 +336,22 @@ def _check_model(args: argparse.Namespace) -> None:
             )
     elif not all(judged):
         raise QueryError("give --queries and --qrels, or --from-documents")
+    return settings
+
+
+def train_everything(args: argparse.Namespace) -> int:
+    """Take the steps that are not done, and print the figures on queries that the encoder did not
+    learn from.
+    """
+    settings = _model_settings(args)
+    config = config_of(args, BuildConfig)
+    with open_index(args.index, config) as index:
+        settings = replace(settings, base=base_of(index, args.base))
+    many = {"sample": args.sample, "folds": args.folds, "config": config, "progress": bar}
+    figures, text = train_all(args.index, judged_files(args), settings, args.output, **many)
+    write(json.dumps(figures, indent=2) + "\n" if args.json else text)
+    say(
+        f"{args.output / INDEX}: the index; search it with --stage combine --config "
+        f"{args.output / CONFIG}"
+    )
+    return DONE

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from importlib import metadata
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
@@ -21,7 +20,7 @@ from numpy.typing import NDArray
 from ... import __version__
 from ...core.domain import Qrels
 from ...core.errors import MachineError, QueryError
-from ...core.files import sha256, storable
+from ...core.notebook import frame, html
 from ...core.progress import Bar, Progress, silent
 from ...core.records.model_file import Trees
 from ...core.records.qrels import JudgedQueries
@@ -40,8 +39,8 @@ from ...retrieval.search.combiner import (
 from ...retrieval.search.index import Index
 from ..run.batch import Judged, with_evidence
 from ..scoring.measures import values_of
-from ..scoring.statistics import Values, compare_pairs, intervals
-from ..scoring.tables import interval_table
+from ..scoring.statistics import Interval, Values, compare_pairs, intervals
+from ..scoring.tables import interval_cells, interval_header, interval_table
 from .examples import folds_of, grouped_folds
 
 SETTINGS: Mapping[str, Any] = {
@@ -170,20 +169,24 @@ def fit_trees(pools: Sequence[Pool], seed: int) -> Trees:
     )
 
 
+_SHARED = (
+    "some queries that share relevant documents are in different folds, so the figures may be too "
+    "high"
+)
 DEPTH = 100  # the number of hits of each query to learn from and to reorder
 PENALTY = 0.01
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CombinerRequest:
-    """A request for a training: the files (for the manifest), the measure to optimise, the folds,
-    the seed.
+    """A request for a training: what it learns from (for the manifest), the measure to optimise,
+    the folds, the seed.
 
     With ``remembers``, the combination also uses which judged queries each document was relevant
     to. This helps only if queries share relevant documents, so folds may then share them too.
     """
 
-    files: tuple[Path, ...]
+    sources: tuple[JudgedFile, ...] = ()
     measure: str = "nDCG@10"
     folds: int = 5
     seed: int = 0
@@ -197,25 +200,45 @@ class LearnedModel(NamedTuple):
     remembered: JudgedQueries | None
 
 
-class TrainedCombiner(NamedTuple):
-    """A combination trained on all queries, with a table and a verdict in ``text``.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainedCombiner:
+    """A combination trained on all queries.
 
-    ``sure``: it is significantly better than the ranking that it reorders. ``grouped``: no two
-    folds share a relevant document. ``values`` are the measures of the queries, each ranked by a
-    model that was trained without it.
+    ``rows`` maps each ranking to its mean, without training and with each model; ``verdict`` says
+    whether the gain is significant, and ``sure`` is true if it is. ``grouped``: no two folds share
+    a relevant document. ``values`` are the measures of the queries, each ranked by a model that was
+    trained without it. ``notes`` are on the judgements and the folds.
     """
 
     combiner: Combiner
+    measure: str
+    rows: Mapping[str, Interval]
+    verdict: str
     sure: bool
     grouped: bool
-    text: str
     values: Values
+    notes: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The means as a table for the terminal, and the verdict."""
+        return f"{interval_table(self.measure, self.rows)}\n{self.verdict}\n"
 
     def as_json(self) -> dict[str, Any]:
         """Return the manifest of the combination, with its figures, and whether it is significantly
         better.
         """
         return {"better": self.sure, **msgspec.to_builtins(self.combiner.manifest)}
+
+    def to_frame(self) -> Any:
+        """Return the mean of each ranking with its interval as a DataFrame."""
+        rows = [(name, of.mean, of.low, of.high) for name, of in self.rows.items()]
+        return frame(["ranking", self.measure, "low", "high"], rows, "ranking")
+
+    def _repr_html_(self) -> str:
+        """Return the means and the verdict as HTML, for a notebook."""
+        rows = interval_cells(self.rows)
+        return html(self.verdict, (interval_header(self.measure), rows), notes=self.notes)
 
 
 def train(
@@ -257,8 +280,19 @@ def train(
     combiner = Combiner(trained.model, manifest, trained.remembered)
     alone = {f"{kind} alone": of for kind, of in kinds.items() if kind != KINDS[-1]}
     rows = {"before": before, **alone, f"trained ({KINDS[-1]})": after}
-    text = f"{interval_table(measure, rows)}\n{test.verdict(f'cross-validated {measure}')}\n"
-    return TrainedCombiner(combiner, test.sure, grouped, text, best)
+    notes = judged.notes
+    if not grouped and not request.remembers:
+        notes = (*notes, _SHARED)
+    return TrainedCombiner(
+        combiner=combiner,
+        measure=measure,
+        rows=rows,
+        verdict=test.verdict(f"cross-validated {measure}"),
+        sure=test.sure,
+        grouped=grouped,
+        values=best,
+        notes=notes,
+    )
 
 
 def learn(
@@ -330,9 +364,7 @@ def _manifest_of(
         language=index.info.language,
         encoder=f"{encoder.name}, {encoder.revision}" if encoder else "",
         index=index.info.id,
-        sources=tuple(
-            JudgedFile(name=storable(path.name), sha256=sha256(path)) for path in request.files
-        ),
+        sources=request.sources,
         settings={**asked, "penalty": PENALTY, **SETTINGS, "rounds": ROUNDS},
         versions={"factseek": __version__, **versions},
         figures=figures,

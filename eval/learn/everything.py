@@ -33,6 +33,7 @@ from ..scoring.statistics import Interval, Values, compare_pairs, intervals
 from ..scoring.tables import interval_table
 from . import combiner
 from .examples import read_candidates, split
+from .sources import sources_of_files
 from .trainer import ModelTraining, TrainingRequest
 from .training import train as train_encoder
 
@@ -67,14 +68,13 @@ def train_all(
             )
         for note in judged.notes:
             say(f"note: {note}")
-        read, target, measure, seed = (
-            (files.queries, files.qrels),
-            output / ENCODER,
-            settings.measure,
-            settings.seed,
-        )
+        measure, seed = settings.measure, settings.seed
         training = TrainingRequest(
-            what="encoder", settings=settings, files=read, index=index.info.id, target=target
+            what="encoder",
+            settings=settings,
+            sources=sources_of_files([files.queries, files.qrels]),
+            index=index.info.id,
+            target=output / ENCODER,
         )
         choices = files.task, files.profile, files.ignore_identical_ids, config.bm25, config.search
         steps = Steps(
@@ -99,7 +99,7 @@ def train_all(
         combination.
         """
         request = combiner.CombinerRequest(
-            files=training.files, measure=measure, folds=folds, seed=seed
+            sources=training.sources, measure=measure, folds=folds, seed=seed
         )
         with open_index(output / INDEX, config) as index:
             trained = combiner.train(index, judged, request, progress)

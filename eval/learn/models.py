@@ -288,7 +288,7 @@ class RerankerTraining:
         measure.
         """
         scores = self._scores(candidates)
-        weights = WEIGHTS if self._request.files else (1.0,)
+        weights = WEIGHTS if self._request.sources else (1.0,)
         tried = [(weight, self._measure_mixed(candidates, scores, weight)) for weight in weights]
         weight, values = max(tried, key=lambda pair: float(pair[1].mean()))
         self._looks.setdefault(float(values.mean()), weight)

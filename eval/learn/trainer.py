@@ -21,12 +21,14 @@ from typing import Any
 
 import msgspec
 
-from ...core.errors import FactseekError, MachineError
-from ...core.files import sha256, storable, write_atomically
+from ...core.errors import FactseekError, MachineError, QueryError
+from ...core.files import write_atomically
 from ...core.progress import Progress
 from ...core.terminal import say
 from ...retrieval.encoders.cache import model_folder
 from ...retrieval.encoders.sources import check_model_folder, find_model
+from ...retrieval.search.combiner import JudgedFile
+from ..scoring.measures import parse_measures
 from ..scoring.statistics import Values
 
 
@@ -61,15 +63,43 @@ best alone.
 """
 
 
+_LEAST = {
+    "epochs": 1,
+    "batch": 2,
+    "negatives": 1,
+    "depth": 2,
+    "max_tokens": 8,
+    "looks": 1,
+    "seed": 0,
+}
+_LEAST_SAMPLE = 10
+
+
+def check_settings(settings: ModelTraining, sample: int, spell: Callable[[str], str] = str) -> None:
+    """Raise QueryError if a setting of a training, or the number of queries, is out of range.
+
+    ``spell`` gives the name of a setting as the user writes it.
+    """
+    for name, least in (*_LEAST.items(), ("sample", _LEAST_SAMPLE)):
+        value = sample if name == "sample" else getattr(settings, name)
+        if value < least:
+            raise QueryError(f"{spell(name)} {value}: give {least} or more")
+    if not 0 < settings.rate < 1:
+        raise QueryError(f"{spell('rate')} {settings.rate}: give a number between 0 and 1")
+    _, *others = parse_measures(settings.measure)
+    if others:
+        raise QueryError(f"{spell('measure')} {settings.measure}: give one measure")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingRequest:
-    """The kind of model (``encoder``, ``reranker``), the settings, the training files, the index,
-    the new folder.
+    """The kind of model (``encoder``, ``reranker``), the settings, the queries and judgements to
+    learn from, the index, the new folder.
     """
 
     what: str
     settings: ModelTraining
-    files: tuple[Path, ...]
+    sources: tuple[JudgedFile, ...]
     index: str
     target: Path
 
@@ -78,10 +108,6 @@ class TrainingRequest:
         """The folder of the training's checkpoints, next to the result."""
         return self.target.with_name(f".{self.target.name}.training")
 
-    def sources(self) -> list[dict[str, str]]:
-        """Return the names of the files with their SHA-256."""
-        return [{"name": storable(path.name), "sha256": sha256(path)} for path in self.files]
-
     def digest(self) -> str:
         """Return a digest that identifies this training; only the same training may resume from its
         checkpoints.
@@ -89,7 +115,7 @@ class TrainingRequest:
         facts: list[Any] = [
             self.what,
             msgspec.to_builtins(self.settings),
-            self.sources(),
+            msgspec.to_builtins(self.sources),
             self.index,
         ]
         return hashlib.sha256(msgspec.json.encode(facts)).hexdigest()

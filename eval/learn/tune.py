@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from ...core.caching import cache_method
 from ...core.domain import Hit
 from ...core.errors import QueryError
+from ...core.notebook import frame, html
 from ...core.order import scores_below
 from ...core.progress import Bar, Progress, silent
 from ...core.records.runs import ScoreTable
@@ -34,8 +35,15 @@ from ...retrieval.search.score_normalizers import scorer_of
 from ..run.batch import Judged, depth_of, search_all
 from ..scoring.latex import bold, escape_latex, latex_table, superscript
 from ..scoring.measures import values_of
-from ..scoring.notebook import frame, html
-from ..scoring.statistics import Interval, PairedTest, Values, compare_pairs, intervals
+from ..scoring.statistics import (
+    RESAMPLES,
+    SURE,
+    Interval,
+    PairedTest,
+    Values,
+    compare_pairs,
+    intervals,
+)
 from ..scoring.tables import figure, span, table
 from .examples import Rows, folds_of
 from .grid import COLUMNS, DEPTHS, Setting, depths, fusions, parameters, stages, title_weights
@@ -162,6 +170,10 @@ class Tuning:
     def as_json(self) -> dict[str, Any]:
         """Return the whole result, with every setting tried and its mean."""
         return as_json(self)
+
+    def as_latex(self) -> str:
+        """Return the means as a LaTeX table, as ``factseek tune --latex`` prints it."""
+        return as_latex(self)
 
     def to_frame(self) -> Any:
         """Return every setting that was tried, with its mean, as a DataFrame, the best first."""
@@ -401,7 +413,13 @@ def as_latex(tuning: Tuning) -> str:
             mean += superscript(r"\dagger")
         cells = (span(value.low, value.high), *setting)
         rows.append([name, mean, *map(escape_latex, cells)])
-    caption = f"Tuning on {tuning.queries:,} queries: {verdict(tuning)}."
+    found = verdict(tuning)
+    caption = (
+        f"Means over {tuning.queries:,} queries, of tuned settings by cross-validation; the best "
+        f"in bold; † differs significantly from the default (paired randomisation test, "
+        f"{RESAMPLES:,} resamples, p < {SURE}; one test, so no correction). "
+        f"{found[0].upper()}{found[1:]}."
+    )
     return latex_table(("", tuning.measure, "95 % interval", *COLUMNS), rows, caption)
 
 

@@ -21,23 +21,26 @@ import numpy as np
 from ...core.domain import Qrels
 from ...core.errors import QueryError
 from ...core.files import rereadable
+from ...core.notebook import frame, html, html_table
 from ...core.records.lines import quote_value
 from ...core.records.runs import ScoreTable, rank_docs
+from ...core.terminal import format_count
+from ..files.answers import Scores
 from ..scoring import ranking
 from ..scoring.latex import bold, escape_latex, latex_table, superscript
 from ..scoring.measures import Figures, evaluate
-from ..scoring.notebook import frame, html
 from ..scoring.statistics import (
     CORRECTIONS,
     RESAMPLES,
     Correction,
     Interval,
     PairedTest,
+    Values,
     compare_pairs,
     correct,
     intervals,
 )
-from ..scoring.tables import figure, html_table, page, span, table
+from ..scoring.tables import figure, page, span, table
 from ..tasks import RankingTask
 
 CorrectOver = Literal["measure", "all"]
@@ -125,6 +128,10 @@ class Comparison:
         }
         return msgspec.to_builtins(facts)  # type: ignore[no-any-return]
 
+    def as_latex(self) -> str:
+        """Return the means as a LaTeX table, as ``factseek compare --latex`` prints it."""
+        return as_latex(self)
+
     def to_frame(self) -> Any:
         """Return the mean of each measure (columns) for each run (rows) as a DataFrame."""
         rows = [[run, *(by_run[run].mean for by_run in self.means.values())] for run in self.runs]
@@ -134,6 +141,12 @@ class Comparison:
         """Return the means and the differences as HTML, for a notebook."""
         differences = (_pair_header(self.correction), list(map(pair_row, self.pairs)))
         return html(_how(self), (_MEANS, _mean_rows(self)), differences)
+
+
+def names_of(paths: Sequence[Path]) -> list[str]:
+    """Return the names of runs: the stems of their files or, if two are equal, the paths."""
+    names = [path.stem for path in paths]
+    return names if len(set(names)) == len(names) else list(map(str, paths))
 
 
 def read_runs(
@@ -150,12 +163,9 @@ def read_runs(
         raise QueryError("compare: a run is given twice")
     for path in paths:
         rereadable(path)
-    labels = [path.stem for path in paths]
-    if len(set(labels)) < len(labels):
-        labels = [str(path) for path in paths]
     runs: dict[str, ScoreTable] = {}
     notes: list[str] = []
-    for path, label in zip(paths, labels, strict=True):
+    for path, label in zip(paths, names_of(paths), strict=True):
         run = chosen.read_scores(path)
         on_queries = ranking.compare_queries(path, qrels, run.table, "query")
         notes += [*run.notes, *(f"{label}: {note}" for note in on_queries)]
@@ -191,26 +201,90 @@ def compare(
     for name, run in runs.items():
         ranking.common(name, qrels, run, "query")
     figures = {name: evaluate(qrels, run, measures) for name, run in runs.items()}
-    means: dict[str, dict[str, Interval]] = {}
-    tests: list[tuple[str, str, str, PairedTest]] = []
-    for at, measure in enumerate(measures):
-        values = {name: of_run.values[:, at] for name, of_run in figures.items()}
-        means[measure] = dict(
-            zip(runs, intervals(np.stack(list(values.values()), axis=1), seed), strict=True)
-        )
-        tests += [(measure, a, b, compare_pairs(values[a], values[b], seed)) for a, b in tested]
+    values = {
+        measure: {name: of_run.values[:, at] for name, of_run in figures.items()}
+        for at, measure in enumerate(measures)
+    }
     decided = []
     for name, run in runs.items():  # the first of a run's measures that ties can change
         for measure, bound in islice(ranking.tie_bounds(qrels, run, figures[name]).items(), 1):
             noted = ranking.tie_note(measure, figures[name].means()[measure], bound, "query")
             decided += [f"{name}: {note}" for note in noted]
-    families = {measure: [test for test in tests if test[0] == measure] for measure in measures}
+    moved = tuple(query for a, b in tested for query in _find_moved(qrels, runs, figures, a, b))
+    noted = (*notes, *decided)
+    return Comparison(
+        queries=len(qrels),
+        seed=seed,
+        runs=tuple(runs),
+        means=_means(values, seed),
+        pairs=_test_pairs(values, tested, seed, correction, correct_over),
+        moved=moved,
+        correction=correction,
+        correct_over=correct_over,
+        baseline=baseline,
+        notes=noted,
+    )
+
+
+def compare_scores(scores: Mapping[str, Scores], seed: int = 0) -> Comparison:
+    """Compare the scores of two or more runs by the figures of their task; test every pair.
+
+    The runs were scored on the same queries.
+    """
+    each = list(scores.values())
+    qids = list(each[0].per_query)
+    values = {
+        measure: {
+            name: np.array([of_run.per_query[qid][measure] for qid in qids])
+            for name, of_run in scores.items()
+        }
+        for measure in each[0].values
+    }
+    return Comparison(
+        queries=len(qids),
+        seed=seed,
+        runs=tuple(scores),
+        means=_means(values, seed),
+        pairs=_test_pairs(values, list(combinations(scores, 2)), seed, "holm", "measure"),
+        moved=(),
+    )
+
+
+_ValuesByRun = Mapping[str, Mapping[str, Values]]  # measure → run → the value of each query
+
+
+def _means(values: _ValuesByRun, seed: int) -> dict[str, dict[str, Interval]]:
+    """Return the mean of each measure of each run, with its interval."""
+    return {
+        measure: dict(
+            zip(by_run, intervals(np.stack(list(by_run.values()), axis=1), seed), strict=True)
+        )
+        for measure, by_run in values.items()
+    }
+
+
+def _test_pairs(
+    values: _ValuesByRun,
+    tested: Sequence[tuple[str, str]],
+    seed: int,
+    correction: Correction,
+    correct_over: CorrectOver,
+) -> tuple[Pair, ...]:
+    """Test the second run of each pair against the first on every measure, and correct the
+    p-values.
+    """
+    tests = [
+        (measure, a, b, compare_pairs(by_run[a], by_run[b], seed))
+        for measure, by_run in values.items()
+        for a, b in tested
+    ]
+    families = {measure: [test for test in tests if test[0] == measure] for measure in values}
     by_chance: list[float | None] = []
     by_t: list[float | None] = []
     for family in families.values() if correct_over == "measure" else [tests]:
         by_chance += correct([test.p_randomisation for *_, test in family], correction)
         by_t += correct([test.p_t for *_, test in family], correction)
-    pairs = tuple(
+    return tuple(
         Pair(
             measure=measure,
             first=a,
@@ -221,20 +295,6 @@ def compare(
             corrected_t=t,
         )
         for (measure, a, b, test), chance, t in zip(tests, by_chance, by_t, strict=True)
-    )
-    moved = tuple(query for a, b in tested for query in _find_moved(qrels, runs, figures, a, b))
-    noted = (*notes, *decided)
-    return Comparison(
-        queries=len(qrels),
-        seed=seed,
-        runs=tuple(runs),
-        means=means,
-        pairs=pairs,
-        moved=moved,
-        correction=correction,
-        correct_over=correct_over,
-        baseline=baseline,
-        notes=noted,
     )
 
 
@@ -321,7 +381,44 @@ def as_latex(comparison: Comparison) -> str:
     The best mean of a measure is in bold. A run that is significantly better than others has their
     letters as marks; with a baseline, a run that differs from it has a dagger.
     """
-    letters = dict(zip(comparison.runs, map(_letter, range(len(comparison.runs))), strict=True))
+    names, marked = _names_in_latex(comparison), _marked_means(comparison)
+    rows = [
+        [names[run], *(marked[measure][run] for measure in comparison.means)]
+        for run in comparison.runs
+    ]
+    return latex_table(["run", *comparison.means], rows, _caption(comparison))
+
+
+def measures_as_latex(comparison: Comparison, official: str, about: str) -> str:
+    """Return the means of a comparison as a LaTeX table with a row for each measure.
+
+    ``official`` is the task's official measure, and ``about`` begins the caption.
+    """
+    marked = _marked_means(comparison)
+    rows = []
+    for measure, by_run in marked.items():
+        name = f"{measure} (official)" if measure == official else measure
+        rows.append([escape_latex(name), *(by_run[run] for run in comparison.runs)])
+    letters = _letters(comparison)
+    header = ["measure", *(f"{letters[run]} {run}" for run in comparison.runs)]
+    return latex_table(header, rows, f"{about} {_caption(comparison)}")
+
+
+def _letters(comparison: Comparison) -> dict[str, str]:
+    return dict(zip(comparison.runs, map(_letter, range(len(comparison.runs))), strict=True))
+
+
+def _names_in_latex(comparison: Comparison) -> dict[str, str]:
+    """Return the name of each run, with its letter unless all are compared with a baseline."""
+    if comparison.baseline:
+        return {run: escape_latex(run) for run in comparison.runs}
+    letters = _letters(comparison)
+    return {run: f"{letters[run]}\\enspace {escape_latex(run)}" for run in comparison.runs}
+
+
+def _marked_means(comparison: Comparison) -> dict[str, dict[str, str]]:
+    """Return each mean by measure and run, in bold if it is the best, with its marks."""
+    letters = _letters(comparison)
     better: dict[tuple[str, str], list[str]] = {}
     for pair in comparison.pairs:
         if not pair.is_significant:
@@ -336,17 +433,15 @@ def as_latex(comparison: Comparison) -> str:
         measure: max(round(value.mean, 4) for value in by_run.values())
         for measure, by_run in comparison.means.items()
     }
-    rows = []
-    for run in comparison.runs:
-        name = escape_latex(run)
-        row = [name if comparison.baseline else f"{letters[run]}\\enspace {name}"]
-        for measure, by_run in comparison.means.items():
-            value = figure(by_run[run].mean)
+    marked: dict[str, dict[str, str]] = {}
+    for measure, by_run in comparison.means.items():
+        marked[measure] = {}
+        for run, mean in by_run.items():
+            value = figure(mean.mean)
             marks = superscript("".join(sorted(better.get((measure, run), []))))
-            is_best = round(by_run[run].mean, 4) == best[measure]
-            row.append((bold(value) if is_best else value) + marks)
-        rows.append(row)
-    return latex_table(["run", *comparison.means], rows, _caption(comparison))
+            is_best = round(mean.mean, 4) == best[measure]
+            marked[measure][run] = (bold(value) if is_best else value) + marks
+    return marked
 
 
 def _letter(number: int) -> str:
@@ -379,7 +474,8 @@ def _family(comparison: Comparison) -> str:
     """Return the tests that are corrected together, in words."""
     if comparison.correct_over == "all":
         return f"all {len(comparison.pairs)} tests of a kind"
-    return f"the {len(comparison.pairs) // len(comparison.means)} tests of a measure"
+    each = len(comparison.pairs) // len(comparison.means)
+    return f"the {format_count(each, 'test')} of a measure"
 
 
 def _how(comparison: Comparison) -> str:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import platform
 import shlex
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
@@ -20,8 +21,10 @@ from ...core.config_file import read_yaml
 from ...core.errors import QueryError
 from ...core.files import storable
 from ...retrieval import retrievers
+from ...retrieval.config import FusionSettings
 from ...retrieval.search.index import Index
-from ...retrieval.search.options import Search
+from ...retrieval.search.options import ResolvedSearch, Search
+from ...retrieval.search.score_normalizers import AUTO, RRF
 from ...retrieval.store import manifest as manifests
 from ..scoring.machine import this_machine
 
@@ -40,9 +43,12 @@ def describe(
     *,
     run_id: str,
     queries: Path,
+    texts: Mapping[str, str],
     own: Path | None,
 ) -> str:
     """Return the description of a run as YAML, between the comments that mark its start and end.
+
+    ``texts`` are the texts of the queries by qid: a fusion of the kind ``auto`` depends on them.
 
     The components of the file ``own`` replace the generated ones, field by field. Files are named
     without their folders. Raises ConfigError if that file cannot be read, QueryError if it holds
@@ -68,7 +74,7 @@ def describe(
                 "language": published.language,
                 "fields": published.fields,
             },
-            "retrieval": _retrieval(index, search),
+            "retrieval": _retrieval(index, search, texts),
         },
         "data": {
             "test collection": {"name": storable(index.info.name), "topics": storable(queries.name)}
@@ -120,7 +126,7 @@ def _platform() -> dict[str, Any]:
     }
 
 
-def _retrieval(index: Index, search: Search) -> list[dict[str, Any]]:
+def _retrieval(index: Index, search: Search, texts: Mapping[str, str]) -> list[dict[str, Any]]:
     """Return the components of the ranking: its retrievers, their fusion, and the stages after
     them.
     """
@@ -142,12 +148,47 @@ def _retrieval(index: Index, search: Search) -> list[dict[str, Any]]:
     last = resolved.rankings[0]
     if len(resolved.rankings) > 1:
         fusion, last = settings.search.fusion, resolved.retriever
-        weights = {name: fusion.weights.get(name, 1.0) for name in resolved.rankings}
         params: dict[str, Any] = {"method": fusion.kind, "depth": fusion.depth}
-        components.append(
-            {"name": last, **params, "weight": weights, "interpolates": list(resolved.rankings)}
-        )
+        if fusion.kind == RRF:
+            params["rrf_k"] = fusion.rrf_k
+        component = {
+            "name": last,
+            **params,
+            "weight": _weights(fusion, resolved.rankings),
+            "interpolates": list(resolved.rankings),
+        }
+        if fusion.kind == AUTO:
+            component["chosen"] = _chosen_fusions(index, resolved, texts)
+        components.append(component)
     for stage in settings.search.stages:
         components.append({"name": stage, "reranks": last})
         last = stage
     return components
+
+
+def _weights(fusion: FusionSettings, rankings: Sequence[str]) -> dict[str, float]:
+    return {name: fusion.weights.get(name, 1.0) for name in rankings}
+
+
+def _chosen_fusions(
+    index: Index, resolved: ResolvedSearch, texts: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    """Return what the fusion ``auto`` chose for each query: the most frequent choice first, for all
+    others; then each other choice with its qids.
+    """
+    fusing = retrievers.fusing(resolved.retriever)
+    if fusing is None:
+        return []
+    of_query: dict[str, FusionSettings] = {}
+    for qid, text in texts.items():
+        prepared = resolved.prepare(text)
+        fusion = resolved.settings.search.fusion
+        of_query[qid] = fusing.fusion_of(prepared, fusion, index.info.language)
+    chosen: list[dict[str, Any]] = []
+    for fusion, _ in Counter(of_query.values()).most_common():
+        queries: Any = [qid for qid, other in of_query.items() if other == fusion]
+        if not chosen:
+            queries = "all" if len(queries) == len(of_query) else "all others"
+        weights = _weights(fusion, resolved.rankings)
+        chosen.append({"method": fusion.kind, "weight": weights, "queries": queries})
+    return chosen

@@ -34,7 +34,15 @@ from ..scoring.measures import note_on_programs, parse_measures
 from ..scoring.statistics import CORRECTIONS
 from ..scoring.tables import figure, table
 from ..tasks import RANKING, Task, descriptions, is_description, names, task
-from .compare import as_html, as_latex, as_text, read_runs
+from .compare import (
+    as_html,
+    as_latex,
+    as_text,
+    compare_scores,
+    measures_as_latex,
+    names_of,
+    read_runs,
+)
 from .compare import compare as compare_runs
 
 _COMPARED = "AP,P@10,nDCG@10,RR"
@@ -70,8 +78,8 @@ def register(commands: Subparsers) -> None:
         "--gold", nargs="+", type=Path, required=True, metavar="FILE", help="the judgements"
     )
     paired = (
-        "the submission; several files are paired with the gold by position, two folders by "
-        "file name"
+        "the submission, or several runs of a ranking task; several files of another task are "
+        "paired with the gold by position, two folders by file name"
     )
     parser.add_argument("--run", nargs="+", type=Path, required=True, metavar="FILE", help=paired)
     parser.add_argument(
@@ -169,6 +177,8 @@ def check(args: argparse.Namespace) -> int:
 def score(args: argparse.Namespace) -> int:
     """Print the figures of a submission, the official one first."""
     options = _score_options(args)
+    if len(args.run) > 1 and task(args.task).SUBMITS == "documents":
+        return _score_runs(args, options)
     scores = score_files(args.task, args.gold, args.run, options)
     for note in [*scores.notes, *note_on_programs(options.measures or ())]:
         say(f"note: {note}")
@@ -189,6 +199,49 @@ def score(args: argparse.Namespace) -> int:
             for name, value in row.items()
         ]
         write("\n" + table([scores.unit, "measure", "value"], each, left=2))
+    return DONE
+
+
+def _score_runs(args: argparse.Namespace, options: ScoreOptions) -> int:
+    """Print the figures of several runs side by side, the official one first."""
+    if len({path.resolve() for path in args.run}) < len(args.run):
+        raise QueryError("a run is given twice", place="--run")
+    names_of_runs = names_of(args.run)
+    scores = {
+        name: score_files(args.task, args.gold, [path], options)
+        for name, path in zip(names_of_runs, args.run, strict=True)
+    }
+    for name, of_run in scores.items():
+        for note in of_run.notes:
+            say(f"note: {name}: {note}")
+    for note in note_on_programs(options.measures or ()):
+        say(f"note: {note}")
+    if args.json:
+        write(
+            _json({name: each.as_json(per_query=args.per_query) for name, each in scores.items()})
+        )
+        return DONE
+    first = scores[names_of_runs[0]]
+    if args.latex:
+        chosen = "" if options.measures else ", by the organisers' measures"
+        about = f"{args.task}{chosen}."
+        write(measures_as_latex(compare_scores(scores), first.official, about))
+    else:
+        rows = [
+            [
+                f"{measure} (official)" if measure == first.official else measure,
+                *(figure(of_run.values[measure]) for of_run in scores.values()),
+            ]
+            for measure in first.values
+        ]
+        write(table(["measure", *names_of_runs], rows))
+    if args.per_query:
+        each = [
+            [key, measure, *(figure(of_run.per_query[key][measure]) for of_run in scores.values())]
+            for key, row in first.per_query.items()
+            for measure in row
+        ]
+        write("\n" + table([first.unit, "measure", *names_of_runs], each, left=2))
     return DONE
 
 

@@ -274,7 +274,13 @@ def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunRe
             for option, mark, value in parts
         ]
         description = describe(
-            index, search, words, run_id=request.run_id, queries=request.queries, own=request.about
+            index,
+            search,
+            words,
+            run_id=request.run_id,
+            queries=request.queries,
+            texts={query.qid: query.text for query in filtered},
+            own=request.about,
         )
     head = as_comments(description) if request.described_in == IN_RUN else of_task.HEADER
     report = RunReport()

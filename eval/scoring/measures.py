@@ -54,7 +54,7 @@ class Figures(NamedTuple):
 
     def to_frame(self) -> Any:
         """Return the value of each measure (columns) for each query (rows) as a DataFrame."""
-        from .notebook import frame
+        from ...core.notebook import frame
 
         rows = [[qid, *values] for qid, values in zip(self.qids, self.values.tolist(), strict=True)]
         return frame(["qid", *self.names], rows, "qid")
@@ -65,7 +65,7 @@ class Figures(NamedTuple):
 
     def _repr_html_(self) -> str:
         """Return the means as HTML, for a notebook."""
-        from .notebook import html
+        from ...core.notebook import html
         from .tables import figure
 
         rows = [(name, figure(value)) for name, value in self.means().items()]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -22,8 +21,6 @@ td.figure { white-space: nowrap; }
 img, svg { max-width: 100%; height: auto; }
 .wide { overflow-x: auto; }
 """
-
-_FIGURE = re.compile(r"[-+]?[0-9][-+0-9.,%–]*(?: to [-+0-9.,]+)?")
 
 
 def figure(value: float | None, digits: int = 4) -> str:
@@ -52,8 +49,17 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -
 
 def interval_table(measure: str, rows: Mapping[str, Interval]) -> str:
     """Return a table of means with their intervals."""
-    cells = [(name, figure(of.mean), span(of.low, of.high)) for name, of in rows.items()]
-    return table(("", measure, "95 % interval"), cells)
+    return table(interval_header(measure), interval_cells(rows))
+
+
+def interval_header(measure: str) -> tuple[str, ...]:
+    """Return the header of a table of means with their intervals."""
+    return ("", measure, "95 % interval")
+
+
+def interval_cells(rows: Mapping[str, Interval]) -> list[tuple[str, ...]]:
+    """Return the rows of a table of means with their intervals."""
+    return [(name, figure(of.mean), span(of.low, of.high)) for name, of in rows.items()]
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> str:
@@ -74,21 +80,6 @@ def page(title: str, body: str) -> str:
         f"<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
         f"<h1>{escape(title)}</h1>\n{body}</body>\n</html>\n"
     )
-
-
-def html_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return an HTML table; cells are text.
-
-    Names may wrap so that all columns fit; figures never wrap.
-    """
-    head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
-    body = "".join("<tr>" + "".join(map(_cell, row)) + "</tr>\n" for row in rows)
-    return f'<div class="wide"><table>\n<tr>{head}</tr>\n{body}</table></div>\n'
-
-
-def _cell(text: str) -> str:
-    kind = ' class="figure"' if _FIGURE.fullmatch(text) else ""
-    return f"<td{kind}>{escape(text)}</td>"
 
 
 def html_image(png: bytes, alternative: str) -> str:

@@ -2,25 +2,27 @@
 languages of its texts.
 
 Queries and judgements are tables with a header and CSV quoting. Tabs or commas separate their
-cells. A submission has one row for each query, with the list of its docids, best first.
+cells. A submission has one row for each query, with the list of its docids, best first, or one row
+for each hit.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 
 from ...core.config_file import read_yaml
-from ...core.domain import Qrels
+from ...core.domain import Qrels, ScoredDocids
 from ...core.errors import ConfigError, QueryError, UserError
 from ...core.languages import language_code
 from ...core.records.lines import Faults, Strict, quote_value
 from ...core.records.qrels import GRADES, LARGEST_GRADE
-from ...core.records.runs import ScoreTable
+from ...core.records.runs import ScoreTable, score_texts
 from ...core.records.table_shape import shape_of
 from ...core.settings import Settings, explain
 from ...core.terminal import format_count, plural
@@ -33,16 +35,18 @@ from ..files.answers import (
     Scores,
     TaskDefaults,
     TaskQuery,
+    docid_list,
     docids_in,
     ignore,
-    prediction_line,
+    refuse_unprintable,
 )  # fmt: skip
 from ..files.report import CheckReport, check_ids, only, read_or_refuse
-from ..files.tables import rows_of
+from ..files.tables import finite, rows_of, whole
 from ..scoring import ranking
 from ..scoring.measures import evaluate, parse_measures
 
 Column = Annotated[str, msgspec.Meta(min_length=1)]
+_SEVERAL = "; if it may have several rows, set several: true under gold in the description"
 _CUTOFF = re.compile(r"@(\d+)")
 _ORDINALS = (
     "first",
@@ -81,11 +85,22 @@ class GoldColumns(Settings, frozen=True, kw_only=True):
 
 
 class SubmissionColumns(Settings, frozen=True, kw_only=True):
-    """The columns of a submission, and the number of docids of each query that count."""
+    """The columns of a submission, and the number of docids of each query that count.
+
+    A submission has either one row for each query, with its ``docids``, or one row for each hit,
+    with its ``docid`` and its ``rank``, its ``score`` or both.
+    """
 
     id: Column
-    docids: Column
     k: Annotated[int, msgspec.Meta(ge=1, le=1000)]
+    docids: str = ""
+    docid: str = ""
+    rank: str = ""
+    score: str = ""
+
+    def named(self) -> list[str]:
+        """Return the keys that name a column."""
+        return [key for key in ("id", "docids", "docid", "rank", "score") if getattr(self, key)]
 
 
 class DocidForm(Settings, frozen=True, kw_only=True):
@@ -112,6 +127,15 @@ class TaskDescription(Settings, frozen=True, kw_only=True):
     unit: Annotated[str, msgspec.Meta(pattern=r"^[a-z]+(?!\n)$")] = "query"
 
 
+class _SubmittedHit(NamedTuple):
+    """A row of a submission with one row for each hit; 0 for a column that it lacks."""
+
+    line: int
+    docid: str
+    rank: int
+    score: float
+
+
 class Predictions(NamedTuple):
     """The docids predicted for a query, best first, and their line."""
 
@@ -124,7 +148,11 @@ def described_task(path: Path) -> DescribedTask:
     describes none.
     """
     try:
-        return DescribedTask(msgspec.convert(read_yaml(path, "task description"), TaskDescription))
+        written = read_yaml(path, "task description")
+        description = msgspec.convert(written, TaskDescription)
+        # A submission is written with its columns in the order of the description.
+        advice = "" if path.parent == Path(__file__).parent else _SEVERAL
+        return DescribedTask(description, tuple(written["submission"]), advice)
     except msgspec.ValidationError as error:
         raise ConfigError(explain(error, TaskDescription), place=path) from None
     except re.error as error:
@@ -144,11 +172,18 @@ class DescribedTask:
     DEFAULT = False
     OPTIONS: tuple[str, ...] = ("measures",)
 
-    def __init__(self, description: TaskDescription) -> None:
-        """Raise QueryError if a measure is unknown, re.error if the form of docids is not a regular
-        expression.
+    def __init__(self, description: TaskDescription, order: Sequence[str], advice: str) -> None:
+        """Read a description whose submission has the keys ``order``; ``advice`` ends the error of
+        a second judgement, if the reader may change the description.
+
+        Raises QueryError if a measure is unknown or the columns of a submission contradict each
+        other, re.error if the form of docids is not a regular expression.
         """
         self._description = description
+        self._advice = advice
+        _check_columns(description.submission)
+        named = description.submission.named()
+        self._columns = [key for key in order if key in named]
         self._measures = [
             *_measures("measure", [description.measure]),
             *_measures("also", description.also),
@@ -160,7 +195,8 @@ class DescribedTask:
             if not language_code(code):
                 raise QueryError(f"languages: {code!r} is not a code of ISO 639")
         self.LANGUAGES = description.languages
-        self.HEADER = f"{description.submission.id}\t{description.submission.docids}\n"
+        names = [getattr(description.submission, key) for key in self._columns]
+        self.HEADER = "\t".join(names) + "\n"
         k = description.submission.k
         self.DEFAULTS = TaskDefaults(k, most=k, profile=description.profile, unit=description.unit)
 
@@ -182,7 +218,7 @@ class DescribedTask:
         faults = Strict(path)
         needed = [name for name in (names.id, names.docid, names.relevance) if name]
         qrels: Qrels = {}
-        for line, row in self._rows(path, needed, "" if names.several else names.id):
+        for line, row in self._rows(path, needed, "" if names.several else names.id, self._advice):
             text = row[names.relevance] if names.relevance else "1"
             if not re.fullmatch(r"-?\d{1,9}(\.0+)?", text, re.ASCII):
                 faults.error(line, f"{names.relevance} {quote_value(text)} is not a whole number")
@@ -204,10 +240,26 @@ class DescribedTask:
         return RunScores(_slot_scores(read_or_refuse(path, self.read_submission)[0]))
 
     def lines(self, answers: Sequence[Answer], run_id: str) -> list[str]:
-        return [
-            prediction_line(qid, documents.docids[: self._description.submission.k])
-            for qid, documents in answers
-        ]
+        k = self._description.submission.k
+        if self._description.submission.docid:
+            return [self._hit_lines(qid, documents, k) for qid, documents in answers]
+        lines = []
+        for qid, documents in answers:
+            cells = {"id": qid, "docids": docid_list(qid, documents.docids[:k])}
+            lines.append("\t".join(cells[key] for key in self._columns) + "\n")
+        return lines
+
+    def _hit_lines(self, qid: str, documents: ScoredDocids, k: int) -> str:
+        """Return a line for each of the first ``k`` hits of a query."""
+        lines = []
+        docids = documents.docids[:k]
+        scores = score_texts(documents.scores[:k])
+        for rank, (docid, score) in enumerate(zip(docids, scores, strict=True), 1):
+            for value in (qid, docid):
+                refuse_unprintable(value)
+            cells = {"id": qid, "docid": docid, "rank": str(rank), "score": score}
+            lines.append("\t".join(cells[key] for key in self._columns) + "\n")
+        return "".join(lines)
 
     def check(self, path: Path, input_path: Path | None = None) -> CheckReport:
         """Report every problem in a submission: a missing query is a warning, and an unknown query
@@ -270,6 +322,72 @@ class DescribedTask:
         )
 
     def read_submission(self, path: Path, faults: Faults) -> dict[str, Predictions]:
+        if self._description.submission.docid:
+            predictions = self._read_hits(path, faults)
+        else:
+            predictions = self._read_lists(path, faults)
+        if not predictions:
+            faults.error(0, "contains no predictions")
+        return predictions
+
+    def _read_hits(self, path: Path, faults: Faults) -> dict[str, Predictions]:
+        """Return the predictions of a submission with one row for each hit, by rank or, without
+        ranks, by score.
+        """
+        names = self._description.submission
+        needed = [name for name in (names.id, names.docid, names.rank, names.score) if name]
+        delimiter = shape_of(path).delimiter or "\t"
+        hits: dict[str, list[_SubmittedHit]] = {}
+        for line, cells in rows_of(path, faults, needed, delimiter):
+            row = {name: cells[name].strip() for name in needed}
+            if not row[names.id]:
+                faults.error(line, f"{names.id} is empty")
+                continue
+            rank = whole(row[names.rank]) if names.rank else 0
+            score = finite(row[names.score]) if names.score else 0.0
+            if rank is None or (names.rank and rank < 1):
+                cell = quote_value(row[names.rank])
+                faults.error(line, f"{names.rank} {cell} is not a whole number from 1")
+            elif score is None:
+                cell = quote_value(row[names.score])
+                faults.error(line, f"{names.score} {cell} is not a finite number")
+            else:
+                hit = _SubmittedHit(line, row[names.docid], rank, score)
+                hits.setdefault(row[names.id], []).append(hit)
+        predictions = {}
+        for qid, of_query in hits.items():
+            ranked = self._in_order(qid, of_query, faults)
+            first = min(hit.line for hit in of_query)
+            predictions[qid] = Predictions(first, [hit.docid for hit in ranked])
+            self._judge(predictions[qid], faults)
+        return predictions
+
+    def _in_order(
+        self, qid: str, hits: Sequence[_SubmittedHit], faults: Faults
+    ) -> list[_SubmittedHit]:
+        """Return the hits of a query, best first; report equal ranks, and scores in another order.
+
+        Hits with equal scores, if there are no ranks, are in the order of trec_eval: by docid,
+        descending.
+        """
+        names, unit = self._description.submission, self._description.unit
+        if not names.rank:
+            by_docid = sorted(hits, key=lambda hit: hit.docid, reverse=True)
+            return sorted(by_docid, key=lambda hit: -hit.score)
+        ranked = sorted(hits, key=lambda hit: hit.rank)
+        for before, hit in pairwise(ranked):
+            if hit.rank == before.rank:
+                again = f"{names.rank} {hit.rank} of {unit} {quote_value(qid)}"
+                faults.error(hit.line, f"{again} is already on line {before.line}")
+                break
+            if hit.score > before.score:
+                higher = f"{names.score} rises from {before.score:g} to {hit.score:g}"
+                faults.warning(hit.line, f"{higher} at {names.rank} {hit.rank}; the ranks count")
+                break
+        return ranked
+
+    def _read_lists(self, path: Path, faults: Faults) -> dict[str, Predictions]:
+        """Return the predictions of a submission with one row for each query."""
         names = self._description.submission
         predictions: dict[str, Predictions] = {}
         for line, row in rows_of(path, faults, (names.id, names.docids)):
@@ -288,8 +406,6 @@ class DescribedTask:
             else:
                 predictions[qid] = Predictions(line, docids)
                 self._judge(predictions[qid], faults)
-        if not predictions:
-            faults.error(0, "contains no predictions")
         return predictions
 
     def _judge(self, row: Predictions, faults: Faults) -> None:
@@ -319,12 +435,12 @@ class DescribedTask:
                 )
 
     def _rows(
-        self, path: Path, needed: Sequence[str], once: str
+        self, path: Path, needed: Sequence[str], once: str, remedy: str = ""
     ) -> list[tuple[int, dict[str, str]]]:
         """Return the rows of an input or a gold file, each with its line.
 
-        Raises SourceError if a ``needed`` cell is empty, or if a value of the column ``once`` is
-        repeated.
+        Raises SourceError if a ``needed`` cell is empty, or, with ``remedy``, if a value of the
+        column ``once`` is repeated.
         """
         faults = Strict(path)
         first: dict[str, int] = {}
@@ -339,12 +455,25 @@ class DescribedTask:
                 faults.error(
                     line,
                     f"{self._description.unit} {quote_value(row[once])} is already "
-                    f"on line {before}",
+                    f"on line {before}{remedy}",
                 )
             rows.append((line, row))
         if not rows:
             faults.error(0, f"contains no {self._description.unit} at all")
         return rows
+
+
+def _check_columns(columns: SubmissionColumns) -> None:
+    """Raise QueryError if a submission has not exactly one form."""
+    if bool(columns.docids) == bool(columns.docid):
+        raise QueryError(
+            "give docids, the column of a list of docids, or docid, for one row per hit",
+            place="submission",
+        )
+    if columns.docids and (columns.rank or columns.score):
+        raise QueryError("rank and score need docid, for one row per hit", place="submission")
+    if columns.docid and not (columns.rank or columns.score):
+        raise QueryError("docid needs the column of its rank or its score", place="submission")
 
 
 def _measures(key: str, texts: Sequence[str]) -> list[str]:

@@ -50,7 +50,11 @@ class DenseKind(RetrieverKind):
                 "was built without vectors", "add them with factseek compact --add vectors"
             )
         if view not in manifest.views:
-            return MissingComponent(f"has no {view}", "rebuild it with --encoder given twice")
+            return MissingComponent(
+                f"has no {view}",
+                f"add it with factseek compact --add {view} --vectors FILE, or rebuild it with "
+                "--encoder given twice",
+            )
         return None
 
     def open(self, name: str, snapshot: Snapshot, config: Config, *, group: bool) -> DenseRetriever:

@@ -39,7 +39,7 @@ from . import counting, federated, listings
 from .answer import Answer, Question, Took
 from .declared import Option, offered_on
 from .evidence import Evidence
-from .explaining import ExplainedHit
+from .explaining import ExplainedHit, describe_fusion
 from .federated import FederatedAnswer
 from .index import open_index
 from .listings import JSON
@@ -231,6 +231,8 @@ def _print(args: argparse.Namespace, manifest_id: str, answer: Answer, wanted: s
     explained = answer.explanation.hits if answer.explanation else []
     if wanted != JSON:
         reasons = [hit.sentence for hit in explained]
+        if answer.explanation and answer.explanation.fusion:
+            write(describe_fusion(answer.explanation.fusion) + "\n\n")
         return _write_hits(
             answer.hits, wanted, answer.facets, answer.total, answer.took, reasons=reasons
         )
@@ -246,6 +248,7 @@ def _print(args: argparse.Namespace, manifest_id: str, answer: Answer, wanted: s
         "approximate": answer.resolved.approximate,
         **_counts_as_json(answer.total, answer.facets),
         "explanation": list(map(_explanation_as_json, explained)),
+        "fusion": answer.explanation and answer.explanation.fusion,
     }
     fields: dict[str, object] = {
         "manifest_id": manifest_id,

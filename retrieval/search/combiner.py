@@ -40,7 +40,9 @@ _SPREADS = ("spread of the weights", "spread of the trees")
 
 
 class JudgedFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A file of training queries or judgements: its name and checksum."""
+    """The name and the checksum of training queries or judgements: those of a file, or of data in
+    memory.
+    """
 
     name: str
     sha256: str

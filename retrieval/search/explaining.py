@@ -17,7 +17,7 @@ from .evidence import AnswerPart, RetrieverPart, stage_answer
 from .options import ResolvedSearch
 from .plan import Plan
 from .prepared_query import AnyQuery
-from .score_normalizers import FusionKind
+from .score_normalizers import RRF, FusionKind
 
 SHOWN_TERMS = 5  # the number of terms of a sparse model that a sentence names
 
@@ -42,6 +42,16 @@ class FusionAnswer(AnswerPart):
     rrf_k: int
     weights: dict[str, float]
     depth: int
+
+
+def describe_fusion(fusion: FusionAnswer) -> str:
+    """Return one sentence on how the rankings of a query were fused."""
+    weights = [f"{name} {weight:g}" for name, weight in fusion.weights.items()]
+    constant = f" with rrf_k {fusion.rrf_k}" if fusion.kind == RRF else ""
+    return (
+        f"fused by {fusion.kind}{constant}: the first {fusion.depth:,} hits of each ranking, with "
+        f"the weights {join_words(weights)}"
+    )
 
 
 class ExplainedPart(AnswerPart):

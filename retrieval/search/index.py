@@ -66,6 +66,7 @@ from .options import (
 )
 from .plan import Plan, PlanContext
 from .prepared_query import AnyQuery, PreparedQuery
+from .ranked_hits import RankedHits
 from .relatedness import RelatednessAnswer
 from .snapshot import IndexEncoders
 
@@ -187,7 +188,7 @@ class Index:
     @overload
     def search(  # type: ignore[overload-overlap]  # a text is a sequence of texts too
         self, queries: str | PreparedQuery, options: Search = ..., **shorthands: Unpack[Shorthands]
-    ) -> list[Hit]: ...
+    ) -> RankedHits: ...
 
     @overload
     def search(
@@ -204,8 +205,10 @@ class Index:
         options: Search = DEFAULT_SEARCH,
         limit: Deadline | None = None,
         **shorthands: Unpack[Shorthands],
-    ) -> list[Hit] | list[list[Hit]]:
+    ) -> RankedHits | list[list[Hit]]:
         """Return the hits of a query, best first; for a list of queries, a list for each.
+
+        A notebook shows the hits of one query with their passages.
 
         ``shorthands`` are short forms of the most common options; they override ``options``.
         ``limit`` records what was cut off. Raises QueryError if a query or an option is out of
@@ -214,7 +217,8 @@ class Index:
         if shorthands:
             options = replace(options, **shorthands)
         if isinstance(queries, str | PreparedQuery):
-            return self.plan(options).hits([queries], limit)[0]
+            (hits,) = self.plan(options).hits([queries], limit)
+            return RankedHits(hits, self, queries, options)
         return self.plan(options).hits(queries, limit)
 
     def columns(

@@ -14,6 +14,7 @@ import msgspec
 
 from ...core.domain import Document, Filter, Span
 from ...core.errors import PartMissingError, QueryError
+from ...core.notebook import html
 from ...core.settings import Count, Positive
 from ...core.terminal import format_count
 from ...core.text import PROFILES, ProfileName, has_words, hashtags_of_words, refuse_text
@@ -390,13 +391,18 @@ class IndexInfo:
         """Describe the index and its retrievers, one line per property, as ``factseek info``
         does.
         """
-        lines = [
+        return "\n".join(f"{name:15} {value}" for name, value in self._properties())
+
+    def _repr_html_(self) -> str:
+        """Return the properties as HTML, for a notebook."""
+        return html(f"index {self.name}", (("property", "value"), self._properties()))
+
+    def _properties(self) -> list[tuple[str, str]]:
+        return [
             *description(self.place, self.published),
             ("retrievers", ", ".join(self.retrievers)),
+            *segments(self.published),
         ]
-        return "\n".join(
-            f"{name:15} {value}" for name, value in (*lines, *segments(self.published))
-        )
 
 
 def description(index: Path, manifest: Manifest) -> list[tuple[str, str]]:

@@ -63,7 +63,6 @@ def test_an_output_that_would_destroy_something_is_refused(tmp_path: Path) -> No
     read.write_text("x")
     (tmp_path / "link").symlink_to(read)
     refused = {
-        tmp_path / "no" / "file": f"there is no folder {tmp_path}/no; create it first",
         tmp_path: "is a folder; give a file",
         Path("/dev/null"): "is not a regular file; give a regular file or a new file",
         read: "is an input of this command and would be overwritten; give another file",
@@ -75,6 +74,7 @@ def test_an_output_that_would_destroy_something_is_refused(tmp_path: Path) -> No
             writable(path, [tmp_path / "none", read])
         assert str(error.value) == f"{path}: {reason}"
     writable(tmp_path / "new", [read])
+    assert not (tmp_path / "new").exists()
     writable(read, [tmp_path / "none"])
 
 
@@ -97,3 +97,12 @@ def test_a_log_gets_lines_and_a_terminal_a_bar(monkeypatch: pytest.MonkeyPatch) 
     running = bar("reading", "document", 3)
     running.close()
     assert not isinstance(running, Lines)
+
+
+def test_missing_folders_of_an_output_are_made(tmp_path: Path) -> None:
+    writable(tmp_path / "a" / "b" / "file")
+    assert list((tmp_path / "a" / "b").iterdir()) == []
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(MachineError) as error:
+        writable(tmp_path / "file" / "run")
+    assert str(error.value).startswith(f"{tmp_path}/file: ")

@@ -115,7 +115,8 @@ def test_a_frame_without_queries_is_refused(index: Searcher) -> None:
     with pytest.raises(QueryError) as refused:
         factseek.run(index, pd.DataFrame({"number": [1], "text": ["measles"]}))
     assert refused.value.line == (
-        "queries: there is no column qid or query_id or id: there are number, text"
+        "queries: there is no column qid or query_id or query-id or id or _id: there are number, "
+        "text"
     )
 
 
@@ -163,3 +164,13 @@ def test_what_is_no_judgement_is_refused(qrels: Any, message: str) -> None:
     with pytest.raises(QueryError) as refused:
         factseek.evaluate(RUN, qrels, ["AP"])
     assert refused.value.line == message
+
+
+def test_frames_of_the_files_of_beir_are_taken_as_they_are(tmp_path: Path) -> None:
+    documents = pd.DataFrame({"_id": ["7", "8"], "title": ["", "t"], "text": ["a measles", "b"]})
+    queries = pd.DataFrame({"_id": ["1"], "text": ["measles"], "metadata": [{}]})
+    qrels = pd.DataFrame({"query-id": ["1"], "corpus-id": ["7"], "score": [1]})
+    factseek.build("jsonl", documents, tmp_path / "index", dense=False)
+    with factseek.open_index(tmp_path / "index") as index:
+        run = factseek.run(index, queries, k=5)
+    assert factseek.evaluate(run, qrels, ["RR"]).means() == {"RR": 1.0}

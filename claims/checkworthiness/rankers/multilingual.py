@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from ....core.domain import Statement
 from ....core.errors import MachineError, QueryError
-from ....core.files import saving_reported, sync_tree
+from ....core.files import make_folder_of, saving_reported, sync_tree
 from ....core.progress import Progress
 from ....core.records.model_file import State, array, number
 from ....retrieval.encoders.cache import model_folder
@@ -376,10 +376,7 @@ def tune(statements: Sequence[Statement], config: Config, target: Path) -> None:
         )
     if target.exists():
         raise QueryError("already exists", place=target, remedy="give a new folder")
-    if not target.parent.is_dir():
-        raise QueryError(
-            f"there is no folder {target.parent}", place=target, remedy="create it first"
-        )
+    make_folder_of(target)
     # The library's progress bars would also appear in files; set this before the import.
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     from sentence_transformers import SentenceTransformer

@@ -34,7 +34,6 @@ def tune(*arguments: object) -> int:
             "give a sentence encoder",
         ),
         ("some/model", "there", "there: already exists; give a new folder"),
-        ("some/model", "no/new", "no/new: there is no folder no; create it first"),
         (
             "some/model",
             "new",

@@ -152,7 +152,6 @@ def test_what_a_tweet_holds_is_text(
             "--html {ranker}",
             "{ranker}: is an input of this command and would be overwritten; give another file",
         ),
-        ("--output nowhere/x", "nowhere/x: there is no folder nowhere; create it first"),
         ("--verdicts {ranker}", "{ranker}: is a model for ct2021-1a, not for this task"),
         (
             "--task ct2021-1b",

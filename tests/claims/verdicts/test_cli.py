@@ -186,7 +186,6 @@ def test_a_run_id_that_a_submission_cannot_contain_is_refused_before_the_trainin
             "--train {t} --save {n} --model x",
             "unknown model 'x'; the models are evidence, hypothesis, majority",
         ),
-        ("--train {t} --save nowhere/m", "nowhere/m: there is no folder nowhere; create it first"),
     ],
 )
 def test_arguments_that_make_no_sense(

@@ -93,9 +93,7 @@ def test_what_is_remembered_of_a_query_does_not_teach_that_query() -> None:
         )
         for at, qid in enumerate(qrels)
     ]
-    learned = training.learn(pools, qrels, training.CombinerRequest(files=(), remembers=True))[
-        "linear"
-    ]
+    learned = training.learn(pools, qrels, training.CombinerRequest(remembers=True))["linear"]
     assert learned.model.trees is None
     assert learned.model.weights.weights[:3].any()
     assert not learned.model.weights.weights[3:].any()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +11,10 @@ import pytest
 from scipy import stats
 
 from factseek import commands
-from factseek.eval.run.compare import Comparison, as_latex, compare
+from factseek.eval.run.compare import Comparison, as_latex, compare, measures_as_latex
 from factseek.eval.scoring.latex import escape_latex, latex_table
 from factseek.eval.scoring.statistics import CORRECTIONS, correct
+from tests.conftest import compile_latex
 
 MEASURES = ["nDCG@10", "AP"]
 QIDS = [f"q{number}" for number in range(40)]
@@ -113,22 +112,10 @@ def test_every_character_that_latex_reads_is_escaped() -> None:
 
 @pytest.mark.deep
 def test_tables_compile(tmp_path: Path) -> None:
-    if shutil.which("pdflatex") is None:
-        pytest.skip("pdflatex is not here: apt-get install texlive-latex-recommended")
     odd = latex_table(["a_b", "50 %"], [["x", r"\textbf{0.5}"]], "odd: \\ {} ~ ^ # $ & < > –")
-    tables = [as_latex(compared()), as_latex(compared(baseline="dense")), odd]
-    head = "\\documentclass{article}\\usepackage{booktabs}\\begin{document}\n"
-    (tmp_path / "paper.tex").write_text(head + "\n".join(tables) + "\\end{document}\n", "utf-8")
-    done = subprocess.run(
-        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stdout[-2_000:]
-    assert (tmp_path / "paper.pdf").stat().st_size > 1_000
+    side_by_side = measures_as_latex(compared(), "AP", "trec, by the organisers' measures.")
+    tables = [as_latex(compared()), as_latex(compared(baseline="dense")), side_by_side, odd]
+    compile_latex("\n".join(tables), tmp_path)
 
 
 @pytest.fixture
@@ -182,6 +169,45 @@ def test_a_score_is_a_table_for_a_paper(
     table = capsys.readouterr().out
     assert r"    measure & value \\" in table
     assert r"\caption{trec: first.run, by the organisers' measures.}" in table
+
+
+def test_several_scores_have_the_best_in_bold_and_marks(
+    files: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["score", "trec", "--run", *files[:2], "--gold", files[-1]]
+    command += ["--measures", "AP,nDCG@10"]
+    assert commands.main([*command, "--latex"]) == 0
+    table = capsys.readouterr().out
+    assert r"    measure & a first & b second \\" in table
+    (ap,) = (line.strip() for line in table.splitlines() if line.strip().startswith("AP "))
+    assert ap.startswith(r"AP (official) & 0.")
+    assert ap.endswith(r"}$^{a}$ \\")
+    assert r"\textbf{" in ap
+    assert (
+        r"\caption{trec. Means over 40 queries; the best in bold; "
+        r"letters name the runs that a run is significantly better than (paired randomisation "
+        r"test, 10,000 resamples, p \textless{} 0.05, Holm's correction over the 1 test of a "
+        r"measure).}" in table
+    )
+
+
+def test_several_scores_are_those_of_each_run(
+    files: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["score", "trec", "--gold", files[-1], "--measures", "AP,nDCG@10", "--run"]
+    assert commands.main([*command, *files[:2], "--json"]) == 0
+    several = json.loads(capsys.readouterr().out)
+    for name, file in zip(("first", "second"), files, strict=False):
+        assert commands.main([*command, file, "--json"]) == 0
+        assert several[name] == json.loads(capsys.readouterr().out)
+    assert commands.main([*command, *files[:2], "--per-query"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["measure", "first", "second"]
+    shown = [f"{several[name]['AP']:.4f}" for name in ("first", "second")]
+    assert lines[1].split() == ["AP", "(official)", *shown]
+    assert lines[4].split() == ["query", "measure", "first", "second"]
+    assert commands.main([*command, files[0], files[0]]) == 2
+    assert capsys.readouterr().err == "factseek: --run: a run is given twice\n"
 
 
 def test_the_names_of_corrections_are_those_of_the_field() -> None:
