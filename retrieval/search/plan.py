@@ -22,7 +22,7 @@ from ..lucene.spelling import admitted_edits, nearest, suspects, words_in
 from ..retrievers import ExpandingRetriever, Retriever
 from ..stages import Stage, StageContext
 from ..store.manifest import LUCENE, WORDS
-from .absent_words import MOST_ABSENT, ContentWord, absent_among, content_words
+from .absent_words import ContentWord, absent_among, content_words, words_to_name
 from .counting import check_fields
 from .evidence import Evidence, Reading, read_evidences, read_passages
 from .index_state import IndexState
@@ -297,8 +297,8 @@ class Plan:
 
         Words whose absence says little are left out: see :mod:`.absent_words`.
         """
-        words = [each.written for each in self.absent_among(query, self.content_words(query))]
-        return tuple(words[:MOST_ABSENT])
+        words = self.content_words(query)
+        return words_to_name(self.absent_among(query, words), words)
 
     def content_words(self, query: AnyQuery) -> list[ContentWord]:
         """Return the words of a query whose absence from the index would say something."""
