@@ -262,7 +262,10 @@ class Plan:
         related = nearest >= (RELATED if is_own else RELATED_ACROSS_LANGUAGES) or any(
             shares_words(prepared.text, words) for words in self.word_weights(query, hits)
         )
-        return Relatedness(related, nearest < CLEARLY_RELATED if is_own else None)
+        if is_own:
+            return Relatedness(related, nearest < CLEARLY_RELATED)
+        # Related documents in another language have the words of the query in that language.
+        return Relatedness(related, False if related else None)
 
     def _known_degrees(self, text: str, hits: Sequence[Hit]) -> list[float]:
         """Return the degree of the nearest hit for each view whose encoder knows the language of

@@ -172,6 +172,21 @@ def test_the_page_names_absent_words_and_nearly_equal_numbers(client: FlaskClien
 
 
 @pytest.mark.real
+def test_related_documents_in_another_language_have_the_words(example_folder: Path) -> None:
+    folder = example_folder / "indexes"
+    with Index(folder / "example-en") as english, Index(folder / "example-ar") as arabic:
+        both = {"en": english, "ar": arabic}
+        claim = "Honey is not safe for infants"
+        assert arabic.relatedness(claim) == (True, ())
+        answer = federated.answer(both, dict.fromkeys(both, Question(claim)))
+        assert (answer.related, answer.absent_words) == (True, ())
+        claim = "Ronaldo says that vaccines contain microchips"
+        assert arabic.relatedness(claim).related is False
+        answer = federated.answer(both, dict.fromkeys(both, Question(claim)))
+        assert (answer.related, answer.absent_words) == (True, ("Ronaldo", "microchips"))
+
+
+@pytest.mark.real
 def test_the_rates_on_claims_about_the_examples(example_folder: Path) -> None:
     claims = read_claims(Path(__file__).with_name("honest_claims.tsv"))
     rates = Rates.of(remarks_on(claims, example_folder / "indexes"))
