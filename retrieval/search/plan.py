@@ -28,7 +28,7 @@ from .evidence import Evidence, Reading, read_evidences, read_passages
 from .index_state import IndexState
 from .nearness import Nearness, shares_words
 from .options import CountQuery, IndexInfo, ResolvedSearch, Search, is_impacts
-from .prepared_query import AnyQuery
+from .prepared_query import AnyQuery, PreparedQuery
 from .relatedness import (
     CLEARLY_RELATED,
     JUDGED,
@@ -253,7 +253,7 @@ class Plan:
         if not hits or not self.resolved.encodes:
             return UNTOLD
         prepared = self.resolved.prepare(query)
-        degrees = self._known_degrees(prepared.text, hits)
+        degrees = self._known_degrees(_text_of(prepared), hits)
         if not degrees:
             return UNTOLD
         nearest = max(degrees)
@@ -291,7 +291,7 @@ class Plan:
     def is_foreign(self, query: AnyQuery) -> bool:
         """Return whether a query is in another language than the index, as far as one can tell."""
         language = self.context.info.language
-        text = self.resolved.prepare(query).text
+        text = _text_of(self.resolved.prepare(query))
         return bool(language and foreign_language(text, (language,)))
 
     def absent_words(self, query: AnyQuery) -> tuple[str, ...]:
@@ -412,3 +412,10 @@ class Plan:
         conditions on words.
         """
         return self.context.state.count_undated(self.search.where) if self.search.where else 0
+
+
+def _text_of(query: PreparedQuery) -> str:
+    """Return the text whose language matters: none of a document of the index, which is in its
+    language.
+    """
+    return "" if query.docid else query.text

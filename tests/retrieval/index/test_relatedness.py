@@ -102,6 +102,11 @@ def test_an_encoder_that_does_not_know_the_language_denies_nothing(index: Index)
         assert "the documents are in en, and the vectors of this index are for en" in answer.note
 
 
+def test_a_document_of_the_index_is_in_its_language(index: Index) -> None:
+    answer = index.answer(Question(like="measles"))
+    assert (answer.related is None, answer.absent_words) == (False, ())
+
+
 def test_without_vectors_nobody_can_tell(index: Index, words_only: Index) -> None:
     assert ask(index, FAR, retriever="bm25").related is None
     assert ask(words_only, FAR).related is None
