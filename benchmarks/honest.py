@@ -7,6 +7,10 @@ columns ``index`` (the end of the name of an example index), ``covered`` (``yes`
 that ``make example`` fills. The program prints one line: of the covered claims, how many are denied
 and how many get the line with absent words; of the others, to how many something is said. With
 ``--all``, it also prints what is said of each claim.
+
+``FACTSEEK_DATA=DATA python -m benchmarks.honest --tweets`` searches with the 197 tweets of dev of
+CheckThat! 2020 task 2: once in an index of their claims and 1,200 other claims, which covers them,
+and once in an index of the other claims alone.
 """
 
 from __future__ import annotations
@@ -14,17 +18,24 @@ from __future__ import annotations
 import argparse
 import csv
 import os
-from collections.abc import Iterable, Sequence
+import random
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Literal, NamedTuple
 
-from factseek import open_index
+from factseek import Config, open_index, read_qrels
 from factseek.core.errors import UsageError
 from factseek.core.terminal import write
+from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.search.answer import Question
 from factseek.retrieval.search.index import Index
 
+from .data import data_folder, write_objects
+
+OTHER_CLAIMS = 1_200
+"""The number of claims of CheckThat! that no tweet of dev is about, in each index."""
 Coverage = Literal["yes", "near", "far"]
 
 
@@ -114,6 +125,42 @@ def read_claims(path: Path) -> list[HonestClaim]:
     return claims
 
 
+def build_tweets(work: Path) -> list[HonestClaim]:
+    """Build two indexes of checked claims in ``work``, and return tweets that one of them covers
+    and the other does not.
+    """
+    folder = data_folder() / "ct2020-task2"
+    claims = {row[""]: row for row in _rows(folder / "verified_claims.docs.tsv")}
+    qrels = read_qrels(folder / "dev" / "tweet-vclaim-pairs.qrels")
+    tweets = {row[""]: row["tweet_content"] for row in _rows(folder / "dev" / "tweets.queries.tsv")}
+    right = {qid: tuple(docid for docid, grade in qrels[qid].items() if grade) for qid in tweets}
+    gold = sorted(set().union(*right.values()))
+    others = sorted(claims.keys() - set(gold))
+    random.Random(1).shuffle(others)  # noqa: S311  the same claims each time
+    others = others[:OTHER_CLAIMS]
+    for name, docids in (("covering", [*gold, *others]), ("lacking", others)):
+        source = work / f"{name}.jsonl"
+        write_objects(
+            source,
+            (
+                {"docid": each, "title": claims[each]["title"], "text": claims[each]["vclaim"]}
+                for each in docids
+            ),
+        )
+        request = BuildRequest(kind="jsonl", sources=(source,), folder=work / f"example-{name}")
+        build(request, Config())
+    made = []
+    for qid, tweet in tweets.items():
+        made.append(HonestClaim("covering", "yes", right[qid], tweet))
+        made.append(HonestClaim("lacking", "near", (), tweet))
+    return made
+
+
+def _rows(path: Path) -> Iterator[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        yield from csv.DictReader(file, delimiter="\t")
+
+
 def remarks_on(claims: Iterable[HonestClaim], indexes: Path) -> list[Remark]:
     """Search for each claim in its index, and return what the search says."""
     remarks = []
@@ -139,18 +186,29 @@ def remarks_on(claims: Iterable[HonestClaim], indexes: Path) -> list[Remark]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("indexes", type=Path, help="the folder of the example indexes")
+    parser.add_argument(
+        "indexes", type=Path, nargs="?", default=Path("indexes"), help="the example indexes"
+    )
+    parser.add_argument("--tweets", action="store_true", help="search with tweets of CheckThat!")
     parser.add_argument("--all", action="store_true", help="print what is said of each claim")
     return parser
+
+
+def _claims_file() -> Path:
+    file = os.environ.get("FACTSEEK_CLAIMS", "")
+    if not Path(file or "-").is_file():
+        raise UsageError(f"FACTSEEK_CLAIMS names no file: {file!r}; set it to a table of claims")
+    return Path(file)
 
 
 def main() -> None:
     """Print the figures of a table of claims."""
     args = _parser().parse_args()
-    file = os.environ.get("FACTSEEK_CLAIMS", "")
-    if not Path(file or "-").is_file():
-        raise UsageError(f"FACTSEEK_CLAIMS names no file: {file!r}; set it to a table of claims")
-    remarks = remarks_on(read_claims(Path(file)), args.indexes)
+    if args.tweets:
+        with TemporaryDirectory() as work:
+            remarks = remarks_on(build_tweets(Path(work)), Path(work))
+    else:
+        remarks = remarks_on(read_claims(_claims_file()), args.indexes)
     if args.all:
         for each in remarks:
             said = "denied" if each.denied else ", ".join(each.absent_words)

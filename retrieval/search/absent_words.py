@@ -18,8 +18,11 @@ from ..lucene.spelling import possible_stems, words_in
 from .everyday_words import EVERYDAY, SYNONYMS
 from .index_state import IndexState
 
-MOST_ABSENT = 8
-"""The maximum number of words to name: a text with more is hardly a claim."""
+_MOST = 8  # the maximum number of words to name
+_LEAST_SHARE = 1 / 6
+"""The minimum share of the words of a text that must be absent: in a long text, one absent word of
+many says little.
+"""
 _SHORTEST = 3
 _NAME = 2  # the letters of an abbreviation in capitals, such as EU
 _SAME_WORD, _ENDING = 5, 4
@@ -31,12 +34,21 @@ _NEARLY = 0.02
 """Two numbers are nearly equal if they differ by at most this share of the larger one."""
 _HASHTAG = re.compile(r"[#＃]\w+")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_CONTRACTION = re.compile(r"['’][a-z]+$")
+"""The end of a contraction such as can't or I've, but not of a name such as O'Brien."""
+_CODE = re.compile(r"(?=\w*\d)(?=\w*[a-z])(?=\w*[A-Z])\w{8,}")
+"""A part of an address, such as the end of a short link."""
 _GROUPS = re.compile(r"\d{1,3}(?:[.,]\d{3}){2,}")
 _THOUSANDS = re.compile(r",(?=\d{3}(?!\d))")
 _YEAR = re.compile(r"[12]\d{3}")
 _AROUND = "\"'“”‘’«»()[]{}<>.,;:!?؟،؛…*_~+-–—−/|&%‰°$€£¥"
 """Marks and units around a number."""
 _ARTICLE = re.compile("^[وفبك]?ال|^[وف]?لل")
+_WEAK_LETTERS = re.compile("[اأإآويىةءئؤ]")
+_ARABIC_ENDING = re.compile("(?:ات|ون|ين|ها|هم|نا|ية)$")
+_FORM_EDITS = 2  # the maximum edit distance of two forms of an Arabic noun
+_AND = re.compile("^[وف](?=ال)")
+"""The word "and", which is written together with the noun that follows."""
 _WITH_ARTICLE = ("", "ال", "وال", "بال", "لل")
 
 
@@ -63,6 +75,8 @@ def content_words(text: str, language: str) -> list[ContentWord]:
             continue
         for written in words_in(chunk):
             bare = written.removesuffix("'s").removesuffix("’s")
+            if language == "ar":
+                bare = _AND.sub("", bare)
             word = bare.lower()
             if _tells(bare, language, in_capitals=in_capitals):
                 words.setdefault(word, ContentWord(bare, word))
@@ -72,6 +86,8 @@ def content_words(text: str, language: str) -> list[ContentWord]:
 def _tells(word: str, language: str, *, in_capitals: bool) -> bool:
     lower = word.lower()
     if lower.isdigit() or lower in EVERYDAY[language]:
+        return False
+    if _CONTRACTION.search(word) or _CODE.fullmatch(word):
         return False
     if language == "ar":
         # Only a noun has the article. Without it, a word may be a verb, in one of many forms.
@@ -98,12 +114,44 @@ def absent_among(
     beginnings = sorted(set().union(*(each.beginnings for each in others.values())))
     missing = {*state.find_unwritten(forms)}
     unbegun = {*state.find_unbegun(beginnings)}
-    return [
+    absent = [
         each
         for each in candidates
         if missing.issuperset(others[each.word].forms)
         and unbegun.issuperset(others[each.word].beginnings)
     ]
+    if language != "ar":
+        return absent
+    return [each for each in absent if is_number(each.word) or not _has_form(state, each.word)]
+
+
+def _has_form(state: IndexState, word: str) -> bool:
+    """Return whether an index contains another form of an Arabic noun.
+
+    Arabic forms change inside: the plural of طفل (child) is أطفال, and that of رضيع (infant) is
+    رضع. So two similar words are forms of one noun if their consonants are the same.
+    """
+    bare = _ARTICLE.sub("", word)
+    consonants = _consonants(bare)
+    return any(
+        _consonants(near.text) == consonants
+        for form in (bare, f"ال{bare}")
+        for near in state.words_near(form, _FORM_EDITS)
+    )
+
+
+def _consonants(word: str) -> str:
+    """Return the consonants of an Arabic word that its forms share, mostly those of its root."""
+    return _WEAK_LETTERS.sub("", _ARABIC_ENDING.sub("", _ARTICLE.sub("", word)))
+
+
+def words_to_name(absent: Sequence[ContentWord], words: Sequence[ContentWord]) -> tuple[str, ...]:
+    """Return the ``absent`` ones of the ``words`` of a claim, as they are written there: none if
+    they are too few of them, else at most eight.
+    """
+    if len(absent) < _LEAST_SHARE * len(words):
+        return ()
+    return tuple(each.written for each in absent[:_MOST])
 
 
 class _OtherForms(NamedTuple):

@@ -22,7 +22,7 @@ from ...core.domain import FacetCounts, Filter, Hit, Part, Total
 from ...core.errors import QueryError
 from ...core.order import float32, scores_below
 from ..filters import last_day
-from .absent_words import MOST_ABSENT
+from .absent_words import words_to_name
 from .answer import IndexAnswer, Question, Took, milliseconds, missing_parts, remarks
 from .counting import MOST_VALUES
 from .declared import check_options
@@ -219,9 +219,10 @@ def _absent_words(plans: Collection[Plan], query: AnyQuery) -> tuple[str, ...]:
     for plan in plans:
         # The words that tell something in the first language that the query may be in.
         if not plan.is_foreign(query) and (words := plan.content_words(query)):
+            absent = words
             for other in plans:
-                words = other.absent_among(query, words)
-            return tuple(each.written for each in words[:MOST_ABSENT])
+                absent = other.absent_among(query, absent)
+            return words_to_name(absent, words)
     return ()
 
 

@@ -22,13 +22,13 @@ from ..lucene.spelling import admitted_edits, nearest, suspects, words_in
 from ..retrievers import ExpandingRetriever, Retriever
 from ..stages import Stage, StageContext
 from ..store.manifest import LUCENE, WORDS
-from .absent_words import MOST_ABSENT, ContentWord, absent_among, content_words
+from .absent_words import ContentWord, absent_among, content_words, words_to_name
 from .counting import check_fields
 from .evidence import Evidence, Reading, read_evidences, read_passages
 from .index_state import IndexState
 from .nearness import Nearness, shares_words
 from .options import CountQuery, IndexInfo, ResolvedSearch, Search, is_impacts
-from .prepared_query import AnyQuery
+from .prepared_query import AnyQuery, PreparedQuery
 from .relatedness import (
     CLEARLY_RELATED,
     JUDGED,
@@ -253,7 +253,7 @@ class Plan:
         if not hits or not self.resolved.encodes:
             return UNTOLD
         prepared = self.resolved.prepare(query)
-        degrees = self._known_degrees(prepared.text, hits)
+        degrees = self._known_degrees(_text_of(prepared), hits)
         if not degrees:
             return UNTOLD
         nearest = max(degrees)
@@ -262,7 +262,10 @@ class Plan:
         related = nearest >= (RELATED if is_own else RELATED_ACROSS_LANGUAGES) or any(
             shares_words(prepared.text, words) for words in self.word_weights(query, hits)
         )
-        return Relatedness(related, nearest < CLEARLY_RELATED if is_own else None)
+        if is_own:
+            return Relatedness(related, nearest < CLEARLY_RELATED)
+        # Related documents in another language have the words of the query in that language.
+        return Relatedness(related, False if related else None)
 
     def _known_degrees(self, text: str, hits: Sequence[Hit]) -> list[float]:
         """Return the degree of the nearest hit for each view whose encoder knows the language of
@@ -288,7 +291,7 @@ class Plan:
     def is_foreign(self, query: AnyQuery) -> bool:
         """Return whether a query is in another language than the index, as far as one can tell."""
         language = self.context.info.language
-        text = self.resolved.prepare(query).text
+        text = _text_of(self.resolved.prepare(query))
         return bool(language and foreign_language(text, (language,)))
 
     def absent_words(self, query: AnyQuery) -> tuple[str, ...]:
@@ -297,8 +300,8 @@ class Plan:
 
         Words whose absence says little are left out: see :mod:`.absent_words`.
         """
-        words = [each.written for each in self.absent_among(query, self.content_words(query))]
-        return tuple(words[:MOST_ABSENT])
+        words = self.content_words(query)
+        return words_to_name(self.absent_among(query, words), words)
 
     def content_words(self, query: AnyQuery) -> list[ContentWord]:
         """Return the words of a query whose absence from the index would say something."""
@@ -409,3 +412,10 @@ class Plan:
         conditions on words.
         """
         return self.context.state.count_undated(self.search.where) if self.search.where else 0
+
+
+def _text_of(query: PreparedQuery) -> str:
+    """Return the text whose language matters: none of a document of the index, which is in its
+    language.
+    """
+    return "" if query.docid else query.text

@@ -26,8 +26,8 @@ class Relatedness(NamedTuple):
 
     ``related`` is None if nobody can tell: there are no hits, no encoder read the query, or the
     encoder does not know its language. ``names_words`` is whether to name words of the query that
-    no document contains: true if the hits are only rather near, false if they are clearly near,
-    None if the query is in another language than the index.
+    no document contains: true if the hits are only rather near; false if they are clearly near, or
+    related and in another language than the query; None if they say nothing of it.
     """
 
     related: bool | None

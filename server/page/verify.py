@@ -78,10 +78,13 @@ def verify_page() -> tuple[str, int] | Response:
         judge = judge_of(current_call(), served[0].index, where)
         if form.claim:
             claim = _claim_of(form, served)
+            relatedness = _relatedness(claim, where, served)
             if judge and len(served) == 1:
                 shown = _judge(claim, *judge[1:], served[0], form)
             else:
-                shown = _find_sentences(claim, where, served, form)
+                ranked = _rank_sentences(claim, where, served, relatedness)
+                shown = {"stances": [("", [_show_sentence(each, claim, form) for each in ranked])]}
+            shown |= _remarks_on(claim, served, relatedness, shown["stances"])
             shown["exports"] = _exports(form, served)
         # A model of verdicts knows one index.
         shown |= {"served": served[0], "judge": judge, "several": len(served) > 1}
@@ -212,14 +215,15 @@ def _rank_sentences(
     ]
 
 
-def _find_sentences(
-    claim: Claim, where: Filter | None, served: Sequence[ServedIndex], form: VerifyState
+def _remarks_on(
+    claim: Claim,
+    served: Sequence[ServedIndex],
+    relatedness: ClaimRelatedness,
+    stances: Sequence[tuple[str, Sequence[dict[str, Any]]]],
 ) -> dict[str, Any]:
-    relatedness = _relatedness(claim, where, served)
-    ranked = _rank_sentences(claim, where, served, relatedness)
-    texts = [each.sentence.text for each in ranked]
+    """Return what the template says besides the sentences of each stance."""
+    texts = [shown["sentence"].text for _, sentences in stances for shown in sentences]
     return {
-        "stances": [("", [_show_sentence(each, claim, form) for each in ranked])],
         "note": relatedness.note,
         "suited": []
         if len(served) > 1

@@ -62,6 +62,8 @@ def arabic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
         ("8 children in 3 trials", ()),  # may be written as words
         ("Hello, how are you? OMG this is fucking stupid, I cant believe it", ()),
         ("#novax @someone https://example.org vaccine", ()),
+        ("I can't say what O'Brien’s vaccine can’t do", ("O'Brien",)),
+        ("the vaccine pic.example CsHG8R9cHp", ("pic", "example")),
         ("microchips Microchips MICROCHIPS", ("microchips",)),
     ],
 )
@@ -74,12 +76,19 @@ def test_at_most_eight_words_are_named(english: Index) -> None:
     assert english.plan().absent_words(claim) == tuple(claim.split()[:8])
 
 
+def test_one_absent_word_of_a_long_text_is_not_named(english: Index) -> None:
+    long = "vaccine influenza deaths children vaccinated followed enrolled accelerated trial cold"
+    assert english.plan().absent_words(f"microchips {long}") == ()
+    assert english.plan().absent_words(f"microchips antennas {long}") == ("microchips", "antennas")
+
+
 @pytest.mark.parametrize(
     ("claim", "absent"),
     [
         ("لقاح شلل الأطفال يسبب السرطان", ("السرطان",)),  # a noun with the article
         ("اختفى اللقاح وتوقفت الأطفال", ()),  # verbs, and forms of words that occur
         ("بالفيروس وللأطفال", ()),  # prefixes
+        ("الطفل واللقاحات", ()),  # other forms, also by letters inside
         ("اتفاقية عام 1977", ("1977",)),
         ("الحقيقة اليوم", ()),  # everyday words
     ],

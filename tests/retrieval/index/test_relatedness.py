@@ -102,6 +102,11 @@ def test_an_encoder_that_does_not_know_the_language_denies_nothing(index: Index)
         assert "the documents are in en, and the vectors of this index are for en" in answer.note
 
 
+def test_a_document_of_the_index_is_in_its_language(index: Index) -> None:
+    answer = index.answer(Question(like="measles"))
+    assert (answer.related is None, answer.absent_words) == (False, ())
+
+
 def test_without_vectors_nobody_can_tell(index: Index, words_only: Index) -> None:
     assert ask(index, FAR, retriever="bm25").related is None
     assert ask(words_only, FAR).related is None
@@ -169,6 +174,21 @@ def test_the_page_names_absent_words_and_nearly_equal_numbers(client: FlaskClien
     arabic = client.get("/", query_string={"index": "index", "query": claim, "lang": "ar"}).text
     assert "لا وثيقة تحتوي على:" in arabic
     assert "(يرد 657,461)" in arabic
+
+
+@pytest.mark.real
+def test_related_documents_in_another_language_have_the_words(example_folder: Path) -> None:
+    folder = example_folder / "indexes"
+    with Index(folder / "example-en") as english, Index(folder / "example-ar") as arabic:
+        both = {"en": english, "ar": arabic}
+        claim = "Honey is not safe for infants"
+        assert arabic.relatedness(claim) == (True, ())
+        answer = federated.answer(both, dict.fromkeys(both, Question(claim)))
+        assert (answer.related, answer.absent_words) == (True, ())
+        claim = "Ronaldo says that vaccines contain microchips"
+        assert arabic.relatedness(claim).related is False
+        answer = federated.answer(both, dict.fromkeys(both, Question(claim)))
+        assert (answer.related, answer.absent_words) == (True, ("Ronaldo", "microchips"))
 
 
 @pytest.mark.real

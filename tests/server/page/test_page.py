@@ -95,7 +95,7 @@ def test_nothing_found_is_said(client: FlaskClient) -> None:
 
 def test_a_note_is_shown(client: FlaskClient) -> None:
     assert (
-        "Your text looks Arabic, but the search for meaning knows only English here."
+        "your text looks Arabic. Meaning search knows only English here; names and numbers"
         in client.get(f"/?index=english&query={quote('نهر النيل')}").text
     )
 

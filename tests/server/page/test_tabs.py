@@ -278,6 +278,13 @@ def test_a_claim_is_judged_with_its_sentences_and_a_warning(client: FlaskClient)
     assert {"SUPPORTS", "REFUTES", "NOT ENOUGH INFO"} <= set(page.text_of("span"))
 
 
+def test_beside_a_verdict_the_page_says_if_nothing_bears_on_the_claim(client: FlaskClient) -> None:
+    claim = "The prime minister raised the minimum wage"
+    text = client.get(f"/verify?index=english&claim={quote(claim)}").text
+    assert "A program drafted this verdict. A person decides." in text
+    assert "Nothing here seems to bear on this." in text
+
+
 def test_there_is_no_verdict_without_evidence(client: FlaskClient) -> None:
     text = client.get("/verify?index=english&claim=measles&as_of=1800").text
     assert "No verdict" in text
