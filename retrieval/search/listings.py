@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -13,17 +14,24 @@ import msgspec
 
 from ...core.domain import Document, Hit
 from ...core.errors import QueryError
+from ...core.parts import PART_STARTS
 from ...core.records.claim_review import drop_empty, make_typed, name_of, review_of, script_safe
 from ...core.records.runs import run_lines
 from ..sentences import sentences
-from .evidence import Evidence, claim_of
+from .evidence import PAGE_STARTS, Evidence, claim_of
 
+BOM = "\ufeff"
+"""The mark of UTF-8 at the beginning of a file."""
 JSON = "json"  # the format of a search's own answer; it is not a listing
 PAPER = "cord19"  # the kind of source whose documents are journal articles
 RUN_TAG = "factseek"
 _OF_REVIEW = ("rating", "publisher", "claimant")
-_MOST_METADATA = 100
-"""The most columns of metadata in a table."""
+_SHOWN = frozenset({*_OF_REVIEW, "explanation"})
+"""The fields of metadata that are among the first columns of a table."""
+_MOST_METADATA = 1_000
+"""The most columns of metadata in a table, which hostile documents could make very wide."""
+_PLACES = frozenset({PART_STARTS, PAGE_STARTS})
+"""Metadata that say where parts and pages begin in a text, which a table does not contain."""
 HEADER = (
     *(
         "rank",
@@ -45,6 +53,8 @@ _as_lines = msgspec.json.Encoder().encode_lines
 _SPACE = re.compile(r"\s+")
 _STEERING = re.compile("[\x00-\x1f\x7f-\x9f]")
 _FORMULA = re.compile("[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
+_LONG_NUMBER = re.compile(r"\s*(?:[0-9]{12,}|0[0-9]+|[0-9]+[eE][0-9]+)\s*")
+"""A text that a spreadsheet would change, because it would read it as a number: 1.23E+18, 7."""
 _BREAKS = re.compile("[\t\n\v\f\r\x1c-\x1e\x85\u2028\u2029]+")
 _NO_KEY = re.compile(r"[^A-Za-z0-9.:_-]+")
 _TEX_NAMES = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
@@ -79,6 +89,8 @@ class Citation(NamedTuple):
 EXAMPLE_SOURCE = "example data of factseek"
 REVIEW = "claimreview"  # the kind of source whose documents are fact-checks
 _CLAIMS = "claims"
+_ONLY_OF_CHECKS = ("verdict", "explanation")
+"""Fields of metadata that tell a rated claim from another rated thing, such as a film."""
 _LONGEST_CLAIM = 300  # the most characters of a claim in the title of a fact-check
 
 
@@ -102,8 +114,10 @@ def cited_hit(hit: Evidence, index: str = "") -> Evidence:
 
 def is_fact_check(kind: str, metadata: Mapping[str, Any]) -> bool:
     """Return whether a document is a review of the claim that is its text."""
-    rated = bool(_text(metadata, "rating"))
-    return kind == REVIEW or (rated and (kind == _CLAIMS or bool(_text(metadata, "verdict"))))
+    if kind == REVIEW:
+        return True
+    is_check = kind == _CLAIMS or any(_text(metadata, name) for name in _ONLY_OF_CHECKS)
+    return is_check and bool(_text(metadata, "rating"))
 
 
 def citation(hit: Evidence) -> Citation:
@@ -190,13 +204,18 @@ def _line(text: str) -> str:
 
 
 def _table(hits: Sequence[Evidence]) -> list[list[str]]:
-    """Return the rows of a table, the header first."""
-    more: dict[str, None] = {}
+    """Return the rows of a table, the header first.
+
+    Every field of the metadata is a column: one that has a column of the hit, such as the rating,
+    has no other, and one whose name is that of another column is called ``metadata.NAME``.
+    """
+    names: dict[str, None] = {}
     for hit in hits:
-        more.update({name: None for name in hit.metadata if _cell(hit.metadata[name])})
-    names = [name for name in more if name not in HEADER][:_MOST_METADATA]
-    header = [*HEADER, *map(defuse_cell, names)]
-    return [header, *([*_cells(hit), *_metadata_cells(hit, names)] for hit in hits)]
+        names.update({name: None for name, value in hit.metadata.items() if _cell(value)})
+    more = [name for name in names if name not in _SHOWN and name not in _PLACES][:_MOST_METADATA]
+    titles = [f"metadata.{name}" if name in HEADER else name for name in more]
+    header = [*HEADER, *map(defuse_cell, titles)]
+    return [header, *([*_cells(hit), *_metadata_cells(hit, more)] for hit in hits)]
 
 
 def _metadata_cells(hit: Evidence, names: Sequence[str]) -> list[str]:
@@ -204,10 +223,19 @@ def _metadata_cells(hit: Evidence, names: Sequence[str]) -> list[str]:
 
 
 def _cell(value: Any) -> str:
-    """Return a value of metadata as the text of a cell, ``""`` for a list or an object."""
+    """Return a value of metadata as the text of a cell.
+
+    The texts of a list have semicolons between them; other lists and objects are JSON.
+    """
+    if value is None or value in ([], {}):
+        return ""
     if isinstance(value, bool):
         return "true" if value else "false"
-    return str(value) if isinstance(value, str | int | float) else ""
+    if isinstance(value, str | int | float):
+        return str(value)
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return "; ".join(value)
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _cells(hit: Evidence) -> list[str]:
@@ -222,7 +250,7 @@ def _cells(hit: Evidence) -> list[str]:
         hit.kind,
     )
     copies = str(hit.copies.count) if hit.copies else ""
-    review = [str(hit.metadata.get(name) or "") for name in _OF_REVIEW]
+    review = [_cell(hit.metadata.get(name)) for name in _OF_REVIEW]
     review += [hit.claim or "", _cell(hit.metadata.get("explanation"))]
     start = (str(hit.rank), defuse_cell(hit.docid), repr(hit.score))
     return [*start, *map(defuse_cell, texts), copies, *map(defuse_cell, (hit.index or "", *review))]
@@ -236,10 +264,33 @@ def defuse_cell(text: str) -> str:
     return f"'{text}" if _FORMULA.match(text) else text
 
 
+def keep_digits(text: str) -> str:
+    """Return the text of a cell, with an apostrophe before it if a spreadsheet would read it as a
+    number and lose some of its digits or its leading zeros.
+    """
+    return f"'{text}" if _LONG_NUMBER.fullmatch(text) else text
+
+
 def _csv(hits: Sequence[Evidence], _: str) -> str:
     text = io.StringIO()
     csv.writer(text).writerows(_table(hits))
     return text.getvalue()
+
+
+def csv_for_excel(rows: Iterable[Sequence[str]]) -> str:
+    """Return rows of defused cells as CSV that Excel opens with a double click.
+
+    It begins with the mark of UTF-8, without which Excel reads another encoding, and
+    :func:`keep_digits` applies to each cell.
+    """
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows([keep_digits(cell) for cell in row] for row in rows)
+    return f"{BOM}{text.getvalue()}"
+
+
+def list_for_excel(hits: Sequence[Evidence]) -> str:
+    """Return hits, best first, as the CSV of a search with :func:`csv_for_excel`."""
+    return csv_for_excel(_table(hits))
 
 
 def _tsv(hits: Sequence[Evidence], _: str) -> str:

@@ -31,6 +31,7 @@ from ...retrieval.store.manifest import Manifest
 from .. import schemas
 from ..auth import key_name
 from ..call import Call, current_call
+from ..downloads import download
 from ..errors import BadInput
 from ..hooks import LAST_LINE
 from ..memory import charged_document
@@ -282,20 +283,28 @@ class PreparedSearch:
         hits = result.hits
         if wanted in listings.CITING:
             hits = [listings.cited_hit(hit, self.served.name) for hit in hits]
-        return write_listing(hits, wanted, self.page.options.qid or "1", result.missing)
+        about = self.page.options.like or result.text
+        qid = self.page.options.qid or "1"
+        return write_listing(hits, wanted, about, result.missing, qid)
 
 
 def write_listing(
-    hits: Sequence[Evidence], name: str, qid: str, missing: Iterable[str]
+    hits: Sequence[Evidence], name: str, about: str, missing: Iterable[str], qid: str = "1"
 ) -> Response:
-    """Return hits as a file; a header names rankings that were cut off, because a file cannot."""
+    """Return hits as a file, named after the text that was searched for.
+
+    A header names rankings that were cut off, because a file cannot.
+    """
     kind = listings.kind(name)
     with query_errors_named(current_call(), "format"):
         content = kind.write(hits, qid)
-    response = Response(content, mimetype=kind.media)
-    response.headers["Content-Disposition"] = f'attachment; filename="evidence.{kind.suffix}"'
-    if missing:
-        response.headers["X-Cut-Off"] = ", ".join(dict.fromkeys(missing))
+    return name_late(download(content, kind.media, about, kind.suffix), missing)
+
+
+def name_late(response: Response, missing: Iterable[str]) -> Response:
+    """Return a response with the header that names rankings that were cut off."""
+    if names := ", ".join(dict.fromkeys(missing)):
+        response.headers["X-Cut-Off"] = names
     return response
 
 

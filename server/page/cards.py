@@ -7,18 +7,20 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from flask import url_for
+from msgspec import UNSET, UnsetType
 
 from ...core.domain import Document, Passage
-from ...core.parts import parts_of
+from ...core.parts import first_part, parts_of
 from ...core.text import Piece, pieces_of, web_link
 from ...retrieval.search import listings
 from ...retrieval.search.evidence import Evidence, page_at
 from ..runtime import ServedIndex
 
 LONGEST_EXCERPT = 480
+LONGEST_FOUND = 300  # the most characters of a fact-checker's finding under a hit
 # A function from a text to the ranges that match a query, in order.
 Mark = Callable[[str], Sequence[tuple[int, int]]]
 _LEAD = 60
@@ -37,16 +39,16 @@ def title_of(title: str, passage: str, docid: str) -> str:
     return text if len(text) <= _TITLE else f"{text[:_TITLE].rsplit(' ', 1)[0]} …"
 
 
-def review_of(metadata: Mapping[str, Any]) -> dict[str, str] | None:
-    """Return a fact-checker's verdict on a claim, as far as the metadata have it as text; None
-    without a rating.
+def review_of(metadata: Mapping[str, Any], kind: str = "") -> dict[str, str] | None:
+    """Return a fact-checker's verdict on a claim, as far as the metadata have it as text.
 
+    Return None without a rating, unless the ``kind`` of the document is that of fact-checks.
     ``verdict`` is one of four words or empty.
     """
     review = {
         name: value if isinstance(value := metadata.get(name), str) else "" for name in REVIEW
     }
-    if not review["rating"].strip():
+    if not review["rating"].strip() and kind != listings.REVIEW:
         return None
     return {**review, "verdict": review["verdict"] if review["verdict"] in _VERDICTS else ""}
 
@@ -54,7 +56,44 @@ def review_of(metadata: Mapping[str, Any]) -> dict[str, str] | None:
 def explanation_of(metadata: Mapping[str, Any]) -> str:
     """Return what a fact-checker found, ``""`` if the metadata have it not as text."""
     found = metadata.get("explanation")
-    return found if isinstance(found, str) else ""
+    return found.strip() if isinstance(found, str) else ""
+
+
+class Finding(NamedTuple):
+    """The beginning of what a fact-checker found, and whether more follows."""
+
+    text: str
+    more: bool
+
+
+def finding_of(hit: Evidence, pieces: Sequence[Piece]) -> Finding | None:
+    """Return what to show under a hit of what a fact-checker found; None if there is nothing, or if
+    the ``pieces`` of its excerpt begin with it.
+    """
+    found = " ".join(explanation_of(hit.metadata).split())
+    text = begin_of(found, LONGEST_FOUND)
+    excerpted = " ".join("".join(piece.text for piece in pieces).split())
+    if not found or excerpted.startswith(text):
+        return None
+    return Finding(text, more=len(text) < len(found))
+
+
+def begin_of(text: str, longest: int) -> str:
+    """Return the beginning of a text, cut between words unless its first word is too long."""
+    if len(text) <= longest:
+        return text
+    words, _, _ = text[: longest + 1].rpartition(" ")
+    return words.rstrip() or text[:longest]
+
+
+def claim_beside(document: Document, passage: str, kind: str) -> str | UnsetType:
+    """Return the claim of a fact-check, from which a citation quotes; unset if the passage is the
+    claim, or the document is no fact-check.
+    """
+    claim = first_part(document.text, document.metadata)
+    if passage == claim or not listings.is_fact_check(kind, document.metadata):
+        return UNSET
+    return claim
 
 
 def citations(served: ServedIndex, hit: Evidence) -> dict[str, str]:

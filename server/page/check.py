@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 from collections.abc import Sequence
@@ -17,13 +15,13 @@ from ...core.errors import QueryError
 from ...core.languages import written_in
 from ...core.text import web_link
 from ...indexer.collections._pages import binary_kind, decode
-from ...retrieval.search.listings import defuse_cell
+from ...retrieval.search.listings import csv_for_excel, defuse_cell
 from ..api.rankers import ranked_claims
 from ..call import current_call
+from ..downloads import download
 from ..errors import BadInput, RefusedError, UnknownRankerError
 from ..runtime import registry
 from ..schemas import ClaimRequest, RankAnswer, RankedClaim, RankRequest, RequestFields
-from .downloads import BOM, download
 from .forms import ONLY_LINK, is_only_link
 from .i18n import page_language, translate
 from .layout import blueprint, file_of, page_of, reason_of, short_of, state_parameters
@@ -155,14 +153,15 @@ def _export(form: CheckState, spoken: Sequence[Spoken], ranking: RankAnswer) -> 
     if form.format == "jsonl":
         lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
         return download(lines, "application/x-ndjson", about, "jsonl")
-    written = io.StringIO(newline="")
-    table = csv.DictWriter(written, list(rows[0]))
-    table.writeheader()
-    for row in rows:
-        table.writerow(
-            {name: "" if value is None else defuse_cell(str(value)) for name, value in row.items()}
-        )
-    return download(f"{BOM}{written.getvalue()}", "text/csv", about, "csv")
+    table = [list(rows[0]), *([_cell_of(value) for value in row.values()] for row in rows)]
+    return download(csv_for_excel(table), "text/csv", about, "csv")
+
+
+def _cell_of(value: str | float | None) -> str:
+    """Return a value as a cell: only a text may be a formula, so a negative number stays one."""
+    if isinstance(value, str):
+        return defuse_cell(value)
+    return "" if value is None else str(value)
 
 
 def _row_of(claim: RankedClaim, spoken: Spoken) -> dict[str, str | int | float | None]:

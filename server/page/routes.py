@@ -23,7 +23,6 @@ from ...retrieval.search import listings
 from ...retrieval.search.evidence import Evidence, PassageAnswer
 from ...retrieval.search.options import Search
 from ...retrieval.search.query_syntax import QUERY, parse_query
-from ..api.routes import write_listing
 from ..auth import key_name
 from ..call import current_call
 from ..errors import BadInput
@@ -32,17 +31,21 @@ from ..permissions import is_writable
 from ..runtime import ServedIndex, index_named, registry
 from .cards import (
     LONGEST_EXCERPT,
+    LONGEST_FOUND,
     REVIEW,
     Mark,
     blocks,
     citations,
+    claim_beside,
     excerpt,
     explanation_of,
+    finding_of,
     review_of,
     title_of,
 )
+from .exports import ExportedHits, check_format, export_hits
 from .forms import ONLY_LINK, is_only_link
-from .i18n import direction_of
+from .i18n import direction_of, page_language, translate
 from .layout import blueprint, chosen_indexes, page_of, reason_of, short_of, state_parameters
 from .rankings import (
     MANY,
@@ -185,7 +188,6 @@ def _columns(
         for ranked in shown
     }
     by_name = {part.served.name: part.served for part in searches}
-    longest = LONGEST_EXCERPT if len(shown) == 1 else SHORT_EXCERPT
     columns = []
     for ranked in shown:
         others = [(name, of_column) for name, of_column in ranks.items() if name != ranked.name]
@@ -194,7 +196,9 @@ def _columns(
             place = hit.index, hit.docid
             card = _card(by_name.get(hit.index or "", searches[0].served), hit, state)
             card["anchor"] = f"{ranked.name}-{hit.rank}"
+            longest = _longest_excerpt(hit, are_columns=len(shown) > 1)
             card["pieces"] = excerpt(hit.passage.text, hit.passage.highlights, longest)
+            card["found"] = finding_of(hit, card["pieces"])
             card["places"] = {
                 name: of_column[place] for name, of_column in others if place in of_column
             }
@@ -210,6 +214,14 @@ def _columns(
         column = {"label": label, "help": help_, "ranking": ranked, "cards": cards, "late": late}
         columns.append({**column, "firm": cards[:firm], "weak": cards[firm:]})
     return columns
+
+
+def _longest_excerpt(hit: Evidence, *, are_columns: bool) -> int:
+    """Return the most characters of the excerpt of a hit."""
+    if not are_columns:
+        return LONGEST_EXCERPT
+    # An excerpt of what a fact-checker found is as long as it would be under the claim.
+    return LONGEST_FOUND if hit.claim else SHORT_EXCERPT
 
 
 def _card(served: ServedIndex, hit: Evidence, state: PageState) -> dict[str, Any]:
@@ -234,8 +246,7 @@ def _card(served: ServedIndex, hit: Evidence, state: PageState) -> dict[str, Any
         "example": example,
         "title": title_of(hit.title, hit.passage.text, hit.docid),
         "direction": "rtl" if direction_of(hit.language) == "rtl" else "auto",
-        "review": review_of(hit.metadata),
-        "found": "" if hit.claim else explanation_of(hit.metadata),
+        "review": review_of(hit.metadata, hit.kind),
         "link": link,
         "address": address if len(address) <= LONGEST_ADDRESS else own,
         **citations(served, hit),
@@ -259,6 +270,7 @@ def _document_card(
             text=passage.text,
             highlights=[],
         ),
+        claim=claim_beside(document, passage.text, kind),
         kind=kind,
         docid=document.docid,
         title=document.title,
@@ -289,10 +301,7 @@ def export() -> Response:
     parameters = state_parameters().copy()
     format = parameters.pop("format", "")
     state = read_state(parameters, (*SEARCHED, "format"))
-    if format not in FORMATS:
-        raise BadInput(
-            "format", f"there is no format {format[:20]!r}; the formats are {', '.join(FORMATS)}"
-        )
+    check_format(format)
     if not (state.query or state.like):
         raise BadInput("query", "there is nothing to export: search for something first")
     served = chosen_indexes(state)
@@ -303,20 +312,19 @@ def export() -> Response:
     )
     (ranked,) = shown
     hits = [listings.cited_hit(hit, hit.index or served[0].name) for hit in ranked.hits]
-    if format != listings.JSON:
-        return write_listing(hits, format, "1", ranked.late)
-    content = msgspec.json.encode(
-        {
-            "query": {"text": state.query},
-            "hits": hits,
-            "related": ranked.related,
-            "absent_words": ranked.absent_words,
-        }
+    about = state.query
+    if state.like:
+        title = _about(served[0], state.like)[0]
+        about = f"{translate(page_language(), 'More like')} {title}"
+    exported = ExportedHits(
+        query=state.query,
+        about=about,
+        hits=hits,
+        related=ranked.related,
+        absent_words=ranked.absent_words,
+        late=ranked.late,
     )
-    headers = {"Content-Disposition": 'attachment; filename="evidence.json"'}
-    if ranked.late:
-        headers["X-Cut-Off"] = ", ".join(ranked.late)
-    return Response(content, mimetype="application/json", headers=headers)
+    return export_hits(exported, format)
 
 
 def _json_address(state: PageState, served: Sequence[ServedIndex]) -> str:
@@ -340,7 +348,7 @@ def _details(metadata: Mapping[str, Any]) -> dict[str, str]:
     return {
         name.replace("_", " "): str(value)
         for name, value in metadata.items()
-        if name not in REVIEW
+        if name not in (*REVIEW, "explanation")
         and isinstance(value, str | int | float)
         and len(str(value)) <= _LONGEST_DETAIL
     }
@@ -397,7 +405,10 @@ def document_page(name: str, docid: str) -> tuple[str, int]:
         document=document,
         example=example,
         title=title_of(document.title, document.text, docid),
-        review=review_of(document.metadata),
+        review=review_of(document.metadata, addition.kind),
+        found=explanation_of(document.metadata).splitlines()
+        if explanation_of(document.metadata) not in document.text
+        else [],
         details={} if example else _details(document.metadata),
         blocks=shown,
         count=len(passages),

@@ -23,13 +23,13 @@ from ...retrieval.search.answer import Question
 from ...retrieval.search.evidence import Evidence, PassageAnswer
 from ...retrieval.search.options import Search
 from ..api.rankers import judge_of
-from ..api.routes import write_listing
 from ..call import current_call
 from ..errors import BadInput, RefusedError
 from ..runtime import ServedIndex
 from ..schemas import RequestFields
 from ..search import query_errors_named
-from .cards import citations, review_of, title_of
+from .cards import citations, claim_beside, review_of, title_of
+from .exports import ExportedHits, check_format, export_hits
 from .forms import ONLY_LINK, is_only_link
 from .layout import blueprint, chosen_indexes, page_of, reason_of, short_of, state_parameters
 from .notes import show_absent_words
@@ -103,10 +103,7 @@ def export_sentences() -> Response:
     parameters = state_parameters().copy()
     format = parameters.pop("format", "")
     form = read_parameters(parameters, VerifyState)
-    if format not in FORMATS:
-        raise BadInput(
-            "format", f"there is no format {format[:20]!r}; the formats are {', '.join(FORMATS)}"
-        )
+    check_format(format)
     if not form.claim:
         raise BadInput("claim", "there is nothing to export: type a claim first")
     served = chosen_indexes(PageState(index=form.index))
@@ -115,16 +112,14 @@ def export_sentences() -> Response:
     relatedness = _relatedness(claim, where, served)
     ranked = _rank_sentences(claim, where, served, relatedness)
     hits = [listings.cited_hit(_hit_of(each), each.served.name) for each in ranked]
-    if format != listings.JSON:
-        return write_listing(hits, format, "1", ())
-    content = {
-        "query": {"text": form.claim},
-        "hits": hits,
-        "related": relatedness.related,
-        "absent_words": relatedness.absent_words,
-    }
-    headers = {"Content-Disposition": 'attachment; filename="evidence.json"'}
-    return Response(msgspec.json.encode(content), mimetype="application/json", headers=headers)
+    exported = ExportedHits(
+        query=form.claim,
+        about=form.claim,
+        hits=hits,
+        related=relatedness.related,
+        absent_words=relatedness.absent_words,
+    )
+    return export_hits(exported, format)
 
 
 def _claim_of(form: VerifyState, served: Sequence[ServedIndex]) -> Claim:
@@ -305,6 +300,7 @@ def _hit_of(ranked: RankedSentence) -> Evidence:
     """Return a sentence in the form of a hit, whose passage is the sentence."""
     rank, served, sentence = ranked
     document = served.index.document(sentence.docid)
+    kind = served.index.addition(sentence.docid).kind
     return Evidence(
         rank=rank,
         docid=sentence.docid,
@@ -323,7 +319,8 @@ def _hit_of(ranked: RankedSentence) -> Evidence:
         language=document.language,
         source=sentence.source,
         topic=document.topic,
-        kind=served.index.addition(sentence.docid).kind,
+        claim=claim_beside(document, sentence.text, kind),
+        kind=kind,
         metadata=dict(document.metadata),
         index=served.name,
     )

@@ -5,12 +5,13 @@ import io
 import re
 
 import msgspec
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from factseek import list_hits
 from factseek.retrieval.search.evidence import Copies, Evidence, PassageAnswer
-from factseek.retrieval.search.listings import HEADER, plain_citation
+from factseek.retrieval.search.listings import HEADER, keep_digits, list_for_excel, plain_citation
 
 PAPER = Evidence(
     rank=1,
@@ -264,10 +265,78 @@ def test_a_fact_check_that_was_found_by_its_explanation_is_cited_with_its_claim(
 
 
 def test_a_table_has_the_columns_that_a_desk_gave_its_claims() -> None:
-    checked = bare(metadata={"rating": "False", "Checker": "=Kim", "page": 3, "parts": [0, 4]})
+    checked = bare(metadata={"rating": "False", "Checker": "=Kim", "page": 3})
     header, row = csv.reader(io.StringIO(list_hits([checked], "csv"), newline=""))
     assert header[len(HEADER) :] == ["Checker", "page"]
     assert row[len(HEADER) :] == ["'=Kim", "3"]
+
+
+def test_a_table_has_every_field_of_the_metadata_once() -> None:
+    metadata = {
+        "rating": 0,
+        "score": 7,
+        "title": "",
+        "tags": ["=1", "health"],
+        "scale": [1, 2.5],
+        "seen": {"by": "Kim"},
+        "checked": False,
+        "empty": [],
+        "none": None,
+        "part_starts": [0, 4],
+        "page_starts": [0],
+    }
+    metadata |= {f"column{number}": "x" for number in range(200)}
+    header, row = csv.reader(io.StringIO(list_hits([bare(metadata=metadata)], "csv"), newline=""))
+    more = dict(zip(header[len(HEADER) :], row[len(HEADER) :], strict=True))
+    assert {name: more.pop(name) for name in list(more) if not name.startswith("column")} == {
+        "metadata.score": "7",
+        "tags": "'=1; health",
+        "scale": "[1, 2.5]",
+        "seen": '{"by": "Kim"}',
+        "checked": "false",
+    }
+    assert len(more) == 200
+    assert row[header.index("rating")] == "0"
+
+
+@pytest.mark.parametrize(
+    ("cell", "kept"),
+    [
+        ("1234567890123456789", "'1234567890123456789"),  # not 1.23E+18
+        ("123456789012", "'123456789012"),
+        ("12345678901", "12345678901"),
+        ("007", "'007"),
+        ("0", "0"),
+        ("0.0327868852459016", "0.0327868852459016"),
+        ("52e10", "'52e10"),
+        ("1e-05", "1e-05"),
+        ("650,000 people", "650,000 people"),
+        (" 0012 ", "' 0012 "),
+        ("'=1234567890123", "'=1234567890123"),
+    ],
+)
+def test_excel_keeps_the_digits_of_a_number(cell: str, kept: str) -> None:
+    assert keep_digits(cell) == kept
+
+
+def test_a_table_for_excel() -> None:
+    post = bare(docid="1234567890123456789", metadata={"author_id": 12345678901234567, "row": "01"})
+    text = list_for_excel([post])
+    assert text.startswith("\ufeffrank,docid,score,")
+    (row,) = csv.DictReader(io.StringIO(text.removeprefix("\ufeff"), newline=""))
+    assert (row["docid"], row["author_id"], row["row"]) == (
+        "'1234567890123456789",
+        "'12345678901234567",
+        "'01",
+    )
+    assert (row["rank"], row["score"]) == ("1", "1.0")
+    (plain,) = csv.DictReader(io.StringIO(list_hits([post], "csv"), newline=""))
+    assert plain["docid"] == "1234567890123456789"
+
+
+def test_a_formula_is_no_formula_for_excel() -> None:
+    (row,) = csv.DictReader(io.StringIO(list_for_excel([SNIPPET]).removeprefix("\ufeff")))
+    assert (row["docid"], row["passage"]) == ("'=HYPERLINK(1)", "'@SUM(A1)")
 
 
 def test_a_fact_check_is_cited_with_its_rating_and_not_as_its_claim() -> None:
@@ -282,6 +351,8 @@ def test_a_fact_check_is_cited_with_its_rating_and_not_as_its_claim() -> None:
     assert plain_citation(row, "").startswith("Fact check (nope): “Masks")
     snippet = bare(kind="snippets", metadata={"rating": "Falsch", "verdict": "false"})
     assert plain_citation(snippet, "").startswith("Fact check (Falsch): “Masks")
+    found = bare(kind="jsonl", metadata={"rating": "Falsch", "explanation": "No."})
+    assert plain_citation(found, "").startswith("Fact check (Falsch): “Masks")
     film = bare(kind="snippets", metadata={"rating": "PG-13"})
     assert (
         plain_citation(film, link)

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -144,7 +145,9 @@ def test_over_http(client: FlaskClient, name: str) -> None:
     )
     answer = client.post("/v1/english/search", json={**body, "format": name})
     assert (answer.mimetype, answer.text) == (kind.media, list_hits(evidence, name))
-    assert answer.headers["Content-Disposition"] == f'attachment; filename="evidence.{kind.suffix}"'
+    file = rf"measles vaccine \d{{4}}-\d\d-\d\d\.{kind.suffix}"
+    disposition = answer.headers["Content-Disposition"]
+    assert re.fullmatch(f'attachment; filename="{file}"', disposition), disposition
     accepted = client.post("/v1/english/search", json=body, headers={"Accept": kind.media})
     assert (accepted.mimetype, accepted.text) == (kind.media, answer.text)
     simple = client.get(

@@ -194,9 +194,34 @@ def test_a_search_is_taken_away_in_every_format(client: FlaskClient) -> None:
     for label, address in files.items():
         response = client.get(address)
         assert response.status_code == 200, label
-        assert response.headers["Content-Disposition"].startswith('attachment; filename="evidence.')
+        disposition = response.headers["Content-Disposition"]
+        assert re.fullmatch(
+            r'attachment; filename="measles vaccine \d{4}-\d\d-\d\d\.[a-z]+"', disposition
+        ), disposition
     rows = list(csv.DictReader(io.StringIO(client.get(files["CSV"]).text)))
     assert [row["docid"] for row in rows] == ["measles"]
+
+
+def test_a_table_of_the_page_is_for_excel_and_one_over_http_is_not(client: FlaskClient) -> None:
+    on_page = client.get("/export?format=csv&index=english&query=measles").data
+    over_http = client.get("/v1/english/search?format=csv&query=measles").data
+    assert on_page.startswith(b"\xef\xbb\xbfrank,docid,")
+    assert over_http.startswith(b"rank,docid,")
+
+
+def test_a_file_over_http_is_named_after_its_query_too(client: FlaskClient) -> None:
+    path = f"/v1/arabic/search?format=tsv&query={quote('نهر النيل')}"
+    disposition = client.get(path).headers["Content-Disposition"]
+    assert re.fullmatch(
+        rf"attachment; filename=\"factseek \d{{4}}-\d\d-\d\d\.tsv\"; "
+        rf"filename\*=UTF-8''{quote('نهر النيل')}%20\d{{4}}-\d\d-\d\d\.tsv",
+        disposition,
+    ), disposition
+
+
+def test_a_file_of_alike_documents_has_the_title(client: FlaskClient) -> None:
+    response = client.get("/export?format=csv&index=english&like=measles&lang=en")
+    assert 'filename="More like Measles vaccine 2' in response.headers["Content-Disposition"]
 
 
 def test_the_newest_come_first_where_that_is_chosen(client: FlaskClient) -> None:
