@@ -330,6 +330,10 @@ class Index:
         """
         return self.plan(options).spellings(query)
 
+    def find_unwritten(self, words: Sequence[str]) -> list[str]:
+        """Return those of the lower-case ``words`` of which the index contains no form."""
+        return self._state.find_unwritten(words)
+
     def footprint(self, retriever: str) -> Footprint:
         """Return the disk size and build time of what a retriever reads, including the
         documents.

@@ -60,7 +60,29 @@ _PLAIN: Sequence[_Plain] = (
         ),
         "The time was too short to look for fact-checks of the last {late} of {all} texts.",
     ),
+    _Plain(re.compile(r"no evidence was found"), "No evidence was found."),
+    _Plain(
+        re.compile(
+            r"no label is probable enough: (?P<label>.+) has (?P<share>[0-9.]+), but "
+            r"(?P<least>[0-9.]+) is needed"
+        ),
+        "No label is probable enough: {label} has {share}, but {least} is needed.",
+    ),
+    _Plain(
+        re.compile(
+            r"the evidence does not state (?P<number>\S+), which is a number in the claim"
+        ),
+        "The evidence does not state {number}, which is a number in the claim.",
+    ),
+    _Plain(
+        re.compile(
+            r"the evidence contains (?P<there>\d+) of the (?P<all>\d+) words of the claim, "
+            r"excluding stop words"
+        ),
+        "The evidence contains {there} of the {all} words of the claim, excluding stop words.",
+    ),
 )
+_LABEL = "label"  # the field of a text that is a label of a verdict
 _OF_LANGUAGES = ("language", "documents", "known")  # the fields of a text that name languages
 
 
@@ -92,11 +114,16 @@ def _plain_line(language: str, note: str) -> str:
     for plain in _PLAIN:
         if match := plain.note.fullmatch(note):
             values = {
-                name: _named(language, value) if name in _OF_LANGUAGES else value
-                for name, value in match.groupdict().items()
+                name: _say(language, name, value) for name, value in match.groupdict().items()
             }
             return translate(language, plain.text, **values)
     return f"{note[:1].upper()}{note[1:]}." if note else ""
+
+
+def _say(language: str, field: str, value: str) -> str:
+    if field in _OF_LANGUAGES:
+        return _named(language, value)
+    return translate(language, value) if field == _LABEL else value
 
 
 def _named(language: str, codes: str) -> str:

@@ -170,11 +170,21 @@ def _rank(searches: Sequence[IndexSearch], state: PageState) -> list[ShownRankin
 
 
 def _correct_query(searches: Sequence[IndexSearch], state: PageState) -> str:
+    """Return the query with its misspelt words corrected, ``""`` if there is nothing to correct.
+
+    One index may know the right form of a word, and another that of the next one. But a word that
+    any of them contains is not misspelt.
+    """
+    spellings: dict[str, str] = {}
     for part in searches:
-        if spellings := part.served.index.spellings(part.query, part.search):
-            meant = respelt(state.query, spellings)
-            return meant if len(state.address(query=meant)) <= LONGEST_ADDRESS else ""
-    return ""
+        spellings = {**part.served.index.spellings(part.query, part.search), **spellings}
+    for part in searches:
+        misspelt = part.served.index.find_unwritten(list(spellings))
+        spellings = {word: spellings[word] for word in misspelt}
+    if not spellings:
+        return ""
+    meant = respelt(state.query, spellings)
+    return meant if len(state.address(query=meant)) <= LONGEST_ADDRESS else ""
 
 
 def _columns(
