@@ -123,8 +123,11 @@ MODELS: dict[str, Callable[[Path], Path]] = {
         ),
     ),
 }
-SLOW = ("sum", "log1p", "roberta", "router, distilbert, log1p")
-"""The models that torch exports in seconds, beside others of the same parts."""
+# torch exports a model in some ten seconds.
+MARKS = {name: pytest.mark.deep for name in MODELS} | {
+    "router": (),
+    "distilbert": pytest.mark.real,
+}
 
 
 @pytest.fixture(scope="module")
@@ -155,7 +158,8 @@ def dense(vector: SparseVector, size: int) -> NDArray[np.float32]:
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.deep if name in SLOW else ()) for name in MODELS]
+    "name",
+    [pytest.param(name, marks=MARKS[name]) for name in MODELS],
 )
 def test_weights_are_those_of_sentence_transformers(name: str, made: Callable[[str], Path]) -> None:
     from sentence_transformers import SparseEncoder as Reference
