@@ -241,6 +241,13 @@ def _find_downloaded(name: str, noun: str) -> Path:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 
+    if noun == SPARSE_NOUN and "/" not in name:
+        # No owner has most of these models, as sentence-transformers has most encoders.
+        raise MissingModelError(
+            f"{noun} {name!r} is not on this machine",
+            remedy=f"name {SPLADE_TINY}, give the path of its folder, or write OWNER/NAME if it was "
+            "fetched with hf download",
+        )
     repository = name if "/" in name else f"sentence-transformers/{name}"
     try:
         return Path(snapshot_download(repository, local_files_only=True))

@@ -124,7 +124,7 @@ MODELS: dict[str, Callable[[Path], Path]] = {
     ),
 }
 # torch exports a model in some ten seconds.
-MARKS = {name: pytest.mark.deep for name in MODELS} | {
+MARKS = dict.fromkeys(MODELS, pytest.mark.deep) | {
     "router": (),
     "distilbert": pytest.mark.real,
 }

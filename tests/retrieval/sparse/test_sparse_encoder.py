@@ -223,6 +223,27 @@ def test_no_model_is_a_line_with_a_remedy() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (
+            "splade-tyni",
+            "sparse model 'splade-tyni' is not on this machine; name splade-tiny, give the path of "
+            "its folder, or write OWNER/NAME if it was fetched with hf download",
+        ),
+        (
+            "somebody/splade",
+            "sparse model 'somebody/splade' is not on this machine; fetch it with: hf download "
+            "somebody/splade",
+        ),
+    ],
+)
+def test_an_unknown_model_is_told(name: str, message: str, cache: str) -> None:
+    with pytest.raises(MachineError) as raised:
+        opened(name, cache)
+    assert raised.value.line == message
+
+
 def test_splade_tiny_makes_no_vectors() -> None:
     with pytest.raises(MachineError) as raised:
         find_model(SPLADE_TINY)
