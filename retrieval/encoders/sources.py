@@ -245,8 +245,8 @@ def _find_downloaded(name: str, noun: str) -> Path:
         # No owner has most of these models, as sentence-transformers has most encoders.
         raise MissingModelError(
             f"{noun} {name!r} is not on this machine",
-            remedy=f"name {SPLADE_TINY}, give the path of its folder, or write OWNER/NAME if it was "
-            "fetched with hf download",
+            remedy=f"name {SPLADE_TINY}, give the path of its folder, or write OWNER/NAME if it "
+            "was fetched with hf download",
         )
     repository = name if "/" in name else f"sentence-transformers/{name}"
     try:
