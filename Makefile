@@ -109,6 +109,7 @@ bench-quality: $(STAMP) example
 
 bench-fusion: $(STAMP) example
 	$(BIN)/python -m benchmarks.fusion
+	$(BIN)/python -m benchmarks.three_rankings
 	$(BIN)/python -m benchmarks.left_out
 
 docs: $(STAMP)
