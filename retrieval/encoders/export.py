@@ -381,6 +381,9 @@ class _TorchModel:
             documents = list(self._model[0].sub_modules["document"])
             self._model = SparseEncoder(modules=documents, device="cpu")
         self._model = self._model.float().eval()
+        if kind == ENCODER:
+            # The whole vector is exported, and shortened when it is used.
+            self._model.truncate_dim = None
         self._kind = kind
         if not hasattr(getattr(self._model, "tokenizer", None), "backend_tokenizer"):
             raise MachineError("the model has no tokenizer that runs without the model")
