@@ -227,12 +227,23 @@ class Plan:
         """Yield the evidence of the hits of each query; hits that are read after the time limit
         have no highlights.
         """
-        texts = [(self.resolved.text(query), hits) for query, hits in ranked]
+        texts = [(self._text_to_mark(query), hits) for query, hits in ranked]
         reading = Reading(
             self.resolved.retriever, self.stages, self.search.offset, highlight, limit
         )
         evidences = read_evidences(self.context.state, texts, reading)
         return map(self._mark_weak, evidences) if self.resolved.encodes else evidences
+
+    def _text_to_mark(self, query: AnyQuery) -> str:
+        """Return the text whose words are highlighted: the query, and the words that a sparse model
+        expects beside it.
+        """
+        text = self.resolved.text(query)
+        words: dict[str, None] = {}
+        for ranking in self.resolved.rankings:
+            for view in filter(is_impacts, self._views(ranking)):
+                words |= dict.fromkeys(self.context.state.query_weights(view).expected_words(text))
+        return " ".join([text, *words])
 
     def _mark_weak(self, hits: list[Evidence]) -> list[Evidence]:
         self.context.nearness.mark_weak(hits)
