@@ -28,7 +28,7 @@ help:
 	@echo "make fuzz   feed every reader, parser and route with 10,000 broken inputs; table in docs/figures.md (an hour)"
 	@echo "make bench-claims   measure check-worthiness and verdicts; tables in docs/figures.md (needs FACTSEEK_DATA; at most 15 minutes)"
 	@echo "make bench-train   train an encoder and a re-ranker on SciFact; tables in docs/figures.md (needs FACTSEEK_DATA; two hours; an interrupted run continues)"
-	@echo "make bench-quality   measure quality and speed of sparse, dense and hybrid; tables in docs/figures.md"
+	@echo "make bench-quality   measure quality and speed of sparse, dense, learned sparse and hybrid; tables in docs/figures.md"
 	@echo "make bench-fusion   compare ways of fusing, learned combinations and feedback over every collection; tables in docs/figures.md (needs FACTSEEK_DATA; half an hour; keeps the rankings)"
 	@echo "make docs    build the documentation as a site in site/, warnings as errors"
 	@echo "make pictures   take the pictures of the pages in docs/ (needs chromium and chromium-driver)"
@@ -106,9 +106,11 @@ soak: $(STAMP) example
 
 bench-quality: $(STAMP) example
 	$(BIN)/python -m benchmarks.quality
+	$(BIN)/python -m benchmarks.impacts --write
 
 bench-fusion: $(STAMP) example
 	$(BIN)/python -m benchmarks.fusion
+	$(BIN)/python -m benchmarks.three_rankings
 	$(BIN)/python -m benchmarks.left_out
 
 docs: $(STAMP)

@@ -45,6 +45,7 @@ from factseek.eval.run.batch import SearchQuery, chunks, search_docids
 from factseek.eval.scoring.measures import values_of
 from factseek.eval.scoring.statistics import Interval, Values, compare_pairs, intervals
 from factseek.eval.scoring.tables import markdown_table
+from factseek.retrieval.encoders.sources import SPLADE_TINY
 from factseek.retrieval.retrievers import fusing as fusing_kind
 from factseek.retrieval.retrievers import kind
 from factseek.retrieval.search.prepared_query import PreparedQuery
@@ -157,9 +158,9 @@ def cases_within(data: Path) -> Iterator[Case]:
     yield from (_within(data / "xquad-r" / language, language) for language in XQUAD_LANGUAGES)
 
 
-def rankings(case: Case, names: Sequence[str] = PAIR) -> dict[str, Ranking]:
-    """Return the rankings of a case by name; make those that are not yet kept for the current
-    index.
+def rankings(case: Case, names: Sequence[str] = PAIR, depth: int = DEPTH) -> dict[str, Ranking]:
+    """Return the first ``depth`` hits of each ranking of a case by name; make those that are not
+    yet kept for the current index.
     """
     with open_index(indexed(case.collection)) as index:
         wanted = {name: case.dense if name == "dense" else name for name in names}
@@ -169,12 +170,13 @@ def rankings(case: Case, names: Sequence[str] = PAIR) -> dict[str, Ranking]:
             / f"{case.name}-{index.info.id}.json".replace(" ", "-").replace("/", "-")
         )
         made = msgspec.json.decode(path.read_bytes(), type=_KEPT) if path.is_file() else {}
-        missing = [name for name in wanted.values() if name not in made]
+        kept = {of: of if depth == DEPTH else f"{of}, {depth}" for of in wanted.values()}
+        missing = [name for name in wanted.values() if kept[name] not in made]
         if missing:
             say(f"{case.name}: ranking {len(case.queries):,} queries by {' and '.join(missing)}")
-            search = Search(profile=case.collection.profile, k=DEPTH, group=True)
+            search = Search(profile=case.collection.profile, k=depth, group=True)
             for name in missing:
-                made[name] = {
+                made[kept[name]] = {
                     done.qid: list(zip(*done.ranking, strict=True))
                     for chunk in chunks(case.queries)
                     for done in search_docids(index, chunk, replace(search, retriever=name))
@@ -182,7 +184,7 @@ def rankings(case: Case, names: Sequence[str] = PAIR) -> dict[str, Ranking]:
             path.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(path, msgspec.json.encode(made))
     return {
-        name: {qid: [Hit(*hit) for hit in hits] for qid, hits in made[of].items()}
+        name: {qid: [Hit(*hit) for hit in hits] for qid, hits in made[kept[of]].items()}
         for name, of in wanted.items()
     }
 
@@ -210,6 +212,7 @@ def _within(folder: Path, language: str) -> Case:
         qrels,
         language=language,
         encoders=encoders,
+        impacts=SPLADE_TINY if language == "en" else "",
     )
     return _plain(collection, XQUAD)
 
@@ -361,9 +364,12 @@ def constants_report(measured: Sequence[MeasuredCase], ways: Sequence[FusionSett
 
 
 def described(way: FusionSettings) -> str:
-    """Name a way of fusing in a few words."""
+    """Name a way of fusing in a few words; the weights are those of BM25, vectors and others."""
     constant = f" {way.rrf_k}" if way.kind == "rrf" else ""
-    return f"{way.kind}{constant}, " + " : ".join(f"{way.weights[name]:g}" for name in PAIR)
+    names = [*PAIR, *(name for name in way.weights if name not in PAIR)]
+    weights = " : ".join(f"{way.weights[name]:g}" for name in names)
+    depth = f", depth {way.depth:,}" if way.depth != DEPTH else ""
+    return f"{way.kind}{constant}, {weights}{depth}"
 
 
 def signed(interval: Interval, sign: str = "+") -> str:

@@ -1,4 +1,4 @@
-"""Measure the quality and speed of sparse, dense and hybrid retrieval: ``python -m
+"""Measure the quality and speed of sparse, dense, learned sparse and hybrid retrieval: ``python -m
 benchmarks.quality``.
 
 The collections are the bundled example and, if ``FACTSEEK_DATA`` names their folder, SciFact,
@@ -24,18 +24,23 @@ from factseek.eval.bench.bench import Bench, as_markdown, bench, plot
 from factseek.eval.run.batch import JudgedFiles, read_judged
 from factseek.eval.scoring.tables import markdown_table
 from factseek.indexer.build import BuildRequest, Verb, build, describe
+from factseek.indexer.compaction import compact
+from factseek.retrieval.config import ImpactSettings
+from factseek.retrieval.encoders.sources import SPLADE_TINY
 from factseek.retrieval.store import manifest as manifests
+from factseek.retrieval.store.manifest import IMPACTS
 
 WORK = ROOT / "bench" / "quality"
 """The folder that keeps the indexes, rankings and bench.json."""
-RETRIEVERS = ("bm25", "dense", "hybrid")
+RETRIEVERS = ("bm25", "dense", "impact", "hybrid")
 MEASURES = ("nDCG@10", "R@100", "AP", "RR@10")
 
 
 class BenchCollection(NamedTuple):
     """A collection with its sources by kind.
 
-    ``encoders`` make its vectors, by default the encoder of the language.
+    ``encoders`` make its vectors, by default the encoder of the language. ``impacts`` is the sparse
+    model that weighs the terms of its passages; ``""`` for none.
     """
 
     name: str
@@ -46,6 +51,7 @@ class BenchCollection(NamedTuple):
     measures: tuple[str, ...] = ()
     language: str = "en"
     encoders: tuple[str, ...] = ()
+    impacts: str = ""
 
 
 @program(
@@ -108,7 +114,11 @@ def example() -> BenchCollection:
         ("cord19", folder / "cord19"),
     )
     return BenchCollection(
-        "bundled example", steps, folder / "queries-en.tsv", folder / "qrels-en.txt"
+        "bundled example",
+        steps,
+        folder / "queries-en.tsv",
+        folder / "qrels-en.txt",
+        impacts=SPLADE_TINY,
     )
 
 
@@ -122,6 +132,7 @@ def public(data: Path) -> list[BenchCollection]:
                 (("beir", folder),),
                 folder / "queries.jsonl",
                 folder / "qrels" / f"{split}.tsv",
+                impacts=SPLADE_TINY,
             )
             for name, folder, split in (
                 ("SciFact", data / "scifact", "train"),
@@ -135,6 +146,7 @@ def public(data: Path) -> list[BenchCollection]:
             claims / "dev" / "tweet-vclaim-pairs.qrels",
             profile="tweet",
             measures=("AP@5",),
+            impacts=SPLADE_TINY,
         ),
     ]
 
@@ -156,7 +168,9 @@ def _rows(bench: Bench) -> list[list[str]]:
 
 
 def indexed(collection: BenchCollection) -> Path:
-    """Return the folder of the collection's index; build it if its sources have changed."""
+    """Return the folder of the collection's index; build it if its sources have changed, and add
+    impacts if it lacks those of the collection.
+    """
     name = " ".join((collection.name, *(collection.encoders and ("by", *collection.encoders))))
     folder = WORK / name.replace(" ", "-").replace(",", "").replace("!", "").lower()
     try:
@@ -171,6 +185,9 @@ def indexed(collection: BenchCollection) -> Path:
         for kind, source in collection.steps:
             build(BuildRequest(kind=kind, sources=(source,), verb=verb, **about), Config())
             verb = "append"
+    if collection.impacts and IMPACTS not in manifests.read(folder).views:
+        say(f"{collection.name}: weighing terms by {collection.impacts}")
+        compact(folder, Config(impact=ImpactSettings(model=collection.impacts)), add=[IMPACTS])
     return folder
 
 

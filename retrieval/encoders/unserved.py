@@ -5,16 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from ...core.errors import MachineError
-from .sources import DOT_NAMES, modules_of, read_json
+from .sources import DOT_NAMES, ROUTERS, model_files, modules_of, read_json
+from .sparse_modules import REMEDY, read_sparse_modules
 
 _SETTINGS = "config_sentence_transformers.json"
 _OTHER = "choose another encoder"
 # The value of model_type for a dense encoder, and for a model that has no model_type.
 _DENSE = "SentenceTransformer"
 _SPARSE_MODULES = ("MLMTransformer", "SpladePooling", "SparseAutoEncoder", "SparseStaticEmbedding")
-_TOKEN_MODULES = ("Transformer", "MLMTransformer")
-_ROUTERS = ("Router", "Asym")
-_OTHER_SPARSE = "choose another sparse model"
 
 
 def check_encoder(folder: Path) -> None:
@@ -48,45 +46,23 @@ def check_cross_encoder(folder: Path) -> None:
 
 
 def check_sparse_encoder(folder: Path) -> None:
-    """Raise MachineError, naming the part, if the model in ``folder`` is no masked language model
-    whose terms have the largest weight of any token (SPLADE).
+    """Raise MachineError, naming the part, if the model in ``folder`` is no sparse model that
+    factseek can run, or its impacts need more than a dot product.
     """
-    modules = modules_of(folder)
-    has_modules = (folder / "modules.json").is_file()
-    names = [name for name, _ in modules]
-    unread = [name for name in names if name in (*_ROUTERS, *_SPARSE_MODULES[2:])]
-    if has_modules and unread:
+    read_sparse_modules(folder)
+    pickles = [name for name in model_files(folder) if name.endswith(".bin")]
+    if pickles:
         raise MachineError(
-            f"has the module {unread[0]}, which factseek cannot run",
-            place=folder,
-            remedy=_OTHER_SPARSE,
+            "is a pickle, which may contain a program",
+            place=folder / pickles[0],
+            remedy="save the model again with sentence-transformers, as safetensors",
         )
-    heads = read_json(folder / "config.json").get("architectures") or [""]
-    is_masked = str(heads[0]).endswith("ForMaskedLM")
-    is_splade = len(names) == 2 and names[0] in _TOKEN_MODULES and names[1] == "SpladePooling"
-    if not (is_splade if has_modules else is_masked):
-        what = (
-            "is no sparse model: it has neither a SpladePooling nor the head of a masked "
-            "language model"
-        )
-        raise MachineError(what, place=folder, remedy=_OTHER_SPARSE)
-    if not has_modules:
-        return
-    path = modules[1][1] / "config.json"
-    pooling = read_json(path)
-    for name, served in (("pooling_strategy", "max"), ("activation_function", "relu")):
-        if pooling.get(name, served) != served:
-            raise MachineError(
-                f"{name} is {pooling[name]}, but factseek runs only {served}",
-                place=path,
-                remedy=_OTHER_SPARSE,
-            )
     similarity = read_json(folder / _SETTINGS).get("similarity_fn_name")
     if similarity not in (None, "", *DOT_NAMES):
         raise MachineError(
             f"similarity_fn_name is {similarity}, but impacts are compared by their dot product",
             place=folder / _SETTINGS,
-            remedy=f"{_OTHER_SPARSE}, or set it to dot in a copy",
+            remedy=f"{REMEDY}, or set it to dot in a copy",
         )
 
 
@@ -105,7 +81,7 @@ def _check_dense(folder: Path) -> None:
             place=folder,
             remedy=_OTHER,
         )
-    if any(name in _ROUTERS for name in modules):
+    if any(name in ROUTERS for name in modules):
         what = (
             "encodes queries and documents with different modules (Router), which factseek "
             "cannot run"

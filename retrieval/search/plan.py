@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 
+from msgspec.structs import replace
+
 from ...core.deadline import Deadline
 from ...core.domain import FacetCounts, Filter, Hit, ScoredDocids, Total
 from ...core.errors import QueryError
@@ -98,7 +100,20 @@ class Plan:
         """
         search, settings = self.search, self.resolved.settings.search
         depth = min(self.resolved.depth(search.offset) + further, settings.max_k)
-        ranked = self.rankings(queries, depth, limit)
+        prepared = self.resolved.prepare_all(queries)
+        if settings.stages:
+            ranked = stages.search(
+                self.open_retriever(),
+                self.stages,
+                self.resolved,
+                self.context.state,
+                queries=prepared,
+                k=depth,
+                where=search.where,
+                limit=limit,
+            )
+        else:
+            ranked = self.open_retriever().search(prepared, depth, search.where, limit)
         return [hits[search.offset :] for hits in ranked] if search.offset else ranked
 
     def hits_and_first(
@@ -113,28 +128,11 @@ class Plan:
         wanted = self.resolved.depth(offset) + further
         # If the newest hits come first, the best ones may be anywhere in the window.
         judged = search.fusion.depth if self.search.sort else JUDGED
-        depth = min(max(wanted, judged), search.max_k)
-        rankings = self.rankings(queries, depth, limit)
+        whole = self
+        if offset:
+            whole = dataclasses.replace(self, search=replace(self.search, offset=0))
+        rankings = whole.hits(queries, limit, further=max(wanted, judged) - search.k)
         return [(ranking[:judged], ranking[offset:wanted]) for ranking in rankings]
-
-    def rankings(
-        self, queries: Sequence[AnyQuery], depth: int, limit: Deadline | None = None
-    ) -> list[list[Hit]]:
-        """Return the first ``depth`` hits of each query, without an offset."""
-        search, settings = self.search, self.resolved.settings.search
-        prepared = self.resolved.prepare_all(queries)
-        if settings.stages:
-            return stages.search(
-                self.open_retriever(),
-                self.stages,
-                self.resolved,
-                self.context.state,
-                queries=prepared,
-                k=depth,
-                where=search.where,
-                limit=limit,
-            )
-        return self.open_retriever().search(prepared, depth, search.where, limit)
 
     def columns(
         self, queries: Sequence[AnyQuery], limit: Deadline | None = None
@@ -229,12 +227,23 @@ class Plan:
         """Yield the evidence of the hits of each query; hits that are read after the time limit
         have no highlights.
         """
-        texts = [(self.resolved.text(query), hits) for query, hits in ranked]
+        texts = [(self._text_to_mark(query), hits) for query, hits in ranked]
         reading = Reading(
             self.resolved.retriever, self.stages, self.search.offset, highlight, limit
         )
         evidences = read_evidences(self.context.state, texts, reading)
         return map(self._mark_weak, evidences) if self.resolved.encodes else evidences
+
+    def _text_to_mark(self, query: AnyQuery) -> str:
+        """Return the text whose words are highlighted: the query, and the words that a sparse model
+        expects beside it.
+        """
+        text = self.resolved.text(query)
+        words: dict[str, None] = {}
+        for ranking in self.resolved.rankings:
+            for view in filter(is_impacts, self._views(ranking)):
+                words |= dict.fromkeys(self.context.state.query_weights(view).expected_words(text))
+        return " ".join([text, *words])
 
     def _mark_weak(self, hits: list[Evidence]) -> list[Evidence]:
         self.context.nearness.mark_weak(hits)

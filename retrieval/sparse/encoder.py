@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,15 @@ from numpy.typing import NDArray
 from ...core.errors import ConfigError, IndexStateError, MachineError
 from ...core.text import refuse_text
 from ..config import ImpactSettings
-from ..encoders.cache import SPARSE, TERM_WEIGHTS, TOKENIZER, Export, ensure_export
+from ..encoders.cache import (
+    QUERY_TOKENIZER,
+    QUERY_WEIGHTS,
+    SPARSE,
+    TERM_WEIGHTS,
+    TOKENIZER,
+    Export,
+    ensure_export,
+)
 from ..encoders.runtime import ExportedModel, ModelThreads, encodable
 from ..encoders.sources import SPLADE_TINY, is_same
 from ..store.manifest import ImpactsInfo
@@ -60,9 +69,15 @@ class SparseEncoder:
             max_tokens=description.max_tokens,
             threads=settings.threads,
         )
+        has_table = QUERY_WEIGHTS in description.files
+        self._query_table = QueryTable(self._folder) if has_table else None
 
     def weigh_query(self, text: str) -> SparseVector:
-        """Return the terms of a query with their weights."""
+        """Return the terms of a query with their weights: those of its word pieces in the table
+        for queries, if the model has one.
+        """
+        if self._query_table is not None:
+            return self._query_table.weigh(self._query_prompt + text)
         return self._weights(self._running.load(), self._query_prompt + text)
 
     def weigh_documents_stream(
@@ -153,6 +168,37 @@ def check_agreement(made_by: ImpactsInfo, settings: ImpactSettings, place: Path)
             place=place,
             remedy="leave out --impacts and impact.model, or rebuild the index with --overwrite",
         )
+
+
+class QueryTable:
+    """The weight of each term in a query, whatever the query: no model reads it.
+
+    It is loaded for the first query.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Read the table of the exported model in ``folder``."""
+        self._folder = folder
+
+    def weigh(self, text: str) -> SparseVector:
+        """Return the terms of a query with their weights; a term that is twice in it counts
+        once.
+        """
+        tokens = self._tokenizer.encode(encodable(text), add_special_tokens=False)
+        terms = np.unique(np.array(tokens.ids, dtype=np.int32))
+        weights = self._weights[terms]
+        return SparseVector(terms[weights > 0], weights[weights > 0])
+
+    @cached_property
+    def _tokenizer(self) -> Any:
+        from tokenizers import Tokenizer
+
+        return Tokenizer.from_file(str(self._folder / QUERY_TOKENIZER))
+
+    @cached_property
+    def _weights(self) -> NDArray[np.float32]:
+        weights: NDArray[np.float32] = np.load(self._folder / QUERY_WEIGHTS, allow_pickle=False)
+        return weights
 
 
 class WordPieces:

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.caching import OpenedOnce
+from ...core.caching import OpenedOnce, cache_method
 from ..config import ImpactSettings
 from ..store.manifest import ImpactsInfo
 from .encoder import SparseEncoder, WordPieces, open_sparse_encoder_of, settings_of
@@ -21,6 +21,15 @@ from .impacts import SparseVector, TermCounts
 
 CountTerms = Callable[[NDArray[np.int32]], TermCounts]
 """A function that counts the passages of the whole index that have terms."""
+
+
+MARKED_TERMS = 10
+"""The number of the heaviest terms of a query that are highlighted. A model expects some dozen more
+with lower weights, which would mark every second word of a passage.
+"""
+_CACHED = 64
+# How the tokenizers of other models than BERT mark the beginning of a word.
+_WORD_BEGINS = ("Ġ", "▁")
 
 
 class QueryWeights:
@@ -34,6 +43,8 @@ class QueryWeights:
         self._count = count
         self._by_model = settings_of(info, settings).queries == "model"
         self._opened = OpenedOnce()
+        # A search, its count, its explanation and its highlights ask for the same query.
+        self._weigh_by_model = cache_method(_CACHED, self._weigh)
 
     def __call__(self, text: str) -> SparseVector:
         """Return the terms of a query with their weights.
@@ -41,7 +52,7 @@ class QueryWeights:
         Raises MachineError if the model is not on this machine, IndexStateError if it has changed.
         """
         if self._by_model:
-            return self._encoder.weigh_query(text)
+            return self._weigh_by_model(text)
         terms = self._pieces(text)
         counts = self._count(terms)
         weights = np.log((counts.passages + 1) / (counts.having + 1)).astype(np.float32)
@@ -51,6 +62,21 @@ class QueryWeights:
     def name(self, term: int) -> str:
         """Return a term as the model writes it: a piece inside a word begins with ``##``."""
         return self._pieces.name(term)
+
+    def expected_words(self, text: str) -> list[str]:
+        """Return the heaviest terms of a query that are words, heaviest first; none if no model
+        weighs queries, because the terms are then in the query itself.
+        """
+        if not self._by_model:
+            return []
+        vector = self(text)
+        heaviest = np.argsort(-vector.weights, kind="stable")[:MARKED_TERMS]
+        names = (self.name(term) for term in vector.terms[heaviest].tolist())
+        words = (name[1:] if name.startswith(_WORD_BEGINS) else name for name in names)
+        return [word for word in words if word.isalnum()]
+
+    def _weigh(self, text: str) -> SparseVector:
+        return self._encoder.weigh_query(text)
 
     @property
     def _pieces(self) -> WordPieces:

@@ -187,3 +187,32 @@ def test_its_footprint_has_its_files_and_the_time_of_encoding(index: Index) -> N
 def test_a_query_is_the_same_alone_and_in_a_batch(index: Index) -> None:
     alone = [index.search([query], IMPACT)[0] for query in QUERIES]
     assert index.search(QUERIES, IMPACT) == alone
+
+
+def marked_words(index: Index, retriever: str) -> list[str]:
+    search = Search(retriever=retriever, k=10)
+    (hits,) = index.search(["sea ice melts"], search)
+    evidence = index.evidence("sea ice melts", hits, search)
+    (passage,) = (hit.passage for hit in evidence if hit.docid == "one")
+    return [passage.text[start:end] for start, end in passage.highlights]
+
+
+def test_words_that_the_model_expects_are_highlighted(tmp_path: Path) -> None:
+    source = tmp_path / "texts.jsonl"
+    source.write_text(
+        '{"id": "one", "text": "Is there ice in the world, on the Nile?"}\n'
+        '{"id": "two", "text": "Measles spreads in a school."}\n'
+    )
+    request = BuildRequest(
+        kind="jsonl",
+        sources=(source,),
+        folder=tmp_path / "index",
+        views=("impacts",),
+        dense=False,
+    )
+    build(request, config())
+    with Index(tmp_path / "index", config()) as by_model:
+        assert marked_words(by_model, "impact") == ["ice", "world", "Nile"]
+        assert marked_words(by_model, "bm25") == ["ice"]
+    with Index(tmp_path / "index", config("idf")) as by_words:
+        assert marked_words(by_words, "impact") == ["ice"]
