@@ -92,7 +92,7 @@ class Question(msgspec.Struct, frozen=True):
         if self.syntax != QUERY:
             return IndexQuestion(self._with_vector(self.query, self.search, index), self.search)
         parsed = parse_query(self.query, self.search, undated=self.undated)
-        if any(parsed[1:-1]) and not has_words(parsed.text):
+        if parsed.condition and not has_words(parsed.text):
             raise QueryError("the query has only conditions", remedy="add words to search for")
         query = self._with_vector(parsed.text, parsed.search, index)
         return IndexQuestion(query, parsed.search, parsed)

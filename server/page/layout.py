@@ -34,7 +34,7 @@ from .i18n import (
     request_values,
     translate,
 )
-from .notes import plain_note
+from .notes import plain_note, plain_problem
 from .rankings import kinds_of
 from .state import LONGEST_ADDRESS, TRUE, PageState, address_of, further_options, values_of
 
@@ -217,6 +217,7 @@ def _around() -> dict[str, Any]:
         },
         "in_language": _in_language,
         "plain_note": partial(plain_note, language),
+        "plain_problem": partial(plain_problem, language),
         "language_names": partial(_language_names, language),
         "longest": LONGEST_ADDRESS,
         "again_field": LINK_FIELD,

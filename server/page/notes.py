@@ -69,9 +69,7 @@ _PLAIN: Sequence[_Plain] = (
         "No label is probable enough: {label} has {share}, but {least} is needed.",
     ),
     _Plain(
-        re.compile(
-            r"the evidence does not state (?P<number>\S+), which is a number in the claim"
-        ),
+        re.compile(r"the evidence does not state (?P<number>\S+), which is a number in the claim"),
         "The evidence does not state {number}, which is a number in the claim.",
     ),
     _Plain(
@@ -82,6 +80,31 @@ _PLAIN: Sequence[_Plain] = (
         "The evidence contains {there} of the {all} words of the claim, excluding stop words.",
     ),
 )
+_PROBLEMS: Sequence[_Plain] = (
+    _Plain(
+        re.compile(r"the query has only conditions; add words to search for"),
+        "The query has only conditions; add words to search for",
+    ),
+    _Plain(
+        re.compile(r"the (claim|query '.*') contains no words to search for"),
+        "The text contains no words to search for",
+    ),
+    _Plain(
+        re.compile(r"the query has (?P<length>\d+) characters, but at most (?P<most>\d+) are .*"),
+        "The text has {length} characters, but at most {most} are allowed",
+    ),
+    _Plain(
+        re.compile(
+            r"(\w+: |as-of )?'(?P<date>.*)' is not a date of the form 2020-03-01, 2020-03 or 2020"
+        ),
+        "“{date}” is not a date of the form 2020-03-01, 2020-03 or 2020",
+    ),
+    _Plain(
+        re.compile(r"there is no document '(?P<docid>.*)' in this index"),
+        "There is no document “{docid}” in this index",
+    ),
+)
+"""The frequent problems of a text or a date. Others stay English on a page in another language."""
 _LABEL = "label"  # the field of a text that is a label of a verdict
 _OF_LANGUAGES = ("language", "documents", "known")  # the fields of a text that name languages
 
@@ -110,14 +133,30 @@ def plain_note(language: str, note: str) -> str:
     return " ".join(_plain_line(language, line) for line in note.splitlines())
 
 
+def plain_problem(language: str, problem: str) -> str:
+    """Return a problem, without a full stop, as the page says it in a language.
+
+    In English, it stays as it is.
+    """
+    if language == "en":
+        return problem
+    return _reword(language, problem, _PROBLEMS) or translate(language, problem)
+
+
 def _plain_line(language: str, note: str) -> str:
-    for plain in _PLAIN:
+    as_it_is = f"{note[:1].upper()}{note[1:]}." if note else ""
+    return _reword(language, note, _PLAIN) or as_it_is
+
+
+def _reword(language: str, note: str, patterns: Sequence[_Plain]) -> str:
+    """Return a note in the words of the first pattern that it has, ``""`` if it has none."""
+    for plain in patterns:
         if match := plain.note.fullmatch(note):
             values = {
                 name: _say(language, name, value) for name, value in match.groupdict().items()
             }
             return translate(language, plain.text, **values)
-    return f"{note[:1].upper()}{note[1:]}." if note else ""
+    return ""
 
 
 def _say(language: str, field: str, value: str) -> str:
