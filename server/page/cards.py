@@ -96,6 +96,13 @@ def claim_beside(document: Document, passage: str, kind: str) -> str | UnsetType
     return claim
 
 
+def is_in_claim(document: Document, start: int) -> bool:
+    """Return whether a place in the text of a fact-check belongs to the claim, and not to what was
+    found.
+    """
+    return start < parts_of(document.text, document.metadata)[0].end
+
+
 def citations(served: ServedIndex, hit: Evidence) -> dict[str, str]:
     """Return the citations of a hit in each form, and its address."""
     own = url_for("page.document_page", name=served.name, docid=hit.docid, _external=True)

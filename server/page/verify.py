@@ -28,7 +28,7 @@ from ..errors import BadInput, RefusedError
 from ..runtime import ServedIndex
 from ..schemas import RequestFields
 from ..search import query_errors_named
-from .cards import citations, claim_beside, review_of, title_of
+from .cards import citations, claim_beside, is_in_claim, review_of, title_of
 from .exports import ExportedHits, check_format, export_hits
 from .forms import ONLY_LINK, is_only_link
 from .layout import blueprint, chosen_indexes, page_of, reason_of, short_of, state_parameters
@@ -287,7 +287,9 @@ def _show_sentence(
         "address": back.document(served.name, sentence.docid, sentence.number),
         "link": web_link(sentence.url),
         "share": share,
-        "review": review_of(document.metadata),
+        "review": review_of(document.metadata, hit.kind),
+        "is_claim": is_in_claim(document, sentence.start),
+        "claim": hit.claim or "",
         "card": {
             "anchor": f"sentence-{rank}",
             "title": title_of(sentence.title, sentence.text, sentence.docid),

@@ -147,6 +147,14 @@ def test_the_arabic_page_says_what_was_found_in_arabic(client: FlaskClient) -> N
     assert "<bdi>Bird Desk</bdi>، <time" in page
 
 
+def test_a_rating_does_not_seem_to_be_one_of_the_sentence(client: FlaskClient) -> None:
+    rated = "Rated False by Bird Desk, 2024-03-05"
+    found = read(client.get(f"/verify?index=reviews&claim={quote(BEGINNING)}&lang=en").text)
+    assert f"What was found {BEGINNING} Claim {CLAIM} {rated}" in found
+    claims = read(client.get(f"/verify?index=reviews&claim={quote(CLAIM)}&lang=en").text)
+    assert f"Claim {CLAIM} {rated}" in claims
+
+
 @pytest.mark.parametrize("index", ["reviews", "desk"])
 def test_the_rest_is_on_the_page_of_the_document(client: FlaskClient, index: str) -> None:
     query = "turbines"
