@@ -277,6 +277,10 @@ def _show_sentence(
     hit = _hit_of(ranked)
     document = served.index.document(sentence.docid)
     around = neighbours(document.text, sentence.start, sentence.end)
+    is_claim = is_in_claim(document, sentence.start)
+    if hit.claim and not is_claim and around.subject in hit.claim:
+        # The claim is shown below: before what was found, it would seem to have been found.
+        around = around._replace(subject="")
     return {
         "sentence": sentence,
         "pieces": pieces_of(sentence.text, marked(sentence.text), 0, len(sentence.text)),
@@ -288,7 +292,7 @@ def _show_sentence(
         "link": web_link(sentence.url),
         "share": share,
         "review": review_of(document.metadata, hit.kind),
-        "is_claim": is_in_claim(document, sentence.start),
+        "is_claim": is_claim,
         "claim": hit.claim or "",
         "card": {
             "anchor": f"sentence-{rank}",

@@ -155,6 +155,15 @@ def test_a_rating_does_not_seem_to_be_one_of_the_sentence(client: FlaskClient) -
     assert f"Claim {CLAIM} {rated}" in claims
 
 
+def test_a_claim_does_not_lead_to_what_was_found(client: FlaskClient) -> None:
+    page = read(client.get("/verify?index=reviews&claim=They+turn+them+by+270+degrees").text)
+    found = page[page.index("What was found They") :]
+    assert found.startswith(
+        "What was found They turn them by 270 degrees. "
+        "Claim Owls turn their heads around completely. Not rated by Bird Desk, 2022-07-01"
+    )
+
+
 @pytest.mark.parametrize("index", ["reviews", "desk"])
 def test_the_rest_is_on_the_page_of_the_document(client: FlaskClient, index: str) -> None:
     query = "turbines"
