@@ -21,7 +21,7 @@ def download(content: str | bytes, media_type: str, about: str, ending: str) -> 
     """Return a file to save. Its name begins with the words of ``about``, then has the day."""
     day = f"{datetime.now(UTC):%Y-%m-%d}"
     name = file_name(about, day, ending)
-    ascii_name = file_name(_ascii_of(about), day, ending)
+    ascii_name = file_name(_ascii_of(_fit(about)), day, ending)
     names = f'filename="{ascii_name}"'  # all that old programs read
     if name != ascii_name:
         names += f"; filename*=UTF-8''{quote(name, safe='')}"
@@ -36,14 +36,18 @@ def file_name(about: str, day: str, ending: str) -> str:
 
     The name of a file about nothing that a name may contain begins with ``factseek``.
     """
-    shown = "".join(" " if _is_unfit(char) else char for char in about)
-    words = " ".join(shown.split())
+    words = " ".join(_fit(about).split())
     if len(words) > _LONGEST_NAME:
         words = words[:_LONGEST_NAME].rsplit(" ", 1)[0]
     words = words.encode()[:_MOST_BYTES].decode(errors="ignore")
     # Some systems hide a file that begins with a dot, and commands read a dash as an option.
     words = words.lstrip("-. ").rstrip(". ")
     return f"{words or _PLAIN_NAME} {day}.{ending}"
+
+
+def _fit(text: str) -> str:
+    """Return a text with a blank for each character that a file name must not contain."""
+    return "".join(" " if _is_unfit(char) else char for char in text)
 
 
 def _ascii_of(text: str) -> str:

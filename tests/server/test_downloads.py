@@ -53,6 +53,8 @@ def test_a_name_is_one_that_every_system_can_store(about: str) -> None:
             r"filename=\"mas vacunas DAY\.csv\"; filename\*=UTF-8''m%C3%A1s%20vacunas%20DAY\.csv",
         ),
         ("a\r\nX-Evil: 1", r'filename="a X-Evil 1 DAY\.csv"'),
+        ("a\u202egpj.exe", r'filename="a gpj.exe DAY\.csv"'),
+        ("نهر", r"filename=\"factseek DAY\.csv\"; filename\*=UTF-8''%D9%86%D9%87%D8%B1%20DAY\.csv"),
     ],
 )
 def test_a_file_is_named_in_its_header(about: str, names: str) -> None:
