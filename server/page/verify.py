@@ -292,6 +292,7 @@ def _show_sentence(
         "link": web_link(sentence.url),
         "share": share,
         "review": review_of(document.metadata, hit.kind),
+        "is_check": listings.is_fact_check(hit.kind, document.metadata),
         "is_claim": is_claim,
         "claim": hit.claim or "",
         "card": {

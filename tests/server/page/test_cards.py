@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from factseek.core.text import Piece
 from factseek.server.page import cards
-from factseek.server.page.cards import excerpt
+from factseek.server.page.cards import begin_of, excerpt
 
 
 @st.composite
@@ -62,3 +62,15 @@ def test_the_window_is_that_of_trying_all(
     assert cards._best_start(text, marks, longest) == _best_start_by_trying_all(
         text, marks, longest
     )
+
+
+@given(st.text("ab é نص", max_size=80), st.integers(1, 60))
+def test_a_beginning_is_cut_between_words(text: str, longest: int) -> None:
+    beginning = begin_of(text, longest)
+    assert text.startswith(beginning)
+    assert len(beginning) <= longest
+    after = text[len(beginning) :]
+    if after and " " in text[: longest + 1].strip():
+        assert after.startswith(" ")
+    if len(text) <= longest:
+        assert beginning == text

@@ -3,6 +3,7 @@
 import json
 import re
 from html import unescape
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
@@ -153,6 +154,17 @@ def test_a_rating_does_not_seem_to_be_one_of_the_sentence(client: FlaskClient) -
     assert f"What was found {BEGINNING} Claim {CLAIM} {rated}" in found
     claims = read(client.get(f"/verify?index=reviews&claim={quote(CLAIM)}&lang=en").text)
     assert f"Claim {CLAIM} {rated}" in claims
+
+
+def test_a_sentence_of_another_rated_thing_is_no_claim(tmp_path: Path) -> None:
+    film = {"docid": "film", "text": "A heron lives in a castle.", "rating": "PG-13"}
+    (tmp_path / "film.jsonl").write_text(json.dumps(film), "utf-8")
+    source, folder = tmp_path / "film.jsonl", tmp_path / "films"
+    build(BuildRequest(kind="jsonl", sources=(source,), folder=folder, dense=False), Config())
+    with Index(folder) as index:
+        films = create_app(Config(), {"films": index}, judged_by={}).test_client()
+        page = read(films.get("/verify?claim=A+heron+lives+in+a+castle&lang=en").text)
+    assert "they take. A heron lives in a castle. Rated PG-13" in page
 
 
 def test_a_claim_does_not_lead_to_what_was_found(client: FlaskClient) -> None:
