@@ -29,6 +29,7 @@ from ..retrieval.search.index import open_index
 from ..retrieval.search.opening import published_file, read_published
 from ..retrieval.store.manifest import SHARDS
 from . import adapters
+from .accepting import ConnectionCounts, Turns
 from .api import rankers
 from .app import create_app
 from .auth import Rates
@@ -114,6 +115,7 @@ class FactseekServer(BaseApplication):  # type: ignore[misc]  # gunicorn has no 
         self._config = config
         self._most_connections = most_connections(config.server)
         self._rates, self._counts = Rates(len(config.server.keys)), Counts()
+        self._connections = ConnectionCounts(config.server.workers)
         # When this pipe closes, the writers know that the master and the workers have ended.
         self._lifeline = os.pipe() if config.server.writes else None
         self._url = url_of(listener)
@@ -135,9 +137,20 @@ class FactseekServer(BaseApplication):  # type: ignore[misc]  # gunicorn has no 
             # A heartbeat, not data.
             "worker_tmp_dir": "/dev/shm" if takes_files("/dev/shm") else None,  # noqa: S108
             "post_worker_init": self._announce,
+            "pre_fork": self._give_place,
+            "child_exit": self._take_place,
         }
         for name, value in settings.items():
             self.cfg.set(name, value)
+
+    def _give_place(self, arbiter: Any, worker: EventWorker) -> None:
+        """Give a new worker a place among the connection counts that no living worker has."""
+        taken = {other.place for other in arbiter.WORKERS.values()}
+        free = (place for place in range(self._connections.places) if place not in taken)
+        worker.place = next(free, 0)
+
+    def _take_place(self, _: Any, worker: EventWorker) -> None:
+        self._connections.end(worker.place)
 
     def _announce(self, worker: Any) -> None:
         if worker.age == 1:  # the first worker can answer
@@ -168,9 +181,11 @@ class FactseekServer(BaseApplication):  # type: ignore[misc]  # gunicorn has no 
             app.jinja_env.get_template(name)
         return app
 
-    def server(self, application: WSGI, notify: Callable[[], object]) -> tuple[Gateway, HttpServer]:
-        """Return the gateway to the application that :meth:`load` made, and the HTTP server of a
-        worker.
+    def server(
+        self, application: WSGI, notify: Callable[[], object], place: int
+    ) -> tuple[Gateway, HttpServer]:
+        """Return the gateway to the application that :meth:`load` made, and the HTTP server of the
+        worker at a place among the connection counts.
         """
         settings = self._config.server
         chosen = {name: adapters.ADAPTERS.load(name).adapter for name in settings.adapters}
@@ -179,7 +194,8 @@ class FactseekServer(BaseApplication):  # type: ignore[misc]  # gunicorn has no 
         )
         gateway = Gateway(application, settings, changing)
         gateway.refused = lambda status: self._counts.add((("refused_total", status), 1))
-        return gateway, server_of(gateway, self._most_connections, notify)
+        turns = Turns(self._connections, place) if settings.workers > 1 else None
+        return gateway, server_of(gateway, self._most_connections, notify, turns=turns)
 
 
 def most_connections(settings: ServerSettings) -> int:

@@ -26,6 +26,7 @@ import uvicorn
 from gunicorn.workers.base import Worker
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from .accepting import Acceptor, Turns
 from .gateway import LAST_CALL, RESET, UPLOAD, Gateway
 from .memory import give_memory_back, share_memory_among_threads
 
@@ -52,9 +53,17 @@ _log = logging.getLogger("factseek.server")
 
 
 class _Connection(HttpToolsProtocol):
-    def __init__(self, *args: Any, gateway: Gateway, most: int, **more: Any) -> None:
-        """Accept at most ``most`` connections."""
+    def __init__(
+        self,
+        *args: Any,
+        gateway: Gateway,
+        most: int,
+        note_count: Callable[[int], object],
+        **more: Any,
+    ) -> None:
+        """Accept at most ``most`` connections; tell ``note_count`` how many there are."""
         super().__init__(*args, **more)
+        self._note_count = note_count
         self._most, self._answering, self._refused = (
             most,
             gateway.settings.answer_seconds,
@@ -77,6 +86,7 @@ class _Connection(HttpToolsProtocol):
         If there are too many, close an idle one, preferably one that never sent a request.
         """
         super().connection_made(transport)
+        self._note_count(len(self.connections))
         self._free_since = self.loop.time()
         if len(self.connections) <= self._most:
             return
@@ -93,6 +103,10 @@ class _Connection(HttpToolsProtocol):
             self._refuse(503)
         else:
             self._crowded = True
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._note_count(len(self.connections))
 
     @property
     def idle(self) -> bool:
@@ -300,11 +314,17 @@ class HttpServer(uvicorn.Server):
     """A server of uvicorn that disconnects slow clients, and whose stop has a time limit."""
 
     def __init__(
-        self, config: uvicorn.Config, gateway: Gateway, notify: Callable[[], object], every: float
+        self,
+        config: uvicorn.Config,
+        gateway: Gateway,
+        notify: Callable[[], object],
+        every: float,
+        turns: Turns | None,
     ) -> None:
         """Look for slow clients and call ``notify`` whenever ``every`` seconds have passed."""
         super().__init__(config)
         self._gateway, self._notify, self._every = gateway, notify, every
+        self._turns = turns
 
     def capture_signals(self) -> AbstractContextManager[None]:  # type: ignore[override]
         """Leave the signals to the process."""
@@ -317,6 +337,25 @@ class HttpServer(uvicorn.Server):
             await super().serve(sockets)
         finally:
             sweeping.cancel()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to accept connections, in turns with the other workers if there are any."""
+        if self._turns is None or not sockets:
+            await super().startup(sockets)
+            return
+        await super().startup([])
+        connections = self.server_state.connections
+        for listener in sockets:
+            acceptor = Acceptor(
+                listener, self._make_protocol, lambda: len(connections), self._turns
+            )
+            self.servers.append(acceptor)  # type: ignore[arg-type]  # it can be closed as well
+
+    def _make_protocol(self) -> asyncio.Protocol:
+        made: asyncio.Protocol = self.config.http_protocol_class(  # type: ignore[call-arg]
+            config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+        )
+        return made
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Finish the current requests, and cut off those that take longer than
@@ -346,15 +385,20 @@ def server_of(
     notify: Callable[[], object] = lambda: None,
     *,
     every: float = _SWEEP_EVERY,
+    turns: Turns | None = None,
 ) -> HttpServer:
     """Return a server of uvicorn for a gateway, for ``most`` connections.
 
-    It calls ``notify``, and disconnects slow clients, whenever ``every`` seconds have passed.
+    It calls ``notify``, and disconnects slow clients, whenever ``every`` seconds have passed. With
+    ``turns``, it shares the connections with other workers.
     """
+    note_count = turns.note if turns else lambda _: None
     config = uvicorn.Config(
         gateway,
         loop="uvloop",
-        http=partial(_Connection, gateway=gateway, most=most),  # type: ignore[arg-type]
+        http=partial(  # type: ignore[arg-type]
+            _Connection, gateway=gateway, most=most, note_count=note_count
+        ),
         ws="none",
         lifespan="off",
         interface="asgi3",
@@ -367,7 +411,7 @@ def server_of(
         timeout_graceful_shutdown=gateway.settings.stop_seconds + _LAST_WORDS,  # type: ignore[arg-type]
         backlog=BACKLOG,
     )
-    return HttpServer(config, gateway, notify, every)
+    return HttpServer(config, gateway, notify, every, turns)
 
 
 def sweep(server: uvicorn.Server, gateway: Gateway) -> None:
@@ -383,6 +427,8 @@ class EventWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
     """One worker process of gunicorn, for :class:`factseek.server.serve.FactseekServer`."""
 
     _server: HttpServer | None = None
+    place = 0
+    """The worker's place among the connection counts; the master sets it before the fork."""
 
     def init_process(self) -> None:
         """Load the application and serve."""
@@ -415,7 +461,7 @@ class EventWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
         """
         gateway: Gateway
         server: HttpServer
-        gateway, server = self.app.server(self.wsgi, self._tick)
+        gateway, server = self.app.server(self.wsgi, self._tick, self.place)
         self._server = server
         server.run([listener.sock for listener in self.sockets])
         if not gateway.unfinished:  # else a thread may still search the indexes

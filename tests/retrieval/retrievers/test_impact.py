@@ -198,6 +198,7 @@ def marked_words(index: Index, retriever: str) -> list[str]:
 
 
 def test_words_that_the_model_expects_are_highlighted(tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="the small sparse model is made by torch")
     source = tmp_path / "texts.jsonl"
     source.write_text(
         '{"id": "one", "text": "Is there ice in the world, on the Nile?"}\n'
