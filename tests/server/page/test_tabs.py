@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 import os
+import re
 from contextlib import ExitStack
 from html.parser import HTMLParser
 from pathlib import Path
