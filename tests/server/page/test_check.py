@@ -144,3 +144,19 @@ def test_a_cell_is_no_formula(client: FlaskClient) -> None:
     response = client.get(f"/check?text={quote('=1+1 is not two, they say')}&format=csv")
     (row,) = csv.DictReader(io.StringIO(response.data.decode("utf-8-sig")))
     assert row["text"] == "'=1+1 is not two, they say"
+
+
+def test_a_negative_score_is_a_number_in_the_table(client: FlaskClient) -> None:
+    address = f"/check?text={quote(TRANSCRIPT)}&format="
+    lines = client.get(f"{address}jsonl").text.splitlines()
+    scores = [json.loads(line)["score"] for line in lines]
+    assert min(scores) < 0
+    table = client.get(f"{address}csv").data.decode("utf-8-sig")
+    assert [float(row["score"]) for row in csv.DictReader(io.StringIO(table))] == scores
+
+
+def test_a_long_number_stays_a_text_in_the_table(client: FlaskClient) -> None:
+    text = "Good morning.\n1234567890123456789\n"
+    table = client.get(f"/check?text={quote(text)}&kind=tweets&format=csv").data.decode("utf-8-sig")
+    texts = [row["text"] for row in csv.DictReader(io.StringIO(table))]
+    assert "'1234567890123456789" in texts
