@@ -12,7 +12,7 @@ STAMP := $(VENV)/.installed
 SERVING := $(VENV)/.serving
 PORT ?= 8000
 .DEFAULT_GOAL := help
-.PHONY: help setup jar pictures docs free-port serve test test-real test-all test-deep check format bench bench-peers bench-quality bench-fusion bench-claims bench-train bench-growth bench-cluster soak fuzz example clean
+.PHONY: help setup jar pictures docs free-port serve test test-real test-all test-deep check format bench bench-peers bench-quality bench-fusion bench-claims bench-train bench-growth bench-gpu bench-cluster soak fuzz example clean
 
 help:
 	@echo "make serve   install what serving needs, build the example indexes, serve them on http://127.0.0.1:8000 (or PORT=8001)"
@@ -24,6 +24,7 @@ help:
 	@echo "make check   check lint, types, format, import rules and plain prose"
 	@echo "make jar     compile retrieval/lucene/java to factseek.jar (needs javac 17: apt-get install openjdk-17-jdk-headless)"
 	@echo "make bench-growth   measure an index at 10,000, 100,000 and 1,000,000 passages; table in docs/figures.md (half an hour)"
+	@echo "make bench-gpu   compare the encoding of documents on a GPU with sentence-transformers; table in docs/figures.md (needs torch and a GPU; 3 minutes)"
 	@echo "make bench-cluster   compare shards with one index byte for byte, and time them on Ray (needs factseek[ray] and FACTSEEK_DATA; 20 minutes)"
 	@echo "make fuzz   feed every reader, parser and route with 10,000 broken inputs; table in docs/figures.md (an hour)"
 	@echo "make bench-claims   measure check-worthiness and verdicts; tables in docs/figures.md (needs FACTSEEK_DATA; at most 15 minutes)"
@@ -128,6 +129,9 @@ bench-train: $(STAMP)
 
 bench-growth: $(STAMP)
 	$(BIN)/python -m benchmarks.growth
+
+bench-gpu: $(STAMP)
+	$(BIN)/python -m benchmarks.gpu --write
 
 bench-cluster: $(STAMP)
 	$(BIN)/python .ci/install.py --editable '.[ray]'
