@@ -140,7 +140,7 @@ class Comparison:
     def _repr_html_(self) -> str:
         """Return the means and the differences as HTML, for a notebook."""
         differences = (_pair_header(self.correction), list(map(pair_row, self.pairs)))
-        return html(_how(self), (_MEANS, _mean_rows(self)), differences)
+        return html(_how(self), (_MEANS, _mean_rows(self)), differences, notes=self.notes)
 
 
 def names_of(paths: Sequence[Path]) -> list[str]:

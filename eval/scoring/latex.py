@@ -20,6 +20,7 @@ _ESCAPES = str.maketrans(
         "^": r"\textasciicircum{}",
         "<": r"\textless{}",
         ">": r"\textgreater{}",
+        "|": r"\textbar{}",
         "–": "--",
         "−": "$-$",
         "→": r"$\rightarrow$",
@@ -29,7 +30,9 @@ _ESCAPES = str.maketrans(
 
 def escape_latex(text: str) -> str:
     """Return a text without characters that LaTeX reads as commands."""
-    return " ".join(text.split()).translate(_ESCAPES)
+    # Two hyphens would become one dash.
+    hyphens = " ".join(text.split()).replace("--", "\0")
+    return hyphens.translate(_ESCAPES).replace("\0", "-{}-")
 
 
 def bold(text: str) -> str:

@@ -60,8 +60,14 @@ class Figures(NamedTuple):
         return frame(["qid", *self.names], rows, "qid")
 
     def as_json(self) -> dict[str, Any]:
-        """Return the mean of each measure, and its value for each query."""
-        return {"means": self.means(), "per_query": dict(self.per_query())}
+        """Return the mean of each measure, its value for each query, and the program that computed
+        it.
+        """
+        return {
+            "means": self.means(),
+            "per_query": dict(self.per_query()),
+            "programs": programs_of(self.names),
+        }
 
     def _repr_html_(self) -> str:
         """Return the means as HTML, for a notebook."""
@@ -69,7 +75,8 @@ class Figures(NamedTuple):
         from .tables import figure
 
         rows = [(name, figure(value)) for name, value in self.means().items()]
-        return html(f"{len(self.qids):,} queries", (("measure", "mean"), rows))
+        title = f"{len(self.qids):,} queries"
+        return html(title, (("measure", "mean"), rows), notes=note_on_programs(self.names))
 
     def per_query(self) -> Mapping[str, Mapping[str, float]]:
         """Return the value of each measure by qid."""
@@ -212,7 +219,7 @@ def _compute_elsewhere(
             for metric in provider.iter_calc([measure.computed], judged, ranked):
                 if metric.query_id in values:
                     values[metric.query_id] = float(metric.value)
-        except (CalledProcessError, ValueError, RuntimeError) as error:
+        except (CalledProcessError, ValueError, RuntimeError, ArithmeticError) as error:
             raise QueryError(
                 f"measure {measure.name!r}: {measure.provider} could not compute it ({error})"
             ) from None
@@ -259,11 +266,13 @@ def follows_relevance(name: str) -> bool:
 
 def _parse_measure(name: str) -> _Measure:
     from ir_measures import RR, parse_measure, parse_trec_measure, pytrec_eval
+    from pytrec_eval import supported_nicknames
 
     try:
         named: list[Any] = []
-        # The function ignores what follows a name.
-        if re.fullmatch(r"[A-Za-z_]+([._][0-9.,]+)?", name):
+        # The function ignores what follows a name, and prints on names of several measures.
+        is_plain = re.fullmatch(r"[A-Za-z_]+([._][0-9.,]+)?", name)
+        if is_plain and name not in supported_nicknames:
             with suppress(ValueError):  # unless it is one of trec_eval's names, such as ndcg_cut_10
                 named = parse_trec_measure(name)
         measure = named[0] if len(named) == 1 else parse_measure(name)

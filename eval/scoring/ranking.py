@@ -91,7 +91,7 @@ def identical_notes(unit: str, qids: Sequence[str]) -> tuple[str, ...]:
     return (f"{found}; use --ignore-identical-ids to leave it out, as BEIR does",)
 
 
-def compare_queries(path: Path, qrels: Qrels, run: Table, unit: str) -> tuple[str, ...]:
+def compare_queries(path: object, qrels: Qrels, run: Table, unit: str) -> tuple[str, ...]:
     """Return notes on queries of a run that have no judgements, and on a run without any judged
     docid.
 

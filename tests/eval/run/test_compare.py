@@ -168,7 +168,11 @@ def test_a_score_is_a_table_for_a_paper(
     assert commands.main([*command, "--latex"]) == 0
     table = capsys.readouterr().out
     assert r"    measure & value \\" in table
-    assert r"\caption{trec: first.run, by the organisers' measures.}" in table
+    # The organisers of no task chose the measures of the command.
+    assert r"\caption{trec: first.run; 40 queries.}" in table
+    assert commands.main([*command[:-2], "--latex"]) == 0
+    table = capsys.readouterr().out
+    assert r"\caption{trec, by the organisers' measures: first.run; 40 queries.}" in table
 
 
 def test_several_scores_have_the_best_in_bold_and_marks(

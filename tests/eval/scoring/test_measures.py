@@ -229,3 +229,17 @@ def test_ids_may_be_any_texts_for_every_program():
     run = {"claim one/2": {"doc 1": 2.0, "d\u00fc": 1.0}}
     for name in ("ERR@10", "Judged@10", "Compat(p=0.95)", "AP"):
         assert evaluate(qrels, run, [name]).values[0, 0] > 0
+
+
+def test_names_of_several_measures_are_refused_without_a_word_on_standard_output(capsys):
+    with pytest.raises(QueryError, match=r"^unknown measure 'official'"):
+        parse_measures("official")
+    assert capsys.readouterr().out == ""
+
+
+def test_a_program_that_divides_by_zero_is_a_users_error():
+    with pytest.raises(QueryError) as refused:
+        evaluate({"1": {"a": 1}}, {"1": {"a": 1.0}}, ["Accuracy"])
+    assert refused.value.line == (
+        "measure 'Accuracy': accuracy could not compute it (float division by zero)"
+    )
