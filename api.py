@@ -795,6 +795,8 @@ def read_qrels(path: str | Path) -> Qrels:
     """Return judgements: TREC's ``qid 0 docid relevance``, or BEIR's three columns with or without
     a header.
 
+    If the second of TREC's columns, or a column ``subtopic``, names several subtopics, measures of
+    diversity (``alpha_nDCG@10``) read them; elsewhere, a document has its highest grade.
     ``irds:NAME`` reads the judgements of a dataset of ir_datasets. Raises SourceError, with the
     line's number, for the first line that is not a judgement or judges a docid differently than an
     earlier line.

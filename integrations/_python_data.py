@@ -21,8 +21,8 @@ from ..core.domain import Document, Hit, Qrels, Query, Run, Statement
 from ..core.errors import FactseekError, QueryError, UsageError
 from ..core.files import os_errors_reported
 from ..core.records.lines import quote_value
-from ..core.records.names import TWEETS
-from ..core.records.qrels import GRADES, LARGEST_GRADE
+from ..core.records.names import SUBTOPICS, TWEETS
+from ..core.records.qrels import GRADES, LARGEST_GRADE, SubtopicQrels, Subtopics
 from ..core.records.runs import ScoreTable, encodable
 from ..core.text import refuse_text
 from ._arguments import shown
@@ -283,16 +283,20 @@ def as_qrels(qrels: Judgements) -> Qrels:
     if hasattr(qrels, "qrels_iter"):  # a dataset of ir_datasets
         qrels = qrels.qrels_iter()
     found: Qrels = {}
+    subtopics: Subtopics = {}
+    if isinstance(qrels, SubtopicQrels):  # which a file had, or this function returned
+        return qrels
     if isinstance(qrels, Mapping):
         for qid, judged in qrels.items():
             check_qid("qrels", qid)
             found[qid] = _grades(qid, judged)
     else:
         for record in _records(qrels, "qrels"):
-            _add_judgement(found, record)
+            _add_judgement(found, subtopics, record)
     if not found:
         raise QueryError("there are no judgements", remedy="read judgements with read_qrels")
-    return found
+    names = {name for judged in subtopics.values() for grades in judged.values() for name in grades}
+    return SubtopicQrels(found, subtopics) if len(names) > 1 else found
 
 
 def _grades(qid: str, judged: Any) -> dict[str, int]:
@@ -308,17 +312,29 @@ def _grades(qid: str, judged: Any) -> dict[str, int]:
     }
 
 
-def _add_judgement(found: Qrels, record: Any) -> None:
+def _add_judgement(found: Qrels, subtopics: Subtopics, record: Any) -> None:
+    """Add a judgement; a document has the highest grade of its subtopics."""
     qid, docid, relevance = _judgement(record)
     check_qid("qrels", qid)
     _checked_docid("qrels", qid, docid)
     grade = _checked_grade(qid, docid, relevance)
-    judged = found.setdefault(qid, {})
-    if judged.setdefault(docid, grade) != grade:
+    grades = subtopics.setdefault(qid, {}).setdefault(docid, {})
+    if grades.setdefault(_subtopic(record), grade) != grade:
         raise QueryError(
             f"qrels: {quote_value(docid)} of query {quote_value(qid)} is judged twice, and "
             "differently"
         )
+    judged = found.setdefault(qid, {})
+    judged[docid] = max(grade, judged.get(docid, grade))
+
+
+def _subtopic(record: Any) -> str:
+    """Return the subtopic of a judgement; "" if it names none."""
+    if isinstance(record, Mapping):
+        name = next((name for name in SUBTOPICS if name in record), None)
+        return "" if name is None or _is_missing(record[name]) else str(record[name])
+    named = (getattr(record, name) for name in SUBTOPICS if hasattr(record, name))
+    return str(next(named, ""))
 
 
 def _checked_docid(place: str, qid: str, docid: Any) -> str:

@@ -104,6 +104,7 @@ def test_a_table_with_a_baseline_marks_what_differs_from_it() -> None:
 
 
 def test_every_character_that_latex_reads_is_escaped() -> None:
+    assert escape_latex("a--b|c – d---e") == r"a-{}-b\textbar{}c -- d-{}-{}-e"
     assert escape_latex("a_b & 50% {x} \\ ~ ^ # $ <2>") == (
         r"a\_b \& 50\% \{x\} \textbackslash{} \textasciitilde{} \textasciicircum{} \# \$ "
         r"\textless{}2\textgreater{}"
@@ -112,7 +113,7 @@ def test_every_character_that_latex_reads_is_escaped() -> None:
 
 @pytest.mark.deep
 def test_tables_compile(tmp_path: Path) -> None:
-    odd = latex_table(["a_b", "50 %"], [["x", r"\textbf{0.5}"]], "odd: \\ {} ~ ^ # $ & < > –")
+    odd = latex_table(["a_b", "50 %"], [["x", r"\textbf{0.5}"]], "odd: \\ {} ~ ^ # $ & < > | -- –")
     side_by_side = measures_as_latex(compared(), "AP", "trec, by the organisers' measures.")
     tables = [as_latex(compared()), as_latex(compared(baseline="dense")), side_by_side, odd]
     compile_latex("\n".join(tables), tmp_path)
