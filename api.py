@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from .core.domain import Filter, Qrels, Query, Run
-from .core.errors import QueryError, UsageError
+from .core.errors import ConfigError, QueryError, UsageError
 from .core.records.lines import quote_value
-from .core.text import refuse_text
 from .integrations._arguments import (
     check_choice,
     check_index,
@@ -59,10 +58,9 @@ def open_index(folder: str | Path, config: Config | None = None) -> Index:
     Raises IndexStateError if there is no index, or if the index is incomplete, damaged, or of a
     layout that this version cannot read. Raises ConfigError if a setting of ``config`` is invalid.
     """
-    from .core.settings import check
     from .retrieval.search.index import open_index as opened
 
-    return opened(path_of("folder", folder), check(config) if config else None)
+    return opened(path_of("folder", folder), _checked(config) if config is not None else None)
 
 
 def build(
@@ -105,7 +103,6 @@ def build(
     ``config`` is invalid, or a prompt in it belongs to another model.
     """
     from .cluster.layout import is_sharded
-    from .core.settings import check
     from .indexer.build import BuildRequest
     from .indexer.build import build as build_index
     from .indexer.given_vectors import read_given_vectors
@@ -117,9 +114,12 @@ def build(
     for name, value in {"kind": kind, "encoder": encoder, "language": language}.items():
         if not isinstance(value, str):
             raise UsageError(f"{name} is {shown(value)}, not a text")
-    config = check(config) if config else Config()
-    refuse_text("views", views)
-    refuse_text("encoders", encoders)
+    config = _checked(config)
+    views, encoders = names("views", views), names("encoders", encoders)
+    if not isinstance(vectors, str | Path | Mapping | None):
+        raise UsageError(
+            f"vectors are {shown(vectors)}", remedy="give a file, or a mapping from docid to vector"
+        )
     if encoder and encoders:
         raise UsageError("encoder and encoders are both given", remedy="leave out one of them")
     models = (encoder,) if encoder else tuple(encoders)
@@ -147,7 +147,7 @@ def build(
             from .cluster.build import build_shards, check_number
 
             if shards is not None:
-                check_number("shards", shards)
+                check_number("shards", whole_number("shards", shards, 0))
             return build_shards(request, shards or 0, config)
         return build_index(request, config)
 
@@ -664,7 +664,7 @@ def rank_claims(
     from .claims.text.languages import check_languages, read_language, with_language
     from .core.files import files_in, writable
     from .core.progress import silent
-    from .core.settings import check, view
+    from .core.settings import view
     from .eval.tasks import STATEMENTS
     from .integrations._python_data import as_statements
 
@@ -677,7 +677,7 @@ def rank_claims(
         )
     if save is not None:
         writable(Path(save), learned_from)
-    settings = view(check(config) if config else Config(), ClaimsConfig)
+    settings = view(_checked(config), ClaimsConfig)
     if load is None and not learned_from and kind(model or settings.claims.model).LEARNS:
         raise QueryError("give train with labelled files to learn from, or load with a saved model")
     code = read_language(language) or ranking.language_of_task(format_)
@@ -711,6 +711,19 @@ def _as_paths(values: Any) -> list[Path]:
     if isinstance(values, list | tuple) and all(isinstance(each, str | Path) for each in values):
         return list(map(Path, values))
     return []
+
+
+def _checked(config: Config | None) -> Config:
+    """Return settings, by default all defaults; raise ConfigError if one is invalid."""
+    from .core.settings import check
+
+    if config is None:
+        return Config()
+    if not isinstance(config, Config):
+        raise ConfigError(
+            f"config is {shown(config)}", remedy="give factseek.Config, or read_config(path)"
+        )
+    return check(config)
 
 
 def _folds(folds: int, judged: Judged) -> int:

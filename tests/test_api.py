@@ -389,6 +389,22 @@ RUN, JUDGED = {"1": [Hit("a", 1.0)]}, {"1": {"a": 1}}
             lambda _: factseek.check(Path("no.yaml"), "run"),
             "no.yaml: there is no such task description",
         ),
+        (
+            lambda index: factseek.open_index(index.info.place, {"k": 1}),  # type: ignore[arg-type]
+            "config is {'k': 1}; give factseek.Config, or read_config(path)",
+        ),
+        (
+            lambda _: factseek.build("jsonl", [], "x", encoders=3),  # type: ignore[arg-type]
+            "encoders is 3; give a list of names",
+        ),
+        (
+            lambda _: factseek.build("jsonl", [], "x", shards="2"),  # type: ignore[arg-type]
+            "shards is '2', not a whole number",
+        ),
+        (
+            lambda _: factseek.build("jsonl", [], "x", vectors=[1, 2]),
+            "vectors are [1, 2]; give a file, or a mapping from docid to vector",
+        ),
         (lambda _: factseek.open_index(None), "folder is None, not a path"),  # type: ignore[arg-type]
         (lambda _: factseek.build(None, [], "x"), "kind is None, not a text"),  # type: ignore[arg-type]
     ],

@@ -438,10 +438,16 @@ def _marked_means(comparison: Comparison) -> dict[str, dict[str, str]]:
         marked[measure] = {}
         for run, mean in by_run.items():
             value = figure(mean.mean)
-            marks = superscript("".join(sorted(better.get((measure, run), []))))
+            marks = superscript(_joined(better.get((measure, run), [])))
             is_best = round(mean.mean, 4) == best[measure]
             marked[measure][run] = (bold(value) if is_best else value) + marks
     return marked
+
+
+def _joined(marks: Sequence[str]) -> str:
+    """Return marks in the order of the runs; commas separate them if one has two letters."""
+    ordered = sorted(marks, key=lambda mark: (len(mark), mark))
+    return ("," if any(len(mark) == 2 for mark in ordered) else "").join(ordered)
 
 
 def _letter(number: int) -> str:
@@ -454,6 +460,8 @@ def _letter(number: int) -> str:
 
 
 def _caption(comparison: Comparison) -> str:
+    if not comparison.pairs:
+        return f"Means over {format_count(comparison.queries, 'query')}."
     corrected = (
         "without a correction"
         if comparison.correction == "none"
@@ -479,6 +487,8 @@ def _family(comparison: Comparison) -> str:
 
 
 def _how(comparison: Comparison) -> str:
+    if not comparison.pairs:
+        return format_count(comparison.queries, "query")
     corrected = (
         "no correction"
         if comparison.correction == "none"
