@@ -206,10 +206,15 @@ def compare(
         for at, measure in enumerate(measures)
     }
     decided = []
-    for name, run in runs.items():  # the first of a run's measures that ties can change
-        for measure, bound in islice(ranking.tie_bounds(qrels, run, figures[name]).items(), 1):
-            noted = ranking.tie_note(measure, figures[name].means()[measure], bound, "query")
-            decided += [f"{name}: {note}" for note in noted]
+    for name, run in runs.items():
+        means, bounds = figures[name].means(), ranking.tie_bounds(qrels, run, figures[name])
+        of_run = (
+            f"{name}: {note}"
+            for measure, bound in bounds.items()
+            for note in ranking.tie_note(measure, means[measure], bound, "query")
+        )
+        # Ties that change one measure change others too: the first is enough.
+        decided += islice(of_run, 1)
     moved = tuple(query for a, b in tested for query in _find_moved(qrels, runs, figures, a, b))
     noted = (*notes, *decided)
     return Comparison(
