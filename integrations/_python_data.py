@@ -37,7 +37,7 @@ Judgements: TypeAlias = Mapping[str, Mapping[str, int]] | Iterable[Any] | Any
 Statements: TypeAlias = Mapping[str, str] | Iterable[Query | tuple[str, str]] | Any
 """Texts by id, pairs of id and text, mappings with the columns of a table, or a DataFrame."""
 
-_QID = ("qid", "query_id", "query-id", "id", "_id")
+_QID = ("qid", "query_id", "query-id", "q_id", "id", "_id")
 _TEXT = ("text", "query", "claim", "title")
 _DOCID = ("docid", "doc_id", "docno", "corpus-id")
 _RELEVANCE = ("relevance", "label", "rel", "score")

@@ -205,7 +205,7 @@ def compare(
         measure: {name: of_run.values[:, at] for name, of_run in figures.items()}
         for at, measure in enumerate(measures)
     }
-    decided = []
+    decided: list[str] = []
     for name, run in runs.items():
         means, bounds = figures[name].means(), ranking.tie_bounds(qrels, run, figures[name])
         of_run = (

@@ -176,8 +176,8 @@ def test_a_frame_without_queries_is_refused(index: Searcher) -> None:
     with pytest.raises(QueryError) as refused:
         factseek.run(index, pd.DataFrame({"number": [1], "text": ["measles"]}))
     assert refused.value.line == (
-        "queries: there is no column qid or query_id or query-id or id or _id: there are number, "
-        "text"
+        "queries: there is no column qid or query_id or query-id or q_id or id or _id: there are "
+        "number, text"
     )
 
 
@@ -219,6 +219,7 @@ def test_judgements_of_any_form_give_the_same_figures() -> None:
     forms = (
         [TrecQrel(*row, "0") for row in rows],
         iter([TrecQrel(*row, "0") for row in rows]),
+        RanxQrels(QRELS),
         pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance"]),
         pd.DataFrame(rows, columns=["qid", "docno", "label"]),
     )
