@@ -8,17 +8,23 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
-from math import isfinite
-from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
 from .core.domain import Filter, Qrels, Query, Run
-from .core.errors import QueryError, UsageError
+from .core.errors import ConfigError, QueryError, UsageError
 from .core.records.lines import quote_value
-from .core.text import refuse_text
+from .integrations._arguments import (
+    check_choice,
+    check_index,
+    names,
+    path_of,
+    paths_of,
+    shown,
+    whole_number,
+)
 from .settings import Config
 
 if TYPE_CHECKING:
@@ -52,10 +58,9 @@ def open_index(folder: str | Path, config: Config | None = None) -> Index:
     Raises IndexStateError if there is no index, or if the index is incomplete, damaged, or of a
     layout that this version cannot read. Raises ConfigError if a setting of ``config`` is invalid.
     """
-    from .core.settings import check
     from .retrieval.search.index import open_index as opened
 
-    return opened(folder, check(config) if config else None)
+    return opened(path_of("folder", folder), _checked(config) if config is not None else None)
 
 
 def build(
@@ -98,7 +103,6 @@ def build(
     ``config`` is invalid, or a prompt in it belongs to another model.
     """
     from .cluster.layout import is_sharded
-    from .core.settings import check
     from .indexer.build import BuildRequest
     from .indexer.build import build as build_index
     from .indexer.given_vectors import read_given_vectors
@@ -106,12 +110,16 @@ def build(
     from .integrations._stand_ins import stand_ins
 
     if verb not in ("", "append", "update", "overwrite"):
+        raise UsageError(f"unknown verb {shown(verb)}", remedy="give append, update or overwrite")
+    for name, value in {"kind": kind, "encoder": encoder, "language": language}.items():
+        if not isinstance(value, str):
+            raise UsageError(f"{name} is {shown(value)}, not a text")
+    config = _checked(config)
+    views, encoders = names("views", views), names("encoders", encoders)
+    if not isinstance(vectors, str | Path | Mapping | None):
         raise UsageError(
-            f"unknown verb {quote_value(verb)}", remedy="give append, update or overwrite"
+            f"vectors are {shown(vectors)}", remedy="give a file, or a mapping from docid to vector"
         )
-    config = check(config) if config else Config()
-    refuse_text("views", views)
-    refuse_text("encoders", encoders)
     if encoder and encoders:
         raise UsageError("encoder and encoders are both given", remedy="leave out one of them")
     models = (encoder,) if encoder else tuple(encoders)
@@ -122,7 +130,7 @@ def build(
         request = BuildRequest(
             kind=args.kind,
             sources=tuple(map(Path, args.sources)),
-            folder=Path(folder),
+            folder=path_of("folder", folder),
             verb=verb,
             language=args.language,
             dense=dense,
@@ -139,7 +147,7 @@ def build(
             from .cluster.build import build_shards, check_number
 
             if shards is not None:
-                check_number("shards", shards)
+                check_number("shards", whole_number("shards", shards, 0))
             return build_shards(request, shards or 0, config)
         return build_index(request, config)
 
@@ -172,10 +180,12 @@ def run(
     from .eval.run.batch import filtered_queries, search_all, search_of, with_vectors
     from .eval.tasks import RANKING
     from .integrations._python_data import as_queries
-    from .retrieval.search.options import DEFAULT_SEARCH
+    from .retrieval.search.options import DEFAULT_SEARCH, Search
 
+    check_index(index)
+    if not isinstance(search, Search | None):
+        raise QueryError(f"search is {shown(search)}", remedy="give factseek.Search(k=…)")
     searched = as_queries(queries)
-    _check_qids(searched)
     task = RANKING.default()  # accepts any queries and up to ``search.max_k`` hits for each
     short: dict[str, Any] = {"retriever": retriever, "k": k, "where": where, "profile": profile}
     chosen = {name: choice for name, choice in short.items() if choice is not None}
@@ -204,15 +214,20 @@ def evaluate(run: Run, qrels: Judgements, measures: Sequence[str]) -> Figures:
     ``figures.values`` is float64 of shape (queries, measures). If the run lacks a judged query, the
     query has the value 0 in each measure. Queries without judgements are left out.
 
-    Raises QueryError if a measure is unknown, ``measures`` is empty, or ``qrels`` is empty.
+    Raises QueryError if a measure is unknown, ``measures`` or ``qrels`` are empty, or something is
+    not a hit or not a judgement. Raises CheckFailed if the run has no query in common with
+    ``qrels``.
     """
-    from .eval.scoring import measures as scoring
-    from .integrations._python_data import as_qrels
+    from .eval.scoring.measures import evaluate as evaluate_scores
+    from .eval.scoring.measures import parse_measures
+    from .eval.scoring.ranking import common
+    from .integrations._python_data import as_qrels, as_scores
 
-    refuse_text("measures", measures)
-    judged = as_qrels(qrels)
-    _check_judged(judged)
-    return scoring.evaluate(judged, _scores(run), scoring.parse_measures(",".join(measures)))
+    chosen = parse_measures(",".join(names("measures", measures)))
+    judged, scores = as_qrels(qrels), as_scores(run)
+    if scores:
+        common("run", judged, scores, "query")
+    return evaluate_scores(judged, scores, chosen)
 
 
 def compare(
@@ -236,28 +251,38 @@ def compare(
     compare --json`` prints. The same ``seed`` gives the same figures.
 
     Raises QueryError if there are fewer than two runs, a measure is unknown, ``qrels`` is empty, or
-    ``seed`` is negative; CheckFailed if a run has no query in common with ``qrels``.
+    an option is out of range; CheckFailed if a run has no query in common with ``qrels``.
     """
     from .eval.run import compare as judging
-    from .eval.scoring.measures import parse_measures
-    from .integrations._python_data import as_qrels
+    from .eval.scoring.measures import note_on_programs, parse_measures
+    from .eval.scoring.ranking import compare_queries
+    from .eval.scoring.statistics import CORRECTIONS
+    from .integrations._python_data import as_qrels, as_scores
 
-    refuse_text("measures", measures)
+    chosen = parse_measures(",".join(names("measures", measures)))
+    if not isinstance(runs, Mapping) or not all(isinstance(name, str) for name in runs):
+        raise QueryError(f"runs are {shown(runs)}", remedy="give a mapping from name to run")
     if len(runs) < 2:
         raise QueryError("there is nothing to compare", remedy="give two runs or more")
-    if seed < 0:
-        raise QueryError(f"seed is {seed}", remedy="give 0 or more")
+    seed = whole_number("seed", seed, 0)
+    check_choice("correction", correction, CORRECTIONS)
+    check_choice("correct_over", correct_over, ("measure", "all"))
     judged = as_qrels(qrels)
-    _check_judged(judged)
-    scores = {name: _scores(run) for name, run in runs.items()}
+    scores = {name: as_scores(run, f"run {quote_value(name)}") for name, run in runs.items()}
+    on_runs = (
+        f"{name}: {note}"
+        for name, run in scores.items()
+        for note in compare_queries(name, judged, run, "query")
+    )
     return judging.compare(
         judged,
         scores,
-        parse_measures(",".join(measures)),
+        chosen,
         seed=seed,
         baseline=baseline,
         correction=correction,
         correct_over=correct_over,
+        notes=(*on_runs, *note_on_programs(chosen)),
     )
 
 
@@ -288,6 +313,9 @@ def tune(
     from .eval.learn import tune as tuning
 
     name = _one_measure(measure)
+    seed = whole_number("seed", seed, 0)
+    if sample is not None:
+        sample = whole_number("sample", sample, 2)
     judged = _judged(
         index,
         queries,
@@ -297,7 +325,7 @@ def tune(
         sample=sample,
         seed=seed,
     )
-    return tuning.tune(index, judged, name, folds=folds, seed=seed)
+    return tuning.tune(index, judged, name, folds=_folds(folds, judged), seed=seed)
 
 
 def train_combiner(
@@ -331,9 +359,9 @@ def train_combiner(
     from .retrieval.search.combiner import save
 
     name = _one_measure(measure)
-    _check_least("seed", seed, 0)
-    _check_least("sample", sample, 2)
-    target = Path(output)
+    seed = whole_number("seed", seed, 0)
+    sample = whole_number("sample", sample, 2)
+    target = path_of("output", output)
     writable(target, [])
     judged = _judged(
         index,
@@ -347,7 +375,7 @@ def train_combiner(
     request = combiner.CombinerRequest(
         sources=sources_in_memory(judged),
         measure=name,
-        folds=folds,
+        folds=_folds(folds, judged),
         seed=seed,
         remembers=remember,
     )
@@ -402,13 +430,13 @@ def train_encoder(
         depth=depth,
         max_tokens=max_tokens,
         looks=looks,
-        measure=measure,
+        measure=str(measure),
         seed=seed,
     )
     return _train_model(
         "encoder",
         index,
-        Path(output),
+        path_of("output", output),
         queries=queries,
         qrels=qrels,
         settings=settings,
@@ -460,13 +488,13 @@ def train_reranker(
         depth=depth,
         max_tokens=max_tokens,
         looks=looks,
-        measure=measure,
+        measure=str(measure),
         seed=seed,
     )
     return _train_model(
         "reranker",
         index,
-        Path(output),
+        path_of("output", output),
         queries=queries,
         qrels=qrels,
         settings=settings,
@@ -496,7 +524,12 @@ def _train_model(
     from .eval.learn.sources import sources_in_memory
     from .eval.learn.trainer import TrainingRequest, check_settings
 
-    check_settings(settings, sample)
+    for name in ("epochs", "batch", "negatives", "depth", "max_tokens", "looks", "seed"):
+        whole_number(name, getattr(settings, name), 0)
+    if not isinstance(settings.rate, int | float):
+        raise QueryError(f"rate is {shown(settings.rate)}, not a number")
+    check_settings(settings, whole_number("sample", sample, 0))
+    check_index(index)
     training.check_target(output)
     if from_documents:
         if queries is not None or qrels is not None:
@@ -543,26 +576,30 @@ def bench(
     ``retrievers`` are names, perhaps with stages (``hybrid+rerank``); by default all of the index.
     Each is timed in a process of its own, over ``timed`` searches.
 
-    Raises QueryError if the index lacks what a retriever needs, or if a measure is unknown.
+    Raises QueryError if the index lacks what a retriever needs, a measure is unknown, or an option
+    is out of range.
     """
     from .eval.bench import bench as benching
     from .eval.scoring.measures import parse_measures
 
-    refuse_text("retrievers", retrievers)
-    refuse_text("measures", measures)
+    chosen = parse_measures(",".join(names("measures", measures)))
+    timed, seed = whole_number("timed", timed, 1), whole_number("seed", seed, 0)
+    judged = _judged(
+        index, queries, qrels, profile=profile, ignore_identical_ids=ignore_identical_ids
+    )
     return benching.bench(
         index,
-        _judged(index, queries, qrels, profile=profile, ignore_identical_ids=ignore_identical_ids),
+        judged,
         name=index.info.name,
-        retrievers=tuple(retrievers) or index.info.retrievers,
-        measures=parse_measures(",".join(measures)),
+        retrievers=tuple(dict.fromkeys(names("retrievers", retrievers))) or index.info.retrievers,
+        measures=chosen,
         timed=timed,
         seed=seed,
     )
 
 
 def score(
-    task: str,
+    task: str | Path,
     gold: str | Path | Sequence[str | Path],
     run: str | Path | Sequence[str | Path],
     measures: Sequence[str] = (),
@@ -578,12 +615,13 @@ def score(
     from .eval.run.judge import score_files
     from .eval.scoring.measures import parse_measures
 
-    refuse_text("measures", measures)
-    chosen = tuple(parse_measures(",".join(measures))) if measures else ()
-    return score_files(task, _paths(gold), _paths(run), ScoreOptions(measures=chosen))
+    named = names("measures", measures)
+    chosen = tuple(parse_measures(",".join(named))) if named else ()
+    options = ScoreOptions(measures=chosen)
+    return score_files(str(task), paths_of("gold", gold), paths_of("run", run), options)
 
 
-def check(task: str, file: str | Path, source: str | Path | None = None) -> CheckReport:
+def check(task: str | Path, file: str | Path, source: str | Path | None = None) -> CheckReport:
     """Return the faults of a submission; ``source`` is the task's input, to check that every query
     is answered.
 
@@ -591,8 +629,9 @@ def check(task: str, file: str | Path, source: str | Path | None = None) -> Chec
     """
     from .eval.tasks import task as task_named
 
-    chosen = task_named(task)
-    return chosen.check(Path(file), Path(source)) if source else chosen.check(Path(file))
+    chosen = task_named(str(task))
+    path = path_of("file", file)
+    return chosen.check(path) if source is None else chosen.check(path, path_of("source", source))
 
 
 def rank_claims(
@@ -625,22 +664,22 @@ def rank_claims(
     from .claims.text.languages import check_languages, read_language, with_language
     from .core.files import files_in, writable
     from .core.progress import silent
-    from .core.settings import check, view
+    from .core.settings import view
     from .eval.tasks import STATEMENTS
     from .integrations._python_data import as_statements
 
-    _check_least("words", words, 0)
-    learned_from = files_in(_paths(train))
+    words = whole_number("words", words, 0)
+    format_ = STATEMENTS.load(task)
+    learned_from = files_in(paths_of("train", train))
     if load is not None and (learned_from or save is not None or model):
         raise UsageError(
             "load excludes train, save and model", remedy="learn a ranker, or load one"
         )
     if save is not None:
         writable(Path(save), learned_from)
-    settings = view(check(config) if config else Config(), ClaimsConfig)
+    settings = view(_checked(config), ClaimsConfig)
     if load is None and not learned_from and kind(model or settings.claims.model).LEARNS:
         raise QueryError("give train with labelled files to learn from, or load with a saved model")
-    format_ = STATEMENTS.load(task)
     code = read_language(language) or ranking.language_of_task(format_)
     # Read the statements first, so that an error in them appears before minutes of training.
     parts = (
@@ -674,22 +713,37 @@ def _as_paths(values: Any) -> list[Path]:
     return []
 
 
-def _check_least(name: str, value: int, least: int) -> None:
-    if value < least:
-        raise QueryError(f"{name} is {value}", remedy=f"give {least} or more")
+def _checked(config: Config | None) -> Config:
+    """Return settings, by default all defaults; raise ConfigError if one is invalid."""
+    from .core.settings import check
+
+    if config is None:
+        return Config()
+    if not isinstance(config, Config):
+        raise ConfigError(
+            f"config is {shown(config)}", remedy="give factseek.Config, or read_config(path)"
+        )
+    return check(config)
+
+
+def _folds(folds: int, judged: Judged) -> int:
+    """Return a number of folds; raise QueryError if it is not from 2 to the number of queries."""
+    number, most = whole_number("folds", folds, 2), len(judged.queries)
+    if number > most:
+        raise QueryError(
+            f"folds is {number}",
+            remedy=f"give a number from 2 to {most:,}, the number of judged queries",
+        )
+    return number
 
 
 def _one_measure(text: str) -> str:
     from .eval.scoring.measures import parse_measures
 
-    measure, *others = parse_measures(text)
+    measure, *others = parse_measures(str(text))
     if others:
         raise QueryError(f"measure is {quote_value(text)}", remedy="give one measure")
     return measure
-
-
-def _paths(files: str | Path | Sequence[str | Path]) -> list[Path]:
-    return [Path(files)] if isinstance(files, str | Path) else list(map(Path, files))
 
 
 def _judged(
@@ -707,11 +761,9 @@ def _judged(
     from .eval.run.batch import judge_queries
     from .integrations._python_data import as_qrels, as_queries
 
-    searched = as_queries(queries)
-    _check_qids(searched)
+    check_index(index)
+    task_queries = [TaskQuery(query.qid, query.text) for query in as_queries(queries)]
     judgements = as_qrels(qrels)
-    _check_judged(judgements)
-    task_queries = [TaskQuery(query.qid, query.text) for query in searched]
     return judge_queries(
         index,
         task_queries,
@@ -756,6 +808,8 @@ def read_qrels(path: str | Path) -> Qrels:
     """Return judgements: TREC's ``qid 0 docid relevance``, or BEIR's three columns with or without
     a header.
 
+    If the second of TREC's columns, or a column ``subtopic``, names several subtopics, measures of
+    diversity (``alpha_nDCG@10``) read them; elsewhere, a document has its highest grade.
     ``irds:NAME`` reads the judgements of a dataset of ir_datasets. Raises SourceError, with the
     line's number, for the first line that is not a judgement or judges a docid differently than an
     earlier line.
@@ -775,70 +829,7 @@ def write_run(run: Run, path: str | Path, tag: str) -> None:
     UTF-8. Raises MachineError if the file cannot be written.
     """
     from .core.records import runs
+    from .integrations._python_data import as_scores
 
-    for qid in run:
-        _check_qid("run", qid)
-    runs.write_run(run, Path(path), tag)
-
-
-def _scores(run: Run) -> dict[str, dict[str, float]]:
-    """Return the score of each docid for each qid: that of its best passage.
-
-    Measures need nothing else.
-    """
-    from .core.records.runs import encodable
-
-    scores: dict[str, dict[str, float]] = {}
-    for qid, hits in run.items():
-        _check_qid("run", qid)
-        best = scores[qid] = dict[str, float]()
-        for hit in hits:
-            # trec_eval's code would crash, or cut the docid
-            if not encodable(hit.docid) or "\0" in hit.docid:
-                raise QueryError(
-                    f"run: {quote_value(hit.docid)} of query {quote_value(qid)} is no docid"
-                )
-            if not isfinite(hit.score):
-                raise QueryError(
-                    f"run: the score of {quote_value(hit.docid)} for query {quote_value(qid)} is "
-                    "not a finite number"
-                )
-            best[hit.docid] = max(hit.score, best.get(hit.docid, hit.score))
-    return scores
-
-
-def _check_qids(queries: Sequence[Query]) -> None:
-    seen: set[str] = set()
-    for query in queries:
-        _check_qid("queries", query.qid)
-        if query.qid in seen:
-            raise QueryError(
-                f"two queries have the qid {quote_value(query.qid)}",
-                remedy="give each query a qid of its own",
-            )
-        seen.add(query.qid)
-
-
-def _check_qid(place: str, qid: object) -> None:
-    if not isinstance(qid, str):
-        raise QueryError(f"{place}: the qid {qid!r} is not text", remedy=f"give {str(qid)!r}")
-
-
-def _check_judged(qrels: Qrels) -> None:
-    from .core.records.qrels import GRADES, LARGEST_GRADE
-
-    if not qrels:
-        raise QueryError("there are no judgements", remedy="read judgements with read_qrels")
-    for qid, judged in qrels.items():
-        _check_qid("qrels", qid)
-        for docid, grade in judged.items():
-            if not isinstance(grade, Integral):
-                what, remedy = "an integer", "convert the grades with int()"
-            elif abs(grade) > LARGEST_GRADE:
-                what, remedy = GRADES, "scale the grades down"
-            else:
-                continue
-            where = f"{quote_value(docid)} for query {quote_value(qid)}"
-            raise QueryError(
-                f"qrels: the relevance {grade} of {where} is not {what}", remedy=remedy
-            )
+    as_scores(run)
+    runs.write_run(run, path_of("path", path), tag)

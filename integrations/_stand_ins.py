@@ -130,7 +130,10 @@ def _lines(source: str, part: Part) -> Iterator[bytes]:
                 yield msgspec.json.encode({"qid": str(query.query_id), "query": text})
         else:
             for judged in dataset.qrels_iter():
-                yield f"{judged.query_id} 0 {judged.doc_id} {int(judged.relevance)}".encode()
+                named = getattr(judged, "subtopic_id", getattr(judged, "iteration", "0"))
+                subtopic = "_".join(str(named).split()) or "0"
+                grade = int(judged.relevance)
+                yield f"{judged.query_id} {subtopic} {judged.doc_id} {grade}".encode()
     except (OSError, RuntimeError, ValueError) as error:
         raise SourceError(
             f"cannot be read: {str(error) or type(error).__name__}", place=source

@@ -67,7 +67,9 @@ def metadata_values(value: object) -> list[str]:
 
 
 def refuse_texts(where: Filter) -> None:
-    """Raise TypeError if a field of a filter is not a tuple of texts."""
+    """Raise TypeError if ``where`` is no filter, or a field of it is not a tuple of texts."""
+    if not isinstance(where, Filter):
+        raise TypeError(f"where is {where!r}, not a Filter; give factseek.Filter(topic=('…',))")
     fields = [
         (name, getattr(where, name))
         for name in (*FIELDS, "phrases", "without", "title", "excluded")

@@ -319,3 +319,121 @@ def test_an_option_of_another_type_is_refused_and_not_remembered(
         index.search(["measles"], Search(**options))
     assert refused.value.line.startswith(fault)
     assert index.search(["measles"], Search(k=10)) == index.search(["measles"], k=10)
+
+
+RUN, JUDGED = {"1": [Hit("a", 1.0)]}, {"1": {"a": 1}}
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda _: factseek.compare({"a": RUN, "b": RUN}, JUDGED, ["AP"], correction="fdr"),  # type: ignore[arg-type]
+            "correction is 'fdr'; give holm, bonferroni, bh or none",
+        ),
+        (
+            lambda _: factseek.compare({"a": RUN, "b": RUN}, JUDGED, ["AP"], correct_over="x"),  # type: ignore[arg-type]
+            "correct_over is 'x'; give measure or all",
+        ),
+        (
+            lambda _: factseek.compare({"a": RUN, "b": RUN}, JUDGED, ["AP"], baseline="c"),
+            "there is no run 'c'; the runs are a, b",
+        ),
+        (
+            lambda _: factseek.compare({1: RUN, 2: RUN}, JUDGED, ["AP"]),  # type: ignore[dict-item]
+            "runs are {1: {'1': [Hit(docid='a', score=1.0, pa…; give a mapping from name to run",
+        ),
+        (
+            lambda _: factseek.compare({"a": RUN, "b": RUN}, JUDGED, ["AP"], seed=0.5),  # type: ignore[arg-type]
+            "seed is 0.5, not a whole number",
+        ),
+        (
+            lambda _: factseek.evaluate(RUN, JUDGED, None),  # type: ignore[arg-type]
+            "measures is None; give a list of names",
+        ),
+        (
+            lambda _: factseek.run("index", {"1": "a"}),  # type: ignore[arg-type]
+            "index is 'index', not an open index; open it with factseek.open_index",
+        ),
+        (
+            lambda index: factseek.run(index, {"1": "a"}, {"k": 3}),
+            "search is {'k': 3}; give factseek.Search(k=…)",
+        ),
+        (lambda index: index.search(7), "the query 7 is not text"),
+        (
+            lambda index: factseek.tune(index, {"1": "a"}, JUDGED, seed=-1),
+            "seed is -1; give 0 or more",
+        ),
+        (
+            lambda index: factseek.tune(index, {"1": "a"}, JUDGED, sample=0),
+            "sample is 0; give 2 or more",
+        ),
+        (
+            lambda index: factseek.bench(index, {"1": "a"}, JUDGED, timed=0),
+            "timed is 0; give 1 or more",
+        ),
+        (
+            lambda index: factseek.train_reranker(index, {"1": "a"}, JUDGED, "m", epochs="3"),  # type: ignore[arg-type]
+            "epochs is '3', not a whole number",
+        ),
+        (
+            lambda index: factseek.train_combiner(index, {"1": "a"}, JUDGED, None),  # type: ignore[arg-type]
+            "output is None, not a path",
+        ),
+        (
+            lambda _: factseek.score("trec", None, "run"),  # type: ignore[arg-type]
+            "gold is None; give a path, or a list of paths",
+        ),
+        (lambda _: factseek.check("trec", None), "file is None, not a path"),  # type: ignore[arg-type]
+        (
+            lambda _: factseek.check(Path("no.yaml"), "run"),
+            "no.yaml: there is no such task description",
+        ),
+        (
+            lambda index: factseek.open_index(index.info.place, {"k": 1}),  # type: ignore[arg-type]
+            "config is {'k': 1}; give factseek.Config, or read_config(path)",
+        ),
+        (
+            lambda _: factseek.build("jsonl", [], "x", encoders=3),  # type: ignore[arg-type]
+            "encoders is 3; give a list of names",
+        ),
+        (
+            lambda _: factseek.build("jsonl", [], "x", shards="2"),  # type: ignore[arg-type]
+            "shards is '2', not a whole number",
+        ),
+        (
+            lambda _: factseek.build("jsonl", [], "x", vectors=[1, 2]),
+            "vectors are [1, 2]; give a file, or a mapping from docid to vector",
+        ),
+        (lambda _: factseek.open_index(None), "folder is None, not a path"),  # type: ignore[arg-type]
+        (lambda _: factseek.build(None, [], "x"), "kind is None, not a text"),  # type: ignore[arg-type]
+    ],
+)
+def test_an_argument_of_another_type_or_out_of_range_is_refused(
+    index: Searcher, call: Callable[[Any], object], message: str
+) -> None:
+    with pytest.raises(UserError) as refused:
+        call(index)
+    assert refused.value.line == message
+
+
+def test_a_number_of_folds_fits_the_queries(index: Searcher) -> None:
+    queries = {"1": "measles vaccine", "2": "warmest year"}
+    judged = {qid: {hits[0].docid: 1} for qid, hits in factseek.run(index, queries, k=1).items()}
+    with pytest.raises(QueryError) as refused:
+        factseek.tune(index, queries, judged, folds=3)
+    assert refused.value.line == (
+        "folds is 3; give a number from 2 to 2, the number of judged queries"
+    )
+
+
+def test_a_filter_is_a_filter(index: Searcher) -> None:
+    with pytest.raises(TypeError, match=r"^where is \{'topic': 'a'\}, not a Filter; give factseek"):
+        index.search("measles", where={"topic": "a"})  # type: ignore[arg-type]
+
+
+def test_measures_of_ir_measures_are_taken_as_they_are() -> None:
+    import ir_measures
+
+    measures = [ir_measures.nDCG @ 10, ir_measures.RR]
+    assert factseek.evaluate(RUN, JUDGED, measures).names == ["nDCG@10", "RR"]  # type: ignore[arg-type]

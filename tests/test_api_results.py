@@ -118,8 +118,31 @@ def test_a_table_in_a_notebook_is_escaped_and_loads_nothing() -> None:
     assert r"b\enspace b & \textbf{1.0000}" in comparison.as_latex()
     figures = factseek.evaluate(run, {"1": {"a": 1}}, ["AP"])
     assert figures.to_frame().loc["1", "AP"] == 1.0
-    assert figures.as_json() == {"means": {"AP": 1.0}, "per_query": {"1": {"AP": 1.0}}}
+    assert figures.as_json() == {
+        "means": {"AP": 1.0},
+        "per_query": {"1": {"AP": 1.0}},
+        "programs": {"trec_eval": ["AP"]},
+    }
     assert "<td" in figures._repr_html_()
+
+
+def test_every_report_names_the_program_of_a_measure(
+    index: Searcher, qrels: dict[str, dict[str, int]], tmp_path: Path
+) -> None:
+    note = "trec_eval computed AP; gdeval computed ERR@10"
+    measures = ["AP", "ERR@10"]
+    run = factseek.run(index, QUERIES, retriever="bm25", k=5)
+    factseek.write_run(run, tmp_path / "run.txt", "tag")
+    _, gold = _written(tmp_path, qrels)
+    figures = factseek.evaluate(run, qrels, measures)
+    comparison = factseek.compare({"a": run, "b": run}, qrels, measures)
+    scores = factseek.score("trec", gold, tmp_path / "run.txt", measures)
+    bench = factseek.bench(index, QUERIES, qrels, ["bm25"], measures, timed=1)
+    for record in (figures, comparison, scores, bench):
+        assert f"Note: {note}." in record._repr_html_()  # type: ignore[attr-defined]
+    assert figures.as_json()["programs"] == {"trec_eval": ["AP"], "gdeval": ["ERR@10"]}
+    for noted in (comparison.as_json(), scores.as_json(), bench.as_json()):
+        assert note in noted["notes"]
 
 
 def test_a_combination_is_the_commands(

@@ -154,6 +154,9 @@ QRELS: Names = {
     "relevance": "relevance rel score label grade judgement judgment relevancy".split(),
 }
 
+SUBTOPICS = ("subtopic", "subtopic_id", "iteration", "intent", "aspect")
+"""The names of the column of judgements that names a subtopic of the query."""
+
 TWEETS: Names = {
     "tweet_id": "tweet_id tweetid id_str id".split(),
     "text": "tweet_text full_text text".split(),

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ..domain import Qrels
 from .lines import Strict, decode_line, lines, quote_value
 from .model_file import State, array
-from .names import QRELS
+from .names import QRELS, SUBTOPICS
 from .table import split_row
 from .table_shape import column_at, column_name, is_separator_line, unlike_columns
 
@@ -33,11 +33,30 @@ _GRADES = {b"%d" % grade: grade for grade in range(4)}
 _WHOLE = re.compile(rb"[+-]?[0-9]{1,20}(?:\.0{1,20})?")
 
 
+Subtopics = dict[str, dict[str, dict[str, int]]]
+"""The grade of each subtopic, by qid and docid."""
+
+
+class SubtopicQrels(dict[str, dict[str, int]]):
+    """Judgements of subtopics (aspects, intents) of queries, as TREC's tracks on diversity have
+    them.
+
+    As a mapping, they are plain judgements: a document has the highest grade of its subtopics.
+    Measures of diversity, such as ``alpha_nDCG@10``, need ``subtopics``.
+    """
+
+    def __init__(self, qrels: Qrels, subtopics: Subtopics) -> None:
+        super().__init__(qrels)
+        self.subtopics = subtopics
+
+
 def read_qrels(path: Path, note: Callable[[str], None] | None = None) -> Qrels:
     """Read judgements: TREC's ``qid 0 docid relevance``, or BEIR's three columns; commas and a
     header are allowed.
 
-    A repeated judgement counts once, and ``note`` receives a message. Raises SourceError at the
+    If the second of TREC's columns, or a column ``subtopic``, names several subtopics, the result
+    is :class:`SubtopicQrels`. A repeated judgement counts once, and ``note`` receives a message.
+    Raises SourceError at the
     first line that is not a judgement, or contradicts an earlier one.
     """
     reader = _QrelsReader(path)
@@ -47,7 +66,15 @@ def read_qrels(path: Path, note: Callable[[str], None] | None = None) -> Qrels:
         note(f"{path}:{reader.first_repeat}: {repeats_note(reader.repeats)}")
     if not reader.qrels:
         reader.faults.error(0, "contains no judgements")
-    return reader.qrels
+    if reader.subtopics is None:
+        return reader.qrels
+    of_several = (len(grades) > 1 for docs in reader.subtopics.values() for grades in docs.values())
+    if note and any(of_several):
+        note(
+            f"{path}: judges subtopics; a document has the highest grade of its subtopics, except "
+            "in measures of diversity"
+        )
+    return SubtopicQrels(reader.qrels, reader.subtopics)
 
 
 def repeats_note(count: int) -> str:
@@ -70,6 +97,9 @@ class _QrelsReader:
         self._qid_at, self._docid_at, self._grade_at = 0, -2, -1
         self._before = b""
         self._judged: dict[str, int] = {}
+        self.subtopics: Subtopics | None = None  # as soon as there is a second one
+        self._subtopic_at: int | None = 1  # as TREC has it
+        self._first_subtopic: bytes | None = None
 
     def take(self, number: int, line: bytes) -> None:
         """Read one line.
@@ -100,17 +130,46 @@ class _QrelsReader:
             return
         if name != self._before:
             self._judged, self._before = self.qrels.setdefault(qid, {}), name
-        if docid in self._judged:
-            if self._judged[docid] != grade:
-                where = self._first_judged((name, document))
-                what = (
-                    f"docid {quote_value(docid)} of query {quote_value(qid)} was judged "
-                    f"differently {where}"
-                )
-                self.faults.error(number, what)
-            self.repeats += 1
-            self.first_repeat = self.first_repeat or number
-        self._judged[docid] = grade
+        earlier = self._judged.get(docid)
+        if self._subtopic_at is not None and len(fields) > 3:
+            subtopic = fields[self._subtopic_at]
+            if self.subtopics is not None or subtopic != self._first_subtopic:
+                earlier = self._judge_subtopic((qid, docid), subtopic, grade, earlier)
+        if earlier is not None:
+            self._repeat(number, (name, document), grade, earlier)
+        self._judged[docid] = max(grade, self._judged.get(docid, grade))
+
+    def _repeat(self, number: int, ids: tuple[bytes, bytes], grade: int, earlier: int) -> None:
+        """Count a repeated judgement; raise SourceError if it contradicts the ``earlier`` one."""
+        if earlier != grade:
+            name, document = ids
+            what = (
+                f"docid {quote_value(document)} of query {quote_value(name)} was judged "
+                f"differently {self._first_judged(ids)}"
+            )
+            self.faults.error(number, what)
+        self.repeats += 1
+        self.first_repeat = self.first_repeat or number
+
+    def _judge_subtopic(
+        self, ids: tuple[str, str], name: bytes, grade: int, earlier: int | None
+    ) -> int | None:
+        """Remember the grade of a subtopic; return the grade that it had ``earlier``, if any."""
+        if self._first_subtopic is None:
+            self._first_subtopic = name
+            return earlier
+        qid, docid = ids
+        if self.subtopics is None:
+            first = self._first_subtopic.decode("utf-8", "replace")
+            self.subtopics = {
+                judged_qid: {judged_docid: {first: known} for judged_docid, known in judged.items()}
+                for judged_qid, judged in self.qrels.items()
+            }
+        grades = self.subtopics.setdefault(qid, {}).setdefault(docid, {})
+        subtopic = name.decode("utf-8", "replace")
+        before = grades.get(subtopic)
+        grades[subtopic] = grade
+        return before
 
     def _fields(self, number: int, line: bytes) -> list[bytes]:
         """Split a line at spaces or, if the first line is a table row, at commas, semicolons or
@@ -175,6 +234,7 @@ class _QrelsReader:
                 )
                 self.faults.error(number, what)
         self._qid_at, self._docid_at, self._grade_at = (at[kind] or 0 for kind in QRELS)
+        self._subtopic_at = column_at(names, SUBTOPICS)
 
     def _first_judged(self, ids: tuple[bytes, bytes]) -> str:
         """Return the place of the first line that judges a docid; this reads the file again."""

@@ -46,7 +46,7 @@ from ..run.compare import Comparison, compare, pair_row
 from ..run.compare import as_latex as quality_as_latex
 from ..scoring.latex import latex_table, text_rows
 from ..scoring.machine import Machine, this_machine
-from ..scoring.measures import parse_measures
+from ..scoring.measures import note_on_programs, parse_measures
 from ..scoring.ranking import identical_notes, own_first
 from ..scoring.statistics import RESAMPLES
 from ..scoring.tables import figure, html_image, markdown_table, page
@@ -203,7 +203,8 @@ class Bench:
 
     def _repr_html_(self) -> str:
         """Return the tables as HTML, for a notebook."""
-        return html(method(self), *(table[:2] for table in tables(self).values()))
+        shown = (table[:2] for table in tables(self).values())
+        return html(method(self), *shown, notes=self.notes)
 
     def as_json(self) -> dict[str, Any]:
         """Return the benchmark in the form of ``bench.json``."""
@@ -267,7 +268,8 @@ def bench(
                 run.update({done.qid: dict(zip(*done.ranking, strict=True)) for done in found})
                 meter.update(len(chunk))
     own = dict.fromkeys(qid for table in runs.values() for qid in own_first(table, judged.qrels))
-    quality = compare(judged.qrels, runs, measures, seed=seed)
+    programs = tuple(note_on_programs(measures))
+    quality = compare(judged.qrels, runs, measures, seed=seed, notes=programs)
     resolved = index.resolve(judged.search)
     wordy = tuple(
         islice((query for query in judged.queries if resolved.has_words(query.text)), timed)
@@ -303,7 +305,7 @@ def bench(
         machine=this_machine(),
         quality=quality,
         measured=tuple(measured),
-        notes=(*judged.notes, *identical_notes("query", list(own))),
+        notes=(*judged.notes, *identical_notes("query", list(own)), *programs),
     )
 
 

@@ -184,4 +184,4 @@ class Scores:
     def _repr_html_(self) -> str:
         """Return the figures as HTML, for a notebook."""
         rows = [(name, figure(value)) for name, value in self.values.items()]
-        return html(f"official: {self.official}", (("measure", "value"), rows))
+        return html(f"official: {self.official}", (("measure", "value"), rows), notes=self.notes)

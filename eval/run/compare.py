@@ -140,7 +140,7 @@ class Comparison:
     def _repr_html_(self) -> str:
         """Return the means and the differences as HTML, for a notebook."""
         differences = (_pair_header(self.correction), list(map(pair_row, self.pairs)))
-        return html(_how(self), (_MEANS, _mean_rows(self)), differences)
+        return html(_how(self), (_MEANS, _mean_rows(self)), differences, notes=self.notes)
 
 
 def names_of(paths: Sequence[Path]) -> list[str]:
@@ -205,11 +205,16 @@ def compare(
         measure: {name: of_run.values[:, at] for name, of_run in figures.items()}
         for at, measure in enumerate(measures)
     }
-    decided = []
-    for name, run in runs.items():  # the first of a run's measures that ties can change
-        for measure, bound in islice(ranking.tie_bounds(qrels, run, figures[name]).items(), 1):
-            noted = ranking.tie_note(measure, figures[name].means()[measure], bound, "query")
-            decided += [f"{name}: {note}" for note in noted]
+    decided: list[str] = []
+    for name, run in runs.items():
+        means, bounds = figures[name].means(), ranking.tie_bounds(qrels, run, figures[name])
+        of_run = (
+            f"{name}: {note}"
+            for measure, bound in bounds.items()
+            for note in ranking.tie_note(measure, means[measure], bound, "query")
+        )
+        # Ties that change one measure change others too: the first is enough.
+        decided += islice(of_run, 1)
     moved = tuple(query for a, b in tested for query in _find_moved(qrels, runs, figures, a, b))
     noted = (*notes, *decided)
     return Comparison(
@@ -438,10 +443,16 @@ def _marked_means(comparison: Comparison) -> dict[str, dict[str, str]]:
         marked[measure] = {}
         for run, mean in by_run.items():
             value = figure(mean.mean)
-            marks = superscript("".join(sorted(better.get((measure, run), []))))
+            marks = superscript(_joined(better.get((measure, run), [])))
             is_best = round(mean.mean, 4) == best[measure]
             marked[measure][run] = (bold(value) if is_best else value) + marks
     return marked
+
+
+def _joined(marks: Sequence[str]) -> str:
+    """Return marks in the order of the runs; commas separate them if one has two letters."""
+    ordered = sorted(marks, key=lambda mark: (len(mark), mark))
+    return ("," if any(len(mark) == 2 for mark in ordered) else "").join(ordered)
 
 
 def _letter(number: int) -> str:
@@ -454,6 +465,8 @@ def _letter(number: int) -> str:
 
 
 def _caption(comparison: Comparison) -> str:
+    if not comparison.pairs:
+        return f"Means over {format_count(comparison.queries, 'query')}."
     corrected = (
         "without a correction"
         if comparison.correction == "none"
@@ -479,6 +492,8 @@ def _family(comparison: Comparison) -> str:
 
 
 def _how(comparison: Comparison) -> str:
+    if not comparison.pairs:
+        return format_count(comparison.queries, "query")
     corrected = (
         "no correction"
         if comparison.correction == "none"

@@ -23,6 +23,7 @@ from ...core.terminal import (
     Subparsers,
     add_json,
     add_outputs,
+    format_count,
     say,
     write,
 )
@@ -180,7 +181,7 @@ def score(args: argparse.Namespace) -> int:
     if len(args.run) > 1 and task(args.task).SUBMITS == "documents":
         return _score_runs(args, options)
     scores = score_files(args.task, args.gold, args.run, options)
-    for note in [*scores.notes, *note_on_programs(options.measures or ())]:
+    for note in scores.notes:
         say(f"note: {note}")
     if args.json:
         write(_json(scores.as_json(per_query=args.per_query)))
@@ -188,7 +189,9 @@ def score(args: argparse.Namespace) -> int:
     header, rows = _score_rows(scores)
     if args.latex:
         runs = ", ".join(path.name for path in args.run)
-        caption = f"{args.task}: {runs}, by the organisers' measures."
+        chosen = "" if options.measures else ", by the organisers' measures"
+        counted = format_count(len(scores.per_query), scores.unit)
+        caption = f"{args.task}{chosen}: {runs}; {counted}."
         write(latex_table(header, text_rows(rows), caption))
     else:
         write(table(header, rows))
@@ -211,10 +214,12 @@ def _score_runs(args: argparse.Namespace, options: ScoreOptions) -> int:
         name: score_files(args.task, args.gold, [path], options)
         for name, path in zip(names_of_runs, args.run, strict=True)
     }
+    programs = note_on_programs(options.measures)  # which are the same for every run
     for name, of_run in scores.items():
         for note in of_run.notes:
-            say(f"note: {name}: {note}")
-    for note in note_on_programs(options.measures or ()):
+            if note not in programs:
+                say(f"note: {name}: {note}")
+    for note in programs:
         say(f"note: {note}")
     if args.json:
         write(
@@ -347,7 +352,8 @@ def score_files(
     chosen = task(name)
     with hinting(chosen, gold, [runs], "--gold and --run"):
         scores = chosen.score(gold, runs, options)
-    return replace(scores, notes=(*scores.notes, *note_unended(files_in([*gold, *runs]))))
+    further = (*note_unended(files_in([*gold, *runs])), *note_on_programs(options.measures))
+    return replace(scores, notes=(*scores.notes, *further))
 
 
 @contextmanager

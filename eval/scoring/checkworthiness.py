@@ -15,6 +15,7 @@ import numpy as np
 from ...core.errors import QueryError
 from ...core.records.lines import Faults, quote_value
 from ..files.tables import finite, is_header
+from .tables import figure
 
 CUTOFFS = (1, 3, 5, 10, 20, 30, 50)
 NAMES = ("AP", "RR", "Rprec", *(f"P@{k}" for k in CUTOFFS))
@@ -75,14 +76,18 @@ def ties(items: Sequence[LabelledScore], positives: int) -> Ties | None:
 
 
 def tie_note(value: float, tied: Ties | None) -> tuple[str, ...]:
-    """Return a note on how far equal scores can change AP; no note if ``tied`` is ``None``."""
+    """Return a note on how far equal scores can change AP; no note if ``tied`` is ``None``, or its
+    values do not differ in the shown digits.
+    """
     if tied is None:
         return ()
-    low, high = tied.worst["AP"], tied.best["AP"]
+    low, high = figure(tied.worst["AP"]), figure(tied.best["AP"])
+    if low == high:
+        return ()
     return (
-        f"ties decide: AP is {value:.4f} with equal scores in the order of the file, as in the "
-        "official scorer, "
-        f"{tied.trec:.4f} in trec_eval's order, between {low:.4f} and {high:.4f} in any order",
+        f"ties decide: AP is {figure(value)} with equal scores in the order of the file, as in the "
+        f"official scorer, {figure(tied.trec)} in trec_eval's order, between {low} and {high} in "
+        "any order",
     )
 
 

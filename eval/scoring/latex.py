@@ -4,6 +4,7 @@ says what was tested.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 _ESCAPES = str.maketrans(
@@ -20,6 +21,7 @@ _ESCAPES = str.maketrans(
         "^": r"\textasciicircum{}",
         "<": r"\textless{}",
         ">": r"\textgreater{}",
+        "|": r"\textbar{}",
         "–": "--",
         "−": "$-$",
         "→": r"$\rightarrow$",
@@ -29,7 +31,9 @@ _ESCAPES = str.maketrans(
 
 def escape_latex(text: str) -> str:
     """Return a text without characters that LaTeX reads as commands."""
-    return " ".join(text.split()).translate(_ESCAPES)
+    # Two hyphens would become one dash. The empty group between them comes after the escapes.
+    apart = re.sub("-(?=-)", "-\0", " ".join(text.split()))
+    return apart.translate(_ESCAPES).replace("\0", "{}")
 
 
 def bold(text: str) -> str:

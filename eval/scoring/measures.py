@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from operator import itemgetter
 from subprocess import CalledProcessError
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ...core.domain import Qrels
 from ...core.errors import QueryError
-from ...core.records.qrels import LARGEST_GRADE
+from ...core.records.qrels import LARGEST_GRADE, SubtopicQrels
 
 RANKING = (
     "AP,AP@5,P@1,P@3,P@5,P@10,P@20,P@30,P@50,RR,RR@1,RR@5,RR@10,Rprec,"
@@ -28,6 +28,7 @@ RANKING = (
 ).split(",")
 """The default measures of a ranking."""
 TREC_EVAL = "pytrec_eval"
+_DIVERSITY = "pyndeval"  # the program of the measures that read subtopics
 _PROGRAMS = {TREC_EVAL: "trec_eval", "cwl_eval": "cwl-eval", "judged": "ir-measures"}
 """The names of programs for people, where ir-measures has another."""
 # The number of queries evaluated together; it bounds the memory that their results take.
@@ -60,8 +61,14 @@ class Figures(NamedTuple):
         return frame(["qid", *self.names], rows, "qid")
 
     def as_json(self) -> dict[str, Any]:
-        """Return the mean of each measure, and its value for each query."""
-        return {"means": self.means(), "per_query": dict(self.per_query())}
+        """Return the mean of each measure, its value for each query, and the program that computed
+        it.
+        """
+        return {
+            "means": self.means(),
+            "per_query": dict(self.per_query()),
+            "programs": programs_of(self.names),
+        }
 
     def _repr_html_(self) -> str:
         """Return the means as HTML, for a notebook."""
@@ -69,7 +76,8 @@ class Figures(NamedTuple):
         from .tables import figure
 
         rows = [(name, figure(value)) for name, value in self.means().items()]
-        return html(f"{len(self.qids):,} queries", (("measure", "mean"), rows))
+        title = f"{len(self.qids):,} queries"
+        return html(title, (("measure", "mean"), rows), notes=note_on_programs(self.names))
 
     def per_query(self) -> Mapping[str, Mapping[str, float]]:
         """Return the value of each measure by qid."""
@@ -194,11 +202,13 @@ def _compute_elsewhere(
     """
     numbers = {qid: str(number) for number, qid in enumerate(qrels, 1)}
     judged, ranked = {}, {}
+    names: dict[str, dict[str, str]] = {}
     for qid, number in numbers.items():
         ranking = run.get(qid, {})
         order = sorted(ranking, reverse=True)
         order.sort(key=ranking.__getitem__, reverse=True)
         docids = {docid: f"d{at}" for at, docid in enumerate({**qrels[qid], **ranking})}
+        names[qid] = docids
         judged[number] = {docids[docid]: grade for docid, grade in qrels[qid].items()}
         if order:
             scores = range(len(order), 0, -1)
@@ -208,15 +218,35 @@ def _compute_elsewhere(
     values = dict.fromkeys(numbers.values(), 0.0)
     if ranked:
         provider = _providers()[measure.provider]
+        given: Any = judged
+        if measure.provider == _DIVERSITY and isinstance(qrels, SubtopicQrels):
+            given = list(_rows_of_subtopics(qrels, numbers, names))
         try:
-            for metric in provider.iter_calc([measure.computed], judged, ranked):
+            for metric in provider.iter_calc([measure.computed], given, ranked):
                 if metric.query_id in values:
                     values[metric.query_id] = float(metric.value)
-        except (CalledProcessError, ValueError, RuntimeError) as error:
+        except (CalledProcessError, ValueError, RuntimeError, ArithmeticError) as error:
             raise QueryError(
                 f"measure {measure.name!r}: {measure.provider} could not compute it ({error})"
             ) from None
     return np.array(list(values.values()))
+
+
+def _rows_of_subtopics(
+    qrels: SubtopicQrels, numbers: Mapping[str, str], names: Mapping[str, Mapping[str, str]]
+) -> Iterator[Any]:
+    """Yield the judgements of subtopics, under the ids that a program reads.
+
+    ``numbers`` has the id of each qid, ``names`` the id of each docid of a query.
+    """
+    from ir_measures import Qrel
+
+    for qid, number in numbers.items():
+        subtopics: dict[str, str] = {}  # names may have blanks
+        for docid, grades in qrels.subtopics[qid].items():
+            for subtopic, grade in grades.items():
+                key = subtopics.setdefault(subtopic, str(len(subtopics) + 1))
+                yield Qrel(number, names[qid][docid], grade, key)
 
 
 def _providers() -> dict[str, Any]:
@@ -259,11 +289,13 @@ def follows_relevance(name: str) -> bool:
 
 def _parse_measure(name: str) -> _Measure:
     from ir_measures import RR, parse_measure, parse_trec_measure, pytrec_eval
+    from pytrec_eval import supported_nicknames
 
     try:
         named: list[Any] = []
-        # The function ignores what follows a name.
-        if re.fullmatch(r"[A-Za-z_]+([._][0-9.,]+)?", name):
+        # The function ignores what follows a name, and prints on names of several measures.
+        is_plain = re.fullmatch(r"[A-Za-z_]+([._][0-9.,]+)?", name)
+        if is_plain and name not in supported_nicknames:
             with suppress(ValueError):  # unless it is one of trec_eval's names, such as ndcg_cut_10
                 named = parse_trec_measure(name)
         measure = named[0] if len(named) == 1 else parse_measure(name)
@@ -292,7 +324,22 @@ def _parse_measure(name: str) -> _Measure:
             raise QueryError(f"measure {name!r}: {part} is not between 1 and {most:,}")
     if pytrec_eval.supports(computed):
         return _Measure(str(measure), computed, cutoff, TREC_EVAL)
-    return _Measure(str(measure), measure, 0, _find_program(name, measure))
+    stated = _with_grade(measure)
+    return _Measure(str(stated), stated, 0, _find_program(name, stated))
+
+
+def _with_grade(measure: Any) -> Any:
+    """Return a measure with the grade from which a document is relevant, 1 as in trec_eval, if the
+    measure does not name one and programs compute it only with one (``RBP(p=0.8)``).
+
+    The name of the result says the grade.
+    """
+    needed = "rel" in type(measure).SUPPORTED_PARAMS and "rel" not in measure.params
+    if not needed or any(provider.supports(measure) for provider in _providers().values()):
+        return measure
+    graded = type(measure)(**measure.params, rel=1)
+    able = any(provider.supports(graded) for provider in _providers().values())
+    return graded if able else measure
 
 
 def _find_program(name: str, measure: Any) -> str:
@@ -307,12 +354,7 @@ def _find_program(name: str, measure: Any) -> str:
             f"measure {name!r} needs {program}, which is not installed",
             remedy=f"install it with: python -m pip install {program}",
         )
-    example = ""
-    if "rel" in type(measure).SUPPORTED_PARAMS and "rel" not in measure.params:
-        graded = type(measure)(**measure.params, rel=1)
-        if any(provider.supports(graded) for provider in _providers().values()):
-            example = f"name the grade from which a document is relevant: {graded}"
-    raise QueryError(f"measure {name!r}: no program computes it in this form", remedy=example)
+    raise QueryError(f"measure {name!r}: no program computes it in this form")
 
 
 def _is_sensible(measure: Any) -> bool:

@@ -22,6 +22,7 @@ from ...core.terminal import format_count
 from ..files.answers import Note, RunScores, Scores
 from ..files.report import near_miss, only
 from .measures import Figures, evaluate, follows_relevance
+from .tables import figure
 
 Table = Mapping[str, Mapping[str, float]]  # the score of each document of each query
 _SLACK = 1e-12  # smaller differences of a mean are rounding errors
@@ -91,7 +92,7 @@ def identical_notes(unit: str, qids: Sequence[str]) -> tuple[str, ...]:
     return (f"{found}; use --ignore-identical-ids to leave it out, as BEIR does",)
 
 
-def compare_queries(path: Path, qrels: Qrels, run: Table, unit: str) -> tuple[str, ...]:
+def compare_queries(path: object, qrels: Qrels, run: Table, unit: str) -> tuple[str, ...]:
     """Return notes on queries of a run that have no judgements, and on a run without any judged
     docid.
 
@@ -188,17 +189,17 @@ def tie_bounds(qrels: Qrels, run: Table, figures: Figures) -> dict[str, Bounds]:
 
 def tie_note(measure: str, value: float, bound: Bounds | None, unit: str) -> tuple[str, ...]:
     """Return a note on the values that a figure can take because of ties; no note if ``bound`` is
-    ``None``.
+    ``None``, or its values do not differ in the shown digits.
     """
     if bound is None:
         return ()
-    queries = format_count(bound.queries, unit)
-    digits = 4 if bound.high - bound.low >= 5e-5 else 8
+    shown, low, high = map(figure, (value, bound.low, bound.high))
+    if low == high:
+        return ()
     return (
-        f"ties decide: {measure} is {value:.{digits}f} with equal scores in trec_eval's order "
-        "(docid descending), "
-        f"between {bound.low:.{digits}f} and {bound.high:.{digits}f} in other orders ({queries} "
-        "with such ties)",
+        f"ties decide: {measure} is {shown} with equal scores in trec_eval's order (docid "
+        f"descending), between {low} and {high} in other orders "
+        f"({format_count(bound.queries, unit)} with such ties)",
     )
 
 

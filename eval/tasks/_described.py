@@ -43,7 +43,7 @@ from ..files.answers import (
 from ..files.report import CheckReport, check_ids, only, read_or_refuse
 from ..files.tables import finite, rows_of, whole
 from ..scoring import ranking
-from ..scoring.measures import evaluate, parse_measures
+from ..scoring.measures import evaluate, note_on_programs, parse_measures
 
 Column = Annotated[str, msgspec.Meta(min_length=1)]
 _SEVERAL = "; if it may have several rows, set several: true under gold in the description"
@@ -306,6 +306,8 @@ class DescribedTask:
                 f"no {unit} has more than {format_count(longest, 'prediction')}, so {deepest} "
                 "looks no deeper"
             )
+        if deep:
+            notes += note_on_programs(self._measures)
         answered = {qid: row.docids for qid, row in predictions.items() if row.docids}
         return [*notes, *ranking.note_unjudged(right, answered, self._description.gold.docid)]
 

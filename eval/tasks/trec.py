@@ -37,6 +37,8 @@ read_queries, read_submission, lines = read_topics, read_run_scores, runs_lines
 
 def read_gold(paths: Sequence[Path], note: Note = ignore) -> Qrels:
     """Return the judgements of TREC or BEIR files; the judgements of several files are merged."""
+    if len(paths) == 1:
+        return read_qrels(paths[0], note)
     qrels: Qrels = {}
     for path in paths:
         for qid, judged in read_qrels(path, note).items():

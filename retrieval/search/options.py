@@ -310,6 +310,8 @@ class ResolvedSearch(NamedTuple):
         Raises QueryError if one is too long or contains no words.
         """
         refuse_text("queries", queries)
+        if not isinstance(queries, Iterable):
+            raise QueryError(f"the query {queries!r} is not text")
         # A prepared query was checked, or it is a document, which vectors alone may find.
         return [
             query if isinstance(query, PreparedQuery) else self._check_text(query)

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import factseek
-from factseek import Document, Hit, Query, QueryError, Searcher
+from factseek import CheckFailed, Document, Hit, Query, QueryError, Searcher, UserError
 from factseek.core.errors import UsageError
 
 DOCUMENTS = [
@@ -19,6 +19,7 @@ DOCUMENTS = [
     Document("b", "The sea level rises.", metadata={"author": "Ada"}),
 ]
 QRELS = {"1": {"a": 1, "b": 0}, "2": {"b": 2}}
+QUERIES = "give factseek.Query(qid, text), a pair, or a mapping from qid to text"
 RUN = {"1": [Hit("b", 2.0), Hit("a", 1.0)], "2": [Hit("b", 1.0)]}
 
 
@@ -39,6 +40,16 @@ class TrecQrel(NamedTuple):
     doc_id: str
     relevance: int
     iteration: str
+
+
+class RanxQrels:
+    """Judgements as ranx has them."""
+
+    def __init__(self, judged: dict[str, dict[str, Any]]) -> None:
+        self._judged = judged
+
+    def to_dict(self) -> dict[str, dict[str, Any]]:
+        return self._judged
 
 
 def documents_of(form: str) -> Any:
@@ -88,6 +99,56 @@ def test_what_is_no_document_is_refused(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("sources", "message"),
+    [
+        (
+            None,
+            "sources are None; give factseek.Document, mappings, a DataFrame, or paths of files",
+        ),
+        (
+            {"docid": "a", "text": "b"},
+            "sources are one document; give a list: [{'docid': 'a', 'text': 'b'}]",
+        ),
+        (
+            DOCUMENTS[1],
+            "sources are one document; give a list: [Document(docid='b', text='The sea level…]",
+        ),
+        ([{"docid": "a", "text": b"b"}], "document 1: text is bytes; decode it to text"),
+        (pd.DataFrame({"docid": [], "text": []}), "sources contain no document"),
+        (
+            pd.DataFrame([["a", "b", "c"]], columns=["docid", "text", "text"]),
+            "sources: two columns have the name 'text'; give each column a name of its own",
+        ),
+        (
+            pd.DataFrame({"docid": ["a", None], "text": ["b", "c"]}),
+            'document 2: has no "docid", "id" or "_id"; fix it, or skip bad lines with '
+            "build.skip_bad_lines",
+        ),
+        (
+            pd.DataFrame({"docid": ["a", "a"], "text": ["b", "c"]}),
+            "document 2: docid 'a' is already at document 1, with different content; fix it, or "
+            "skip bad lines with build.skip_bad_lines",
+        ),
+    ],
+)
+def test_a_fault_of_documents_names_the_document(
+    sources: Any, message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(UserError) as refused:
+        factseek.build("jsonl", sources, tmp_path / "index", dense=False)
+    assert refused.value.line == message
+
+
+def test_an_error_of_the_users_own_generator_is_not_changed(tmp_path: Path) -> None:
+    def documents() -> Iterator[Document]:
+        yield DOCUMENTS[0]
+        raise TypeError("mine")
+
+    with pytest.raises(TypeError, match=r"^mine$"):
+        factseek.build("jsonl", documents(), tmp_path / "index", dense=False)
+
+
 @pytest.fixture
 def index(tmp_path: Path) -> Iterator[Searcher]:
     factseek.build("jsonl", DOCUMENTS, tmp_path / "index", dense=False)
@@ -115,9 +176,41 @@ def test_a_frame_without_queries_is_refused(index: Searcher) -> None:
     with pytest.raises(QueryError) as refused:
         factseek.run(index, pd.DataFrame({"number": [1], "text": ["measles"]}))
     assert refused.value.line == (
-        "queries: there is no column qid or query_id or query-id or id or _id: there are number, "
-        "text"
+        "queries: there is no column qid or query_id or query-id or q_id or id or _id: there are "
+        "number, text"
     )
+
+
+@pytest.mark.parametrize(
+    ("queries", "message"),
+    [
+        (None, f"queries are None; {QUERIES}"),
+        ({"1": None}, f"queries: the text of '1' is None, not text; {QUERIES}"),
+        (
+            {"qid": ["1"], "text": ["measles"]},
+            f"queries: the text of 'qid' is ['1'], not text; {QUERIES}",
+        ),
+        ({"\ud800": "measles"}, "queries: '\\ud800' is no qid"),
+        (
+            pd.DataFrame({"qid": [1.0], "text": ["measles"]}),
+            "queries: the qid 1.0 is a number with a decimal point; read the column as text: "
+            "dtype=str",
+        ),
+        (pd.DataFrame({"qid": ["1"], "text": [np.nan]}), "queries: a row has no text"),
+        (
+            pd.DataFrame({"qid": ["1", "1"], "text": ["measles", "sea"]}),
+            "two queries have the qid '1'; give each query a qid of its own",
+        ),
+        (
+            pd.DataFrame([["1", "a", "b"]], columns=["qid", "text", "text"]),
+            "queries: two columns have the name 'text'; give each column a name of its own",
+        ),
+    ],
+)
+def test_what_is_no_query_is_refused(index: Searcher, queries: Any, message: str) -> None:
+    with pytest.raises(QueryError) as refused:
+        factseek.run(index, queries)
+    assert refused.value.line == message
 
 
 def test_judgements_of_any_form_give_the_same_figures() -> None:
@@ -126,6 +219,7 @@ def test_judgements_of_any_form_give_the_same_figures() -> None:
     forms = (
         [TrecQrel(*row, "0") for row in rows],
         iter([TrecQrel(*row, "0") for row in rows]),
+        RanxQrels(QRELS),
         pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance"]),
         pd.DataFrame(rows, columns=["qid", "docno", "label"]),
     )
@@ -134,6 +228,11 @@ def test_judgements_of_any_form_give_the_same_figures() -> None:
     frame = pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance"])
     compared = factseek.compare({"one": RUN, "other": RUN}, frame, ["AP"])
     assert compared.means["AP"]["one"].mean == expected["AP"]
+
+
+def test_grades_of_numpy_are_taken() -> None:
+    qrels = {"1": {"a": np.int64(1)}}
+    assert factseek.evaluate(RUN, qrels, ["RR"]).means() == {"RR": 0.5}
 
 
 def test_judgements_of_ranx_are_taken() -> None:
@@ -158,6 +257,41 @@ def test_judgements_of_ranx_are_taken() -> None:
             pd.DataFrame({"qid": ["1"], "docid": ["a"], "relevance": [0.5]}),
             "qrels: the relevance '0.5' is not a whole number; give a column relevance",
         ),
+        (
+            pd.DataFrame({"qid": ["1"], "docid": ["a"], "relevance": [np.nan]}),
+            "qrels: the relevance 'nan' is not a whole number; give a column relevance",
+        ),
+        (
+            pd.DataFrame({"qid": ["1"], "docid": ["a"], "relevance": [np.inf]}),
+            "qrels: the relevance 'inf' is not a whole number; give a column relevance",
+        ),
+        (
+            # It would not equal the qid "1" of a run: every query would count 0.
+            pd.DataFrame({"qid": [1.0], "docid": ["a"], "relevance": [1]}),
+            "qrels: the qid 1.0 is a number with a decimal point; read the column as text: "
+            "dtype=str",
+        ),
+        (
+            RanxQrels({"1": {"a": 0.5}}),
+            "qrels: the relevance 0.5 of 'a' for query '1' is not an integer; convert the grades "
+            "with int()",
+        ),
+        (
+            None,
+            "qrels are None; give a mapping from qid to docid to relevance, or judgements of "
+            "ir_datasets",
+        ),
+        (Path("qrels.txt"), "qrels are 'qrels.txt'; read a file with factseek.read_qrels"),
+        (
+            {"1": ["a"]},
+            "qrels: the judgements of '1' are ['a'], not a mapping; give a mapping from docid to "
+            "relevance",
+        ),
+        ({"1": {7: 1}}, "qrels: the docid 7 of query '1' is not text; give '7'"),
+        # trec_eval's code would end the process.
+        ({"1": {"\ud800": 1}}, "qrels: '\\ud800' of query '1' is no docid"),
+        ({"\ud800": {"a": 1}}, "qrels: '\\ud800' is no qid"),
+        ({}, "there are no judgements; read judgements with read_qrels"),
     ],
 )
 def test_what_is_no_judgement_is_refused(qrels: Any, message: str) -> None:
@@ -174,3 +308,51 @@ def test_frames_of_the_files_of_beir_are_taken_as_they_are(tmp_path: Path) -> No
     with factseek.open_index(tmp_path / "index") as index:
         run = factseek.run(index, queries, k=5)
     assert factseek.evaluate(run, qrels, ["RR"]).means() == {"RR": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("run", "message"),
+    [
+        (
+            None,
+            "run: None is not a run; give a mapping from qid to hits, as factseek.run and "
+            "factseek.read_run do",
+        ),
+        ({"1": None}, "run: the hits of query '1' are None"),
+        (
+            {"1": {"a": 1.0}},
+            "run: 'a' of query '1' is not a hit; give factseek.Hit(docid, score)",
+        ),
+        ({"1": [Hit(7, 1.0)]}, "run: the docid 7 of query '1' is not text; give '7'"),  # type: ignore[arg-type]
+        (
+            {"1": [Hit("a", "1")]},  # type: ignore[arg-type]
+            "run: the score of 'a' for query '1' is not a finite number",
+        ),
+    ],
+)
+def test_what_is_no_run_is_refused(run: Any, message: str, tmp_path: Path) -> None:
+    with pytest.raises(QueryError) as refused:
+        factseek.evaluate(run, QRELS, ["AP"])
+    assert refused.value.line == message
+    with pytest.raises(QueryError) as refused:
+        factseek.write_run(run, tmp_path / "run", "tag")
+    assert refused.value.line == message
+    with pytest.raises(QueryError) as refused:
+        factseek.compare({"good": RUN, "bad": run}, QRELS, ["AP"])
+    assert refused.value.line == message.replace("run:", "run 'bad':", 1)
+
+
+def test_a_run_of_other_queries_has_no_figures() -> None:
+    with pytest.raises(CheckFailed) as refused:
+        factseek.evaluate({"claim 1": RUN["1"]}, QRELS, ["AP"])
+    assert refused.value.line == (
+        "run: no query in common with the judgements: the judgements have '1', the run 'claim 1'"
+    )
+
+
+def test_queries_without_judgements_are_noted_in_a_comparison() -> None:
+    run = {**RUN, "9": RUN["1"]}
+    comparison = factseek.compare({"one": RUN, "more": run}, QRELS, ["AP"])
+    assert comparison.notes == (
+        "more: left out because not judged: 1 of the run's 3, such as query '9'",
+    )

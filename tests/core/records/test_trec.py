@@ -324,3 +324,28 @@ def test_faults_of_judgements_are_said_exactly(case, put, usual_cells):
     with pytest.raises(SourceError) as caught:
         read_qrels(put(content))
     assert str(caught.value).endswith("/" + message)
+
+
+def test_judgements_of_subtopics_have_the_highest_grade(put):
+    notes = []
+    path = put("1 a d 1\n1 b d 0\n1 a e 0\n2 a d 2\n2 a d 2\n")
+    qrels = read_qrels(path, notes.append)
+    assert dict(qrels) == {"1": {"d": 1, "e": 0}, "2": {"d": 2}}
+    assert qrels.subtopics == {
+        "1": {"d": {"a": 1, "b": 0}, "e": {"a": 0}},
+        "2": {"d": {"a": 2}},
+    }
+    assert notes == [
+        f"{path}:5: repeats a judgement; it counts once (1 such line)",
+        f"{path}: judges subtopics; a document has the highest grade of its subtopics, except in "
+        "measures of diversity",
+    ]
+
+
+def test_a_second_judgement_of_the_same_subtopic_may_not_contradict_the_first(put):
+    path = put("1 a d 1\n1 b d 0\n1 a d 0\n")
+    with pytest.raises(SourceError) as refused:
+        read_qrels(path)
+    assert refused.value.line == (
+        f"{path}:3: docid 'd' of query '1' was judged differently on line 1"
+    )

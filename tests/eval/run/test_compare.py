@@ -103,7 +103,25 @@ def test_a_table_with_a_baseline_marks_what_differs_from_it() -> None:
     assert "Bonferroni's correction over the 2 tests of a measure" in table
 
 
+def test_marks_of_many_runs_are_told_apart() -> None:
+    qrels = {f"q{at}": {"d": 1} for at in range(12)}
+    bad = {qid: {"x": 2.0, "d": 1.0} for qid in qrels}
+    good = {qid: {"d": 1.0} for qid in qrels}
+    runs = {**{f"r{at}": bad for at in range(27)}, "best": good}
+    table = as_latex(compare(qrels, runs, ["AP"], seed=0, correction="none"))
+    (row,) = (line for line in table.splitlines() if "enspace best" in line)
+    marks = row.partition("$^{")[2].partition("}$")[0].split(",")
+    assert [*marks[:2], *marks[-2:]] == ["a", "b", "z", "aa"]
+    assert len(marks) == 27
+
+
+def test_a_table_of_one_run_speaks_of_no_test() -> None:
+    table = as_latex(compare({"q": {"d": 1}}, {"only": {"q": {"d": 1.0}}}, ["AP"], seed=0))
+    assert r"\caption{Means over 1 query.}" in table
+
+
 def test_every_character_that_latex_reads_is_escaped() -> None:
+    assert escape_latex("a--b|c – d---e") == r"a-{}-b\textbar{}c -- d-{}-{}-e"
     assert escape_latex("a_b & 50% {x} \\ ~ ^ # $ <2>") == (
         r"a\_b \& 50\% \{x\} \textbackslash{} \textasciitilde{} \textasciicircum{} \# \$ "
         r"\textless{}2\textgreater{}"
@@ -112,7 +130,7 @@ def test_every_character_that_latex_reads_is_escaped() -> None:
 
 @pytest.mark.deep
 def test_tables_compile(tmp_path: Path) -> None:
-    odd = latex_table(["a_b", "50 %"], [["x", r"\textbf{0.5}"]], "odd: \\ {} ~ ^ # $ & < > –")
+    odd = latex_table(["a_b", "50 %"], [["x", r"\textbf{0.5}"]], "odd: \\ {} ~ ^ # $ & < > | -- –")
     side_by_side = measures_as_latex(compared(), "AP", "trec, by the organisers' measures.")
     tables = [as_latex(compared()), as_latex(compared(baseline="dense")), side_by_side, odd]
     compile_latex("\n".join(tables), tmp_path)
@@ -168,7 +186,11 @@ def test_a_score_is_a_table_for_a_paper(
     assert commands.main([*command, "--latex"]) == 0
     table = capsys.readouterr().out
     assert r"    measure & value \\" in table
-    assert r"\caption{trec: first.run, by the organisers' measures.}" in table
+    # The organisers of no task chose the measures of the command.
+    assert r"\caption{trec: first.run; 40 queries.}" in table
+    assert commands.main([*command[:-2], "--latex"]) == 0
+    table = capsys.readouterr().out
+    assert r"\caption{trec, by the organisers' measures: first.run; 40 queries.}" in table
 
 
 def test_several_scores_have_the_best_in_bold_and_marks(

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+import factseek
 from factseek.core.errors import QueryError
 from factseek.core.records.qrels import read_qrels
 from factseek.core.records.runs import rank_docs, read_run
@@ -215,13 +216,20 @@ def test_a_measure_without_its_program_names_it(monkeypatch):
     )
 
 
-def test_a_measure_that_no_program_computes_says_what_is_missing():
+def test_a_measure_that_no_program_computes_says_so():
     with pytest.raises(QueryError) as refused:
-        parse_measures("RBP(p=0.8)")
-    assert refused.value.line == (
-        "measure 'RBP(p=0.8)': no program computes it in this form; name the grade from which a "
-        "document is relevant: RBP(rel=1)"
-    )
+        parse_measures("ERR")
+    assert refused.value.line == "measure 'ERR': no program computes it in this form"
+
+
+def test_a_measure_that_needs_a_grade_counts_documents_from_1_and_says_so():
+    try:
+        assert parse_measures("RBP(p=0.5)") == ["RBP(p=0.5,rel=1)"]
+    except QueryError:
+        pytest.skip("needs factseek[measures]")
+    assert parse_measures("RBP(p=0.8)") == ["RBP(rel=1)"]  # 0.8 is the default of p
+    figures = evaluate(JUDGED, SCORED, ["RBP(p=0.8)"])
+    assert figures.values.tolist() == evaluate(JUDGED, SCORED, ["RBP(rel=1,p=0.8)"]).values.tolist()
 
 
 def test_ids_may_be_any_texts_for_every_program():
@@ -229,3 +237,58 @@ def test_ids_may_be_any_texts_for_every_program():
     run = {"claim one/2": {"doc 1": 2.0, "d\u00fc": 1.0}}
     for name in ("ERR@10", "Judged@10", "Compat(p=0.95)", "AP"):
         assert evaluate(qrels, run, [name]).values[0, 0] > 0
+
+
+def test_names_of_several_measures_are_refused_without_a_word_on_standard_output(capsys):
+    with pytest.raises(QueryError, match=r"^unknown measure 'official'"):
+        parse_measures("official")
+    assert capsys.readouterr().out == ""
+
+
+def test_a_program_that_divides_by_zero_is_a_users_error():
+    with pytest.raises(QueryError) as refused:
+        evaluate({"1": {"a": 1}}, {"1": {"a": 1.0}}, ["Accuracy"])
+    assert refused.value.line == (
+        "measure 'Accuracy': accuracy could not compute it (float division by zero)"
+    )
+
+
+SUBTOPICS = """1 1 a 1
+1 2 a 0
+1 1 b 1
+1 2 c 2
+2 1 d 1
+2 2 d 1
+2 2 b 0
+"""
+
+
+def test_measures_of_diversity_read_the_subtopics_of_judgements(tmp_path):
+    import ir_measures
+    import pandas as pd
+
+    if not ir_measures.providers.registry["pyndeval"].is_available():
+        pytest.skip("needs factseek[measures]")
+    (tmp_path / "qrels").write_text(SUBTOPICS, "utf-8")
+    rows = [line.split() for line in SUBTOPICS.splitlines()]
+    (tmp_path / "qrels.csv").write_text(
+        "query,subtopic,doc_id,grade\n" + "".join(",".join(row) + "\n" for row in rows), "utf-8"
+    )
+    named = [(qid, docid, int(grade), subtopic) for qid, subtopic, docid, grade in rows]
+    frame = pd.DataFrame(named, columns=["query_id", "doc_id", "relevance", "iteration"])
+    run = {
+        "1": [factseek.Hit("b", 3.0), factseek.Hit("a", 2.0), factseek.Hit("c", 1.0)],
+        "2": [factseek.Hit("b", 2.0), factseek.Hit("d", 1.0)],
+    }
+    scores = {qid: {hit.docid: hit.score for hit in hits} for qid, hits in run.items()}
+    names = ["alpha_nDCG@10", "ERR_IA@10", "StRecall@2", "AP_IA"]
+    measures = [ir_measures.parse_measure(name) for name in names]
+    expected = ir_measures.calc_aggregate(measures, frame, scores)
+    read = factseek.read_qrels(tmp_path / "qrels")
+    for qrels in (read, factseek.read_qrels(tmp_path / "qrels.csv"), frame):
+        means = factseek.evaluate(run, qrels, names).means()
+        assert means == pytest.approx({str(name): value for name, value in expected.items()})
+    # Other measures take the highest grade of a document.
+    assert dict(read) == {"1": {"a": 1, "b": 1, "c": 2}, "2": {"d": 1, "b": 0}}
+    plain = {qid: dict(judged) for qid, judged in read.items()}
+    assert factseek.evaluate(run, plain, names).means() != means

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from factseek.eval.scoring.measures import evaluate
+from factseek.eval.scoring.ranking import Bounds
 from factseek.eval.scoring.ranking import tie_bounds as bounds
 from factseek.eval.scoring.ranking import tie_note as note
 from factseek.eval.scoring.statistics import compare_pairs, holm, intervals
@@ -150,3 +151,5 @@ def test_equal_scores_are_ties_and_those_of_the_same_float32_are_none():
         "ties decide: AP is 0.5000 with equal scores in trec_eval's order (docid descending), "
         "between 0.5000 and 1.0000 in other orders (1 query with such ties)",
     )
+    # The range of the other orders is the same in the digits that a table shows.
+    assert note("AP", 0.5, Bounds(0.50001, 0.50004, 1), "query") == ()

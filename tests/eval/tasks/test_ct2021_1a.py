@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from factseek.core.errors import CheckFailed, SourceError
 from factseek.eval.files.answers import ScoreOptions
-from factseek.eval.scoring.checkworthiness import LabelledScore, digits, figures
+from factseek.eval.scoring.checkworthiness import LabelledScore, Ties, digits, figures, tie_note
 from factseek.eval.tasks import task
 
 TASK = task("ct2021-1a")
@@ -92,6 +92,10 @@ def test_ties_are_told_with_what_they_change(put):
         "scorer, "
         "0.0167 in trec_eval's order, between 0.0167 and 1.0000 in any order",
     )
+
+
+def test_a_range_of_ties_that_the_shown_digits_do_not_show_is_not_told():
+    assert tie_note(0.5, Ties(0.5, {"AP": 0.50001}, {"AP": 0.50004})) == ()
 
 
 BAD = {
