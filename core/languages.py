@@ -209,6 +209,7 @@ def _model() -> Sequence[Any]:
     return weights, moves, priors, labels, states, features
 
 
+_CODE_LETTERS = 3
 _SPELLINGS = """
 aa aar|ab abk|ae ave|af afr afrikaans|ak aka|am amh amharic አማርኛ|an arg|
 ar ara arb arabic العربية عربي عربية|as asm assamese|av ava|ay aym|az aze azerbaijani azərbaycanca|
@@ -271,6 +272,18 @@ def language_code(written: str) -> str:
         if word in known:
             return known[word]
     return words[0] if re.fullmatch(r"[a-z]{3}", words[0]) else ""
+
+
+@cache
+def english_name(code: str) -> str:
+    """Return the English name of a language by its two-letter code; ``""`` if it has none here."""
+    for row in _SPELLINGS.replace("\n", "").split("|"):
+        first, *others = row.split()
+        # The codes have two and three letters, and the English name is the first of the names.
+        names = [word for word in others if len(word) > _CODE_LETTERS and word.isascii()]
+        if first == code and names:
+            return names[0].capitalize()
+    return ""
 
 
 @cache

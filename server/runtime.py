@@ -29,7 +29,7 @@ import msgspec
 from flask import current_app, request
 
 from ..core.errors import ConfigError, FactseekError, IndexStateError
-from ..core.languages import written_in
+from ..core.languages import foreign_language, written_in
 from ..core.settings import to_mapping
 from ..core.subprocesses import command as child_command
 from ..core.subprocesses import environment
@@ -126,13 +126,17 @@ class IndexRegistry:
         raise UnknownIndexError(f"there is no index {name[:80]!r}; the indexes are {names}")
 
     def suited_to(self, query: str, served: ServedIndex) -> list[str]:
-        """Return the names of other indexes for texts in the script of ``query``, if ``served`` is
-        for another script.
+        """Return the names of other indexes for texts in the script and the language of ``query``,
+        if ``served`` is for another script.
         """
         if written_in(query, served.index.info.language):
             return []
-        others = (other for other in self.indexes.values() if other.name != served.name)
-        return [other.name for other in others if written_in(query, other.index.info.language)]
+        suited = []
+        for other in self.indexes.values():
+            language = other.index.info.language
+            if written_in(query, language) and not foreign_language(query, (language,)):
+                suited.append(other.name)
+        return suited
 
     def refresh(self, name: str) -> None:
         """Wait until the newest state of this index is served, under each of its names, or could

@@ -40,6 +40,9 @@ _CODE = re.compile(r"(?=\w*\d)(?=\w*[a-z])(?=\w*[A-Z])\w{8,}")
 """A part of an address, such as the end of a short link."""
 _GROUPS = re.compile(r"\d{1,3}(?:[.,]\d{3}){2,}")
 _THOUSANDS = re.compile(r",(?=\d{3}(?!\d))")
+_MEASURE = re.compile(r"(\d+[.,]\d+)[^\W\d_]{1,3}")
+"""A number with its unit, such as 1.5C or 2,5km."""
+_SEPARATORS = str.maketrans(".,", ",.")
 _YEAR = re.compile(r"[12]\d{3}")
 _AROUND = "\"'“”‘’«»()[]{}<>.,;:!?؟،؛…*_~+-–—−/|&%‰°$€£¥"
 """Marks and units around a number."""
@@ -69,6 +72,8 @@ def content_words(text: str, language: str) -> list[ContentWord]:
     in_capitals = text.isupper()
     for chunk in fold(tweet(_HASHTAG.sub(" ", text))).split():
         number = chunk.strip(_AROUND)
+        if measure := _MEASURE.fullmatch(number):
+            number = measure[1]
         if is_number(number):
             if number_value(number) > _SPELT_OUT:
                 words.setdefault(number, ContentWord(number, number))
@@ -165,7 +170,9 @@ class _OtherForms(NamedTuple):
 
 def _other_forms(word: ContentWord, language: str) -> _OtherForms:
     if is_number(word.word):
-        return _OtherForms(frozenset(), frozenset())
+        # Languages write 657,461 as 657.461, and 94.1 as 94,1.
+        other = {word.word.translate(_SEPARATORS), re.sub("[.,]", "", word.word)}
+        return _OtherForms(frozenset(other - {word.word}), frozenset())
     if language == "ar":
         bare = _beginning(_ARTICLE.sub("", word.word))
         return _OtherForms(frozenset(), frozenset(with_ + bare for with_ in _WITH_ARTICLE))

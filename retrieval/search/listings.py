@@ -251,7 +251,8 @@ def _cells(hit: Evidence) -> list[str]:
     )
     copies = str(hit.copies.count) if hit.copies else ""
     review = [_cell(hit.metadata.get(name)) for name in _OF_REVIEW]
-    review += [hit.claim or "", _cell(hit.metadata.get("explanation"))]
+    is_review = hit.claim or _text(hit.metadata, "rating")
+    review += [claim_of(hit) if is_review else "", _cell(hit.metadata.get("explanation"))]
     start = (str(hit.rank), defuse_cell(hit.docid), repr(hit.score))
     return [*start, *map(defuse_cell, texts), copies, *map(defuse_cell, (hit.index or "", *review))]
 

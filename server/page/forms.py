@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import urlsplit
 
 from flask import request
@@ -9,6 +10,8 @@ from flask import request
 from ...core.text import web_link
 from ..errors import RefusedError
 
+_BARE_ADDRESS = re.compile(r"(?:www\.[\w.-]+|[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}/)\S*", re.IGNORECASE)
+"""An address as people write it, such as ``www.who.int`` or ``bit.ly/3abcd``."""
 ONLY_LINK = (
     "this is only a link, and factseek opens no links; paste the text of the post or of the page"
 )
@@ -17,8 +20,9 @@ FIELDS = ("title", "text", "url", "date", "source", "language", "topic")
 
 
 def is_only_link(text: str) -> bool:
-    """Return whether a text is one web address and nothing else."""
-    return len(text.split()) == 1 and bool(web_link(text))
+    """Return whether a text is one web address and nothing else, with or without its protocol."""
+    words = text.split()
+    return len(words) == 1 and bool(web_link(words[0]) or _BARE_ADDRESS.fullmatch(words[0]))
 
 
 def check_sent_from_page() -> None:

@@ -15,6 +15,7 @@ from flask import g, request
 from werkzeug.datastructures import MultiDict
 from werkzeug.exceptions import RequestEntityTooLarge
 
+from ...core.languages import english_name
 from ..runtime import registry
 
 # The languages of the page, each by its own name.
@@ -37,7 +38,7 @@ LANGUAGE_NAMES: Mapping[str, str] = {
     "tr": "Turkish",
     "zh": "Chinese",
 }
-"""The names of languages for people: English texts of the page. Others keep their code."""
+"""The names of languages for people: English texts of the page."""
 LINK_FIELD = (
     # The field with the parameters besides the text, in a form that replaces a link whose address
     # is too long.
@@ -58,6 +59,13 @@ def translate(language: str, text: str, /, **values: object) -> str:
     """Return the translation of an English text, with the value of each ``{name}`` filled in."""
     translated = texts(language).get(text, text)
     return translated.format(**values) if values else translated
+
+
+def name_of_language(code: str) -> str:
+    """Return the English name of a language for people; the code or the name itself if it has
+    none.
+    """
+    return LANGUAGE_NAMES.get(code) or english_name(code) or code
 
 
 def direction_of(language: str) -> str:

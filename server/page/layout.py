@@ -26,10 +26,10 @@ from ..schemas import RequestFields
 from ..search import TimedOutError
 from ..uploads import ADDRESS
 from .i18n import (
-    LANGUAGE_NAMES,
     LANGUAGES,
     LINK_FIELD,
     direction_of,
+    name_of_language,
     page_language,
     request_values,
     translate,
@@ -227,7 +227,7 @@ def _around() -> dict[str, Any]:
 
 def _language_names(language: str, codes: Iterable[str]) -> str:
     """Return the names of languages, in the language of the page."""
-    names = [translate(language, LANGUAGE_NAMES.get(code, code)) for code in codes]
+    names = [translate(language, name_of_language(code)) for code in codes]
     return ("، " if language == "ar" else ", ").join(names)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ...retrieval.search.absent_words import is_number, nearly_equal
-from .i18n import LANGUAGE_NAMES, translate
+from .i18n import name_of_language, translate
 
 
 class _Plain(NamedTuple):
@@ -167,5 +167,5 @@ def _say(language: str, field: str, value: str) -> str:
 
 def _named(language: str, codes: str) -> str:
     """Return languages, written as codes or English names with commas, in a language."""
-    names = [LANGUAGE_NAMES.get(code, code) for code in codes.split(", ")]
+    names = [name_of_language(code) for code in codes.split(", ")]
     return ("، " if language == "ar" else ", ").join(translate(language, name) for name in names)

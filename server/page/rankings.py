@@ -37,7 +37,7 @@ from ..search import (
     query_errors_named,
     search_of,
 )
-from .i18n import LANGUAGE_NAMES
+from .i18n import name_of_language
 from .notes import AbsentWord, show_absent_words
 from .state import DATE, LONGEST_ADDRESS, UNFOLDED, PageState, further_options
 
@@ -356,7 +356,7 @@ def facets_of(each: Sequence[IndexSearch], state: PageState) -> tuple[Total, lis
 def name_of(field: str, value: str) -> str:
     """Return the name of a field's value for people."""
     if field == "language":
-        return LANGUAGE_NAMES.get(value, value)
+        return name_of_language(value)
     return NAMES.get(value, value) if field in ("kind", "verdict") else value
 
 

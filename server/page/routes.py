@@ -118,6 +118,8 @@ def _results(served: Sequence[ServedIndex], state: PageState) -> dict[str, Any]:
     # An index answers only pages that end within its first ``max_k`` hits.
     reached = all(after + part.size <= part.served.index.settings.search.max_k for part in searches)
     total, boxes = facets_of(searches, state)
+    is_related = any(ranked.related for ranked in shown)
+    first_note = next((ranked.note for ranked in shown if ranked.note), "")
     return {
         "columns": _columns(searches, state, shown),
         "several": several,
@@ -125,9 +127,9 @@ def _results(served: Sequence[ServedIndex], state: PageState) -> dict[str, Any]:
         "absent_words": [] if state.offset else absent_words_of(shown),
         "timed": msgspec.structs.asdict,
         "stages": STAGES,
-        "note": next((ranked.note for ranked in shown if ranked.note), ""),
+        "note": "" if several and is_related else first_note,
         "undated": sum(part.served.index.undated(part.search) for part in searches),
-        "suited": [] if several else registry().suited_to(state.query, served[0]),
+        "suited": [] if several or is_related else registry().suited_to(state.query, served[0]),
         "quotations": quotations,
         "meant": _correct_query(searches, state),
         "likeness": _about(served[0], state.like)[0] if state.like else "",
@@ -220,6 +222,9 @@ def _columns(
         # Weak hits before a better one stay firm: after a fusion, a good hit may follow weak hits
         # of another ranking.
         firm = len(cards) - len([*takewhile(lambda card: card["hit"].weak, reversed(cards))])
+        if ranked.related and not firm:
+            # A claim in another language than the documents is seldom nearer to a right hit.
+            firm = len(cards)
         late = ", ".join(labels_of(name)[0].lower() for name in ranked.late)
         column = {"label": label, "help": help_, "ranking": ranked, "cards": cards, "late": late}
         columns.append({**column, "firm": cards[:firm], "weak": cards[firm:]})

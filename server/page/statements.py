@@ -10,6 +10,7 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from html import unescape
 from itertools import accumulate, islice
 from typing import NamedTuple
 
@@ -55,8 +56,11 @@ _SPEAKER = re.compile(
 )
 _DASHES = ("-", "–", "—")  # the beginnings of a line that another person says, in subtitles
 _VOICE = re.compile(r"<v(?:\.[^\s<>]{0,80}+)?\s{1,9}+([^<>]{1,200})>")
-# The tag of a speaker in WebVTT, and any other tag of subtitles.
-_TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
+_TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>|<\d[\d:.]*>|\{\\[^{}]{0,80}\}")
+"""A tag of subtitles, or the time of a word in them."""
+_NEW_SPEAKER = re.compile(r"^(?:>>+|»)\s*")
+"""The mark before what another person says, in captions for the deaf."""
+_WEBVTT = "WEBVTT"
 
 
 def kind_of(text: str) -> str:
@@ -190,7 +194,7 @@ def _without_separator_line(text: str) -> str:
 class _Line(NamedTuple):
     """A line that was said: who said it, ``""`` if the line does not tell, and when.
 
-    If it ``goes_on``, a sentence of the line before it may end in it.
+    If it ``goes_on``, a sentence of the same person in the line before may end in it.
     """
 
     text: str
@@ -207,7 +211,8 @@ def _split_by_speaker(text: str) -> Iterator[Spoken]:
     lines: list[_Line] = []  # since the last sentence
     for line in _spoken_lines(text):
         is_long = sum(len(before.text) for before in lines) > _LONGEST_TWEET
-        if is_long or not line.goes_on:
+        is_same = line.speaker in ("", speaker)
+        if is_long or not (line.goes_on and is_same):
             yield from _sentences_of(speaker, lines)
             lines.clear()
         speaker = line.speaker or speaker
@@ -244,19 +249,39 @@ def _heading_of(heading: re.Match[str]) -> tuple[str, str]:
 
 def _subtitles(lines: Sequence[str]) -> Iterator[_Line]:
     """Yield the lines of subtitles; a sentence may go on in the next line, unless somebody else
-    speaks.
+    speaks. Captions that roll repeat a line, which is said once.
     """
-    time = ""
-    for line in lines:
+    time = last = ""
+    for line in _without_notes(lines):
         if cue := _CUE.match(line):
             hours, minutes, seconds = cue.groups()
             time = f"{int(hours or 0):02}:{int(minutes):02}:{seconds}"
         if _TIMED.fullmatch(line):
             continue
-        spoken = _STAMP.sub("", _TAG.sub("", _VOICE.sub(r"\1: ", line)))
-        said = _named_line(spoken.strip(), time)
-        goes_on = not said.speaker and not said.text.startswith(_DASHES)
-        yield said._replace(goes_on=goes_on)
+        untagged = unescape(_TAG.sub("", _VOICE.sub(r"\1: ", line))).strip()
+        spoken = _NEW_SPEAKER.sub("", _STAMP.sub("", untagged)).strip()
+        if not spoken or spoken == last:
+            continue
+        last = spoken
+        is_new = untagged.startswith(_DASHES) or bool(_NEW_SPEAKER.match(untagged))
+        yield _named_line(spoken, time)._replace(goes_on=not is_new)
+
+
+def _without_notes(lines: Sequence[str]) -> Iterator[str]:
+    """Yield the lines of subtitles without what WebVTT says besides them: blocks of lines without a
+    time, such as its header, styles and notes.
+    """
+    if not lines or not lines[0].lstrip("\ufeff").startswith(_WEBVTT):
+        yield from lines
+        return
+    block: list[str] = []
+    for line in (*lines, ""):
+        if line:
+            block.append(line)
+            continue
+        if any(map(_SUBTITLE.match, block)):
+            yield from block
+        block = []
 
 
 def _named_line(line: str, time: str, speaker: str = "") -> _Line:

@@ -221,7 +221,7 @@ def _remarks_on(
     return {
         "note": relatedness.note,
         "suited": []
-        if len(served) > 1
+        if len(served) > 1 or relatedness.related
         else current_call().serving.suited_to(claim.text, served[0]),
         "nothing_bears": relatedness.related is False,
         "absent_words": show_absent_words(relatedness.absent_words, texts),

@@ -6,7 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from factseek.claims.checked import LIKENESS, CheckedBefore, find_checked, has_reviews
+from factseek.claims.checked import (
+    LIKENESS,
+    CheckedBefore,
+    differs,
+    find_checked,
+    has_reviews,
+)
 from factseek.core.deadline import Deadline
 from factseek.indexer.build import BuildRequest, build
 from factseek.retrieval.search.index import Index
@@ -49,7 +55,26 @@ def test_a_statement_that_nobody_checked_finds_none(reviews: Index, text: str) -
     assert found(reviews, text) is None
 
 
-def test_the_opposite_of_a_claim_does_not_get_its_rating(reviews: Index) -> None:
+@pytest.mark.parametrize(
+    ("text", "claim", "is_other"),
+    [
+        ("The jab does not cause autism", "The jab causes autism", True),
+        ("Cases rose in May", "Cases fell in May", True),
+        ("Unemployment fell to 3 percent", "Unemployment fell to 5 percent", True),
+        ("The treaty of Kyoto was signed", "The treaty of Paris was signed", True),
+        ("Does the jab cause autism?", "The jab causes autism", True),
+        ("They say the jab causes autism in 2020", "The jab causes autism", False),
+        ("Unemployment fell to 3 percent in May", "Unemployment fell to 3 percent", False),
+        ("Vaccin et autisme: le jab ne cause pas", "The jab causes autism", False),
+    ],
+)
+def test_what_says_something_else_does_not_get_the_rating(
+    text: str, claim: str, is_other: bool
+) -> None:
+    assert differs(text, claim, "en") == is_other
+
+
+def test_the_opposite_of_a_claim_has_no_fact_check(reviews: Index) -> None:
     assert found(reviews, "The MMR jab does not cause autism and they have known it") is None
 
 

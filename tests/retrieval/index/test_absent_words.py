@@ -122,3 +122,15 @@ def test_an_index_without_stored_words_names_nothing(tmp_path: Path) -> None:
 )
 def test_nearly_equal_numbers(number: str, text: str, other: str) -> None:
     assert nearly_equal(number, [text]) == other
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("The dam is 145.5m high, they said", ["145.5"]),
+        ("5G causes coronavirus", ["5G"]),
+    ],
+)
+def test_a_number_with_its_unit_is_the_number(text: str, named: list[str]) -> None:
+    words = [each.written for each in content_words(text, "en")]
+    assert [word for word in words if any(map(str.isdigit, word))] == named

@@ -103,3 +103,38 @@ def test_a_list_with_a_blank_line_here_and_there_is_a_tweet_a_line() -> None:
     text = f"{line}\n{line}\n\n{line}\n{line}\n"
     assert len(statements_of(text, TWEETS, 99)) == 4
     assert len(statements_of("One is here.\n\nTwo is there.", TWEETS, 99)) == 2
+
+
+def test_only_what_is_said_in_webvtt_is_a_statement() -> None:
+    text = (
+        "WEBVTT\nKind: captions\nLanguage: en\n\nSTYLE\n::cue { color: red }\n\n"
+        "NOTE made by hand\n\n00:01.000 --> 00:02.000\ntwo doses of the\n\n"
+        "00:02.000 --> 00:03.000\ntwo doses of the\n"
+        "<00:00:02.500><c>vaccine</c> help &amp; protect.\n"
+    )
+    assert statements_of(text, TRANSCRIPT, 9) == [
+        Spoken("two doses of the vaccine help & protect.", "", "00:00:01")
+    ]
+
+
+def test_a_speaker_named_in_each_cue_goes_on_with_a_sentence() -> None:
+    text = (
+        "WEBVTT\n\n00:01.000 --> 00:02.000\n<v Hall>Two doses of the</v>\n\n"
+        "00:02.000 --> 00:03.000\n<v Hall>vaccine are effective.</v>\n\n"
+        "00:03.000 --> 00:04.000\n<v Ruiz>No.</v>\n"
+    )
+    assert statements_of(text, TRANSCRIPT, 9) == [
+        Spoken("Two doses of the vaccine are effective.", "Hall", "00:00:01"),
+        Spoken("No.", "Ruiz", "00:00:03"),
+    ]
+
+
+def test_marks_of_another_speaker_are_read() -> None:
+    text = (
+        "1\n00:00:01,000 --> 00:00:02,000\n- No, by 12 percent.\n\n"
+        "2\n00:00:03,000 --> 00:00:04,000\n{\\an8}>> HALL: Two doses help.\n"
+    )
+    assert statements_of(text, TRANSCRIPT, 9) == [
+        Spoken("- No, by 12 percent.", "", "00:00:01"),
+        Spoken("Two doses help.", "HALL", "00:00:03"),
+    ]
