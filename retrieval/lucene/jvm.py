@@ -35,7 +35,15 @@ LEAST_HEAP = 32 << 20
 JAR = Path(__file__).with_name("factseek.jar")
 ARCHIVES = 4  # the number of class archives to keep, one per installation; each has about 25 MB
 ARCHIVE_SECONDS = 120
-_CLASSES = ("Handles", "Analysis", "Chunks", "PassageWriter", "PassageSearcher")
+_CLASSES = (
+    "Handles",
+    "Analysis",
+    "Chunks",
+    "PassageWriter",
+    "PassageSearcher",
+    "Signer",
+    "WordCounter",
+)
 _starting = threading.Lock()
 _one_off = threading.Event()
 _classes: dict[str, Any] = {}
