@@ -66,7 +66,10 @@ public final class PassageWriter {
             throws IOException {
         IndexWriterConfig config = new IndexWriterConfig();
         config.setRAMBufferSizeMB(bufferMb);
-        config.setMergePolicy(new LogDocMergePolicy()); // merges adjacent segments only
+        LogDocMergePolicy merges = new LogDocMergePolicy(); // merges adjacent segments only
+        merges.setNoCFSRatio(0);
+        config.setMergePolicy(merges);
+        config.setUseCompoundFile(false); // else the last merge would write a single segment again, as several files
         config.setMergeScheduler(new SerialMergeScheduler());
         Analyzer opened = Handles.get(analyzer, Analyzer.class);
         IndexWriter writer = new IndexWriter(FSDirectory.open(Paths.get(folder)), config);
