@@ -50,6 +50,8 @@ class WordCounter:
 
     def add(self, text: str) -> None:
         """Count the words of a text."""
+        if not text:
+            return
         if not text.isascii():
             teach_java()
             text = fold(text).lower()
