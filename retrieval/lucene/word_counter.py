@@ -19,6 +19,8 @@ from .spelling import LONGEST, SHORTEST
 MOST_WORDS = 300_000  # the maximum number of words to keep of a segment; the most frequent stay
 _MOST_COUNTED = 4 * MOST_WORDS
 _MOST_CHUNKS = 500_000
+# Chunks are long in scripts without spaces between words.
+_MOST_CHUNK_BYTES = 64 << 20
 _CHARACTERS_AT_ONCE = 1 << 20
 _Returned = TypeVar("_Returned")
 
@@ -42,7 +44,7 @@ class WordCounter:
         """Open a counter; ``folder`` is the place for messages."""
         self._folder = folder
         self._counter: int = java("WordCounter").open(
-            _MOST_CHUNKS, _MOST_COUNTED, SHORTEST, LONGEST
+            _MOST_CHUNKS, _MOST_CHUNK_BYTES, _MOST_COUNTED, SHORTEST, LONGEST
         )
         self._gathered: list[str] = []
         self._size = 0

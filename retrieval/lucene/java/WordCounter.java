@@ -9,9 +9,8 @@ import java.util.Arrays;
  * chunks between blanks, and splits each chunk into words only once.
  */
 public final class WordCounter implements Closeable {
-    private static final int MOST_CHUNK_BYTES = 64 << 20;
-
     private final int mostChunks;
+    private final int mostBytes;
     private final int mostCounted;
     private final int shortest;
     private final int longest;
@@ -19,19 +18,20 @@ public final class WordCounter implements Closeable {
     private final ByteCounts words = new ByteCounts();
     private final Background<String> background = new Background<>();
 
-    private WordCounter(int mostChunks, int mostCounted, int shortest, int longest) {
+    private WordCounter(int mostChunks, int mostBytes, int mostCounted, int shortest, int longest) {
         this.mostChunks = mostChunks;
+        this.mostBytes = mostBytes;
         this.mostCounted = mostCounted;
         this.shortest = shortest;
         this.longest = longest;
     }
 
     /**
-     * Open a counter of words with the shortest to the longest number of letters. It remembers about mostChunks chunks;
-     * if it has more than mostCounted words, it keeps half as many.
+     * Open a counter of words with the shortest to the longest number of letters. It remembers about mostChunks chunks
+     * or mostBytes of them; if it has more than mostCounted words, it keeps half as many.
      */
-    public static long open(int mostChunks, int mostCounted, int shortest, int longest) {
-        return Handles.keep(new WordCounter(mostChunks, mostCounted, shortest, longest));
+    public static long open(int mostChunks, int mostBytes, int mostCounted, int shortest, int longest) {
+        return Handles.keep(new WordCounter(mostChunks, mostBytes, mostCounted, shortest, longest));
     }
 
     /** Say of what kind each character is, in ranges: see Characters. */
@@ -80,7 +80,7 @@ public final class WordCounter implements Closeable {
             at = next;
         }
         if (end > chunk) chunks.add(bytes, chunk, end, 1);
-        if (chunks.size() > mostChunks || chunks.length() > MOST_CHUNK_BYTES) cut();
+        if (chunks.size() > mostChunks || chunks.length() > mostBytes) cut();
     }
 
     private void cut() {

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from factseek.core.errors import MachineError
 from factseek.retrieval.lucene import signer, word_counter
 from factseek.retrieval.lucene.jvm import start
 from factseek.retrieval.lucene.signer import Signer
@@ -88,11 +89,26 @@ def test_the_rarest_words_are_dropped_as_by_python(
         assert counted(texts) == counted_by_python(texts)
 
 
-def test_words_do_not_depend_on_the_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("bound", ["_CHARACTERS_AT_ONCE", "_MOST_CHUNK_BYTES", "_MOST_CHUNKS"])
+def test_words_do_not_depend_on_what_is_counted_together(
+    bound: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     texts = bundled_texts()[:300]
     expected = counted(texts)
-    monkeypatch.setattr(word_counter, "_CHARACTERS_AT_ONCE", 500)
+    monkeypatch.setattr(word_counter, bound, 50)
     assert counted(texts) == expected
+
+
+def test_a_counter_that_was_abandoned_counts_no_more() -> None:
+    counter = WordCounter(Path("index"))
+    counter.abandon()
+    counter.abandon()
+    message = (
+        "index: its words cannot be counted "
+        r"\(AlreadyClosedException: this WordCounter is closed\)"
+    )
+    with pytest.raises(MachineError, match=message):
+        counter.end()
 
 
 @settings(max_examples=EXAMPLES)
@@ -111,3 +127,15 @@ def test_signatures_do_not_depend_on_the_batches(monkeypatch: pytest.MonkeyPatch
     expected = signed(texts)
     monkeypatch.setattr(signer, "_TEXTS_AT_ONCE", 7)
     assert signed(texts) == expected
+
+
+def test_a_signer_that_was_abandoned_signs_no_more() -> None:
+    own = Signer(Path("index"))
+    own.abandon()
+    own.abandon()
+    message = (
+        "index: its passages cannot be signed "
+        r"\(AlreadyClosedException: this Signer is closed\)"
+    )
+    with pytest.raises(MachineError, match=message):
+        own.end()
