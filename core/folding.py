@@ -59,7 +59,9 @@ def fold(text: str) -> str:
         return text
     if _SPECIAL.search(text):
         text = _SPECIAL.sub(_plain, text)
-    return _GLUE.sub(" ", _normalize(text))
+    if not unicodedata.is_normalized("NFKC", text):
+        text = _normalize(text)  # which may make apostrophes: the others are special characters
+    return _GLUE.sub(" ", text)
 
 
 def _normalize(text: str) -> str:

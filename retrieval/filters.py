@@ -229,9 +229,11 @@ def tokens(
         (name, value) for name in declared for value in metadata_values(document.metadata.get(name))
     )
     own = (token(f"{METADATA}.{name}", value) for name, value in pairs)
-    titles = title_tokens(document.title, analysis, by_letters=True)
-    for spelling in other_spellings(analysis, document.title):
-        titles += title_tokens(spelling, analysis)
+    titles = list[str]()
+    if document.title:  # most of the passages of some collections have none
+        titles = title_tokens(document.title, analysis, by_letters=True)
+        for spelling in other_spellings(analysis, document.title):
+            titles += title_tokens(spelling, analysis)
     return " ".join((token("id", f"{segment}:{document.docid}"), shared, *titles, *own))
 
 

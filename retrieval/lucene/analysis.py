@@ -182,7 +182,12 @@ def parts_in(analysis: Analysis, text: str, *, numbers: bool) -> str:
 
     With ``numbers``, the numbers and words that English text writes together are parts too.
     """
-    parts = parts_of(analysable(analysis, text))
+    return parts_in_form(analysis, analysable(analysis, text), text, numbers=numbers)
+
+
+def parts_in_form(analysis: Analysis, form: str, text: str, *, numbers: bool) -> str:
+    """Return :func:`parts_in` a text whose :func:`analysable` form is known."""
+    parts = parts_of(form)
     if analysis.version < 2 or not numbers or analysis.analyzer != "english":
         return parts  # other analyzers split numbers from words themselves
     splits = ((word, split_numbers(word, "standard")) for word in words_of(text))
@@ -194,7 +199,10 @@ def other_spellings(analysis: Analysis, text: str) -> list[str]:
     """Return the other spellings of the words of a text, folded: those of
     :func:`factseek.core.letters.spellings`.
     """
-    form = fold(text)
+    return _other_spellings(analysis, fold(text))
+
+
+def _other_spellings(analysis: Analysis, form: str) -> list[str]:
     if analysis.version < 2 or not has_spellings(form):
         return []
     chunks = filter(has_spellings, form.split())  # few of the words have them
@@ -206,7 +214,12 @@ def spellings_in(analysis: Analysis, text: str) -> str:
     """Return the other spellings of the words of a document or a query, as the analyzer reads them,
     separated by spaces.
     """
-    return " ".join(analysable(analysis, each) for each in other_spellings(analysis, text))
+    return spellings_in_folded(analysis, fold(text))
+
+
+def spellings_in_folded(analysis: Analysis, folded: str) -> str:
+    """Return :func:`spellings_in` a text that is folded."""
+    return " ".join(analysable(analysis, each) for each in _other_spellings(analysis, folded))
 
 
 def query_spellings(analysis: Analysis, query: str) -> str:
@@ -274,7 +287,11 @@ def open_analyzer(name: str) -> int:
 
 def fold_words(analysis: Analysis, text: str) -> str:
     """Return a text in the form in which an index compares words."""
-    form = fold(text)
+    return _with_words_of(analysis, fold(text))
+
+
+def _with_words_of(analysis: Analysis, form: str) -> str:
+    """Return a folded text with the letters and words that an index compares."""
     if analysis.version < 2:
         return form
     return split_numbers(fold_letters(form, analysis.analyzer), analysis.analyzer)
@@ -282,7 +299,12 @@ def fold_words(analysis: Analysis, text: str) -> str:
 
 def analysable(analysis: Analysis, text: str) -> str:
     """Return a document or a query in the form that an analyzer reads."""
-    form = fold_words(analysis, text)
+    return analysable_form(analysis, fold(text))
+
+
+def analysable_form(analysis: Analysis, folded: str) -> str:
+    """Return a folded text in the form that an analyzer reads."""
+    form = _with_words_of(analysis, folded)
     return form if analysis.analyzer in _READ_JOINERS else form.replace(_JOINER, "")
 
 

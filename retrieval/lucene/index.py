@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from ...core.caching import cache_method
 from ...core.domain import Filter
 from ...core.errors import ClosedError, IndexStateError, MachineError, QueryError
+from ...core.folding import fold
 from ..config import BM25Settings
 from ..filters import FIELDS, METADATA, days_of, title_choices, token
 from ..search.collection_statistics import CollectionStatistics, FieldStatistics, Term, TermCount
@@ -32,11 +33,13 @@ from ..store.integrity import REMEDY
 from .analysis import (
     Analysis,
     analysable,
+    analysable_form,
     excluded_forms,
     open_analyzer,
     parts_in,
+    parts_in_form,
     query_spellings,
-    spellings_in,
+    spellings_in_folded,
     terms_of,
 )
 from .jvm import call_java, java, java_text, pack, unpack
@@ -101,11 +104,12 @@ class PassageWriter:
         """Add the next passage; ``filters`` is the string of
         :func:`factseek.retrieval.filters.tokens`.
         """
-        whole = flat_text(title, text)
-        texts = (whole,) if self._is_flat else (title, text)
-        fields = [analysable(self._analysis, each) for each in texts]
-        parts = parts_in(self._analysis, whole, numbers=True) if self._parts else ""
-        spellings = spellings_in(self._analysis, whole)
+        analysis, whole = self._analysis, flat_text(title, text)
+        folded = fold(whole)
+        form = analysable_form(analysis, folded)
+        fields = [form] if self._is_flat else [analysable(analysis, each) for each in (title, text)]
+        parts = parts_in_form(analysis, form, whole, numbers=True) if self._parts else ""
+        spellings = spellings_in_folded(analysis, folded)
         self._gathered += (*fields, f"{parts} {spellings}" if spellings else parts, filters)
         self._size += len(title) + len(text)
         if len(self._gathered) >= 4 * _PASSAGES_AT_ONCE or self._size >= _CHARACTERS_AT_ONCE:

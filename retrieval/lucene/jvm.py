@@ -35,7 +35,15 @@ LEAST_HEAP = 32 << 20
 JAR = Path(__file__).with_name("factseek.jar")
 ARCHIVES = 4  # the number of class archives to keep, one per installation; each has about 25 MB
 ARCHIVE_SECONDS = 120
-_CLASSES = ("Handles", "Analysis", "Chunks", "PassageWriter", "PassageSearcher")
+_CLASSES = (
+    "Handles",
+    "Analysis",
+    "Chunks",
+    "PassageWriter",
+    "PassageSearcher",
+    "Signer",
+    "WordCounter",
+)
 _starting = threading.Lock()
 _one_off = threading.Event()
 _classes: dict[str, Any] = {}
@@ -221,15 +229,9 @@ def java_text(text: str) -> str:
 
 def pack(texts: Sequence[str]) -> bytes:
     """Return texts in the format of Java's ``Packed``; NUL and lone surrogates are replaced."""
-    joined = "".join(texts)
-    if "\0" in joined:
-        return pack([text.replace("\0", " ") for text in texts])
-    if joined.isascii():
-        lengths, content = list(map(len, texts)), joined.encode("ascii")
-    else:
-        encoded = [text.encode("utf-8", "replace") for text in texts]
-        lengths, content = list(map(len, encoded)), b"".join(encoded)
-    return np.array([len(texts), *lengths], dtype="<i4").tobytes() + content
+    encoded = [text.encode("utf-8", "replace") for text in texts]
+    content = b"".join(encoded).replace(b"\0", b" ")
+    return np.array([len(texts), *map(len, encoded)], dtype="<i4").tobytes() + content
 
 
 def unpack(packed: str) -> list[str]:

@@ -37,7 +37,6 @@ _LONG, _BEGINNING, _FORM = 8, 2, 3
 """The minimum number of letters of a long word, and the numbers of letters at its beginning and at
 its end in which words may differ that mean something else.
 """
-MOST_WORDS = 300_000  # the maximum number of words to keep of a segment; the most frequent stay
 DENIALS = frozenset(
     "never none nobody nothing neither nor without cannot can't don't doesn't didn't isn't aren't "
     "wasn't weren't won't "
@@ -48,10 +47,7 @@ DENIALS = frozenset(
     "ليس ليست ليسوا لست أبدا بدون غير دون".split()
 )
 """Words that reverse a claim: a correction neither replaces nor inserts such a word."""
-_MOST_CHUNKS = 500_000
-_MOST_COUNTED = 4 * MOST_WORDS
 _ASCII_WORD = re.compile(r"[A-Za-z0-9]+(?:'[A-Za-z]+)*")
-_NO_LETTER = "".join(character for character in map(chr, range(128)) if not character.isalnum())
 _CAPITAL_NOUNS = frozenset({"de", "lb"})  # languages that capitalise all nouns
 _TITLE_SMALL = 3  # words of up to this many letters may stay in lower case in a title
 _OPENING = " \t\"'“”‘’«»([{-–—*#"
@@ -74,46 +70,6 @@ class WordNearby(NamedTuple):
     text: str
     edits: int
     frequency: int
-
-
-class WordCounter:
-    """Counts the words of texts in bounded memory: if there are too many words, it drops the
-    rarest.
-    """
-
-    def __init__(self) -> None:
-        self._chunks: Counter[str] = Counter()
-        self._words: Counter[str] = Counter()
-
-    def add(self, text: str) -> None:
-        """Count the words of a text."""
-        # Counting chunks between spaces first, and splitting each chunk only once, takes a third of
-        # the time.
-        self._chunks.update(fold(text).lower().split())
-        if len(self._chunks) > _MOST_CHUNKS:
-            self._cut()
-
-    def counts(self) -> list[tuple[str, int]]:
-        """Return the most frequent words with their counts, sorted by word."""
-        self._cut()
-        return sorted(_most_frequent(self._words, MOST_WORDS).items())
-
-    def _cut(self) -> None:
-        for chunk, count in self._chunks.items():
-            if not chunk.isascii():
-                words = _word().findall(chunk)
-            # Most English chunks are one word.
-            elif (stripped := chunk.strip(_NO_LETTER)).isalpha():
-                words = [stripped]
-            else:
-                # A number contains no word.
-                words = _ASCII_WORD.findall(chunk) if stripped.islower() else []
-            for word in words:
-                if word in self._words or is_kept(word):
-                    self._words[word] += count
-        self._chunks.clear()
-        if len(self._words) > _MOST_COUNTED:
-            self._words = Counter(_most_frequent(self._words, _MOST_COUNTED // 2))
 
 
 def words_in(text: str) -> list[str]:
@@ -318,9 +274,3 @@ def _word() -> re.Pattern[str]:
     joiners.
     """
     return re.compile(rf"[^\W_](?:[^\W_]|[{marks()}]|['’\u200c\u200d](?=\w))*")
-
-
-def _most_frequent(words: Mapping[str, int], most: int) -> Mapping[str, int]:
-    if len(words) <= most:
-        return words
-    return dict(sorted(words.items(), key=lambda pair: (-pair[1], pair[0]))[:most])

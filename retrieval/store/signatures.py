@@ -1,5 +1,7 @@
 """Signatures of texts, which detect near-duplicates.
 
+Java makes those of an index (``retrieval/lucene/signer.py``): the same ones, faster.
+
 A signature has 256 bits. It is made with 64 random orders of all words. For each order, it contains
 four bits of the hash of the text's first word in that order (MinHash, Broder 1997; b bits of each,
 Li and König 2010). The share of orders in which two texts agree estimates the share of common
@@ -91,7 +93,7 @@ def _sign(texts: Sequence[str]) -> Signatures:
     numbers = defaultdict[bytes, int](count().__next__)
     of_texts = [list(map(numbers.__getitem__, features(text))) for text in texts]
     hashed = np.fromiter(map(crc32, numbers), np.uint64, len(numbers))[:, np.newaxis]
-    factors, shifts = _orders()
+    factors, shifts = orders()
     # The hash of each word in each order.
     ordered = np.empty((len(hashed), ORDERS), dtype=np.uint32)
     for start in range(0, len(hashed), _HASHED_AT_ONCE):  # a batch fits in the processor's cache
@@ -112,7 +114,7 @@ def _sign(texts: Sequence[str]) -> Signatures:
 
 
 @cache
-def _orders() -> tuple[Signatures, Signatures]:
+def orders() -> tuple[Signatures, Signatures]:
     """Return the hash function of each order: an odd factor, and a number to add to the product."""
     digests = b"".join(
         blake2b(b"factseek %d" % order, digest_size=16).digest() for order in range(ORDERS)

@@ -71,13 +71,11 @@ class _LuceneSink(PassageWriter):
         super().__init__(
             segment.folder / LUCENE, manifest.analysis, manifest.fields, buffer_mb, **options
         )
-        self._segment, self._manifest = segment, manifest
+        self._segment, self._declared = segment, manifest.filter_fields
 
     def add(self, document: Document, spans: Sequence[Span]) -> None:
-        manifest, segment = self._manifest, self._segment
-        filters = tokens(
-            document, segment.kind, segment.name, manifest.analysis, manifest.filter_fields
-        )
+        segment = self._segment
+        filters = tokens(document, segment.kind, segment.name, self._analysis, self._declared)
         for span in spans:
             self.add_passage(document.title, document.text[span.start : span.end], filters)
 

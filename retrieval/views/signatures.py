@@ -1,7 +1,7 @@
 """The view ``signatures``: 32 bytes per passage, which detect its near-duplicates.
 
-They are computed while the text is written, and again when segments are merged. Lucene takes longer
-for the same text.
+They are computed while the text is written, and again when segments are merged: in Java, while
+Lucene indexes the same text.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ from ...core.domain import Document, Span
 from ...core.errors import IndexStateError
 from ..config import Config
 from ..dense.vectors import Mask
+from ..lucene.jvm import start
+from ..lucene.signer import Signer
 from ..store.integrity import REMEDY, damage_reported, map_file
 from ..store.manifest import Manifest
-from ..store.signatures import AT_ONCE, WORDS, Signatures, disagreements, signatures_of
+from ..store.signatures import WORDS, Signatures, disagreements
 from . import Check, Encoders, OpenSegment, PassageSink, SegmentPlace, Tools, View
 
 FILE = "signatures.u64"
@@ -38,9 +40,11 @@ class SignaturesView(View):
         return file == FILE
 
     def sink(self, segment: SegmentPlace, tools: Tools) -> _SignatureSink:
+        start(tools.config.java.heap)
         return _SignatureSink(segment.folder / FILE)
 
     def checks(self, segment: SegmentPlace, tools: Tools) -> Sequence[Check]:
+        start(tools.config.java.heap)
         return (Check(FILE, lambda: _wrong(segment)),)
 
     def open(
@@ -71,36 +75,34 @@ class SignatureIndex:
         ``signature``.
         """
         rows: list[int] = []
-        for start in range(0, len(self._signatures), SCANNED_AT_ONCE):
+        for first in range(0, len(self._signatures), SCANNED_AT_ONCE):
             some = (
-                disagreements(self._signatures[start : start + SCANNED_AT_ONCE], signature) <= most
+                disagreements(self._signatures[first : first + SCANNED_AT_ONCE], signature) <= most
             )
-            rows += (np.flatnonzero(some) + start).tolist()
+            rows += (np.flatnonzero(some) + first).tolist()
         return rows if keep is None else [row for row in rows if keep[row]]
 
 
 class _SignatureSink(PassageSink):
     def __init__(self, path: Path) -> None:
         self._file: BinaryIO = path.open("wb")
-        self._texts: list[str] = []
+        self._signer = Signer(path.parent)
 
     def add(self, document: Document, spans: Sequence[Span]) -> None:
-        self._texts += [
-            signed_text(document.title, document.text[span.start : span.end]) for span in spans
-        ]
-        if len(self._texts) >= AT_ONCE:
-            self._write()
+        for span in spans:
+            text = signed_text(document.title, document.text[span.start : span.end])
+            self._file.write(self._signer.add(text))
+
+    def end(self) -> None:
+        self._file.write(self._signer.end())
 
     def finish(self) -> None:
-        self._write()
+        self._file.write(self._signer.finish())
         self._file.close()
 
     def abandon(self) -> None:
+        self._signer.abandon()
         self._file.close()
-
-    def _write(self) -> None:
-        self._file.write(signatures_of(self._texts).tobytes())
-        self._texts.clear()
 
 
 def signed_text(title: str, text: str) -> str:
@@ -122,16 +124,24 @@ def _read(path: Path, passages: int) -> Signatures:
 
 def _wrong(segment: SegmentPlace) -> Iterator[str]:
     stored = _read(segment.folder / FILE, segment.passages)
-    with closing(segment.documents()) as documents:
-        texts: list[str] = []
-        start = 0
-        for title, passage in documents.each_passage():
-            texts.append(signed_text(title, passage.text))
-            if len(texts) == AT_ONCE or start + len(texts) == segment.passages:
-                differs = (signatures_of(texts) != stored[start : start + len(texts)]).any(axis=1)
-                yield from (
-                    f"signature {start + row} is not that of its passage"
-                    for row in np.flatnonzero(differs)
-                )
-                start += len(texts)
-                texts.clear()
+    row = 0
+    for signed in _signed(segment):
+        signatures = np.frombuffer(signed, "<u8").reshape(-1, WORDS)
+        compared = stored[row : row + len(signatures)]
+        differs = (signatures[: len(compared)] != compared).any(axis=1)
+        for wrong in np.flatnonzero(differs):
+            yield f"signature {row + wrong} is not that of its passage"
+        row += len(signatures)
+
+
+def _signed(segment: SegmentPlace) -> Iterator[bytes]:
+    """Yield the signatures of the documents of a segment, in some pieces."""
+    signer = Signer(segment.folder)
+    try:
+        with closing(segment.documents()) as documents:
+            for title, passage in documents.each_passage():
+                yield signer.add(signed_text(title, passage.text))
+        yield signer.end()
+        yield signer.finish()
+    finally:
+        signer.abandon()

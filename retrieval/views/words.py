@@ -1,10 +1,10 @@
 """The view ``words``: the words of the documents in their written form, which correct misspelt
 words.
 
-They are counted while the documents are written, and again when segments are merged. ``words.txt``
-has the words in sorted order, one per line. ``words.u64`` has two numbers per word. The first is a
-mask of the word's letters. The second contains the offset of the word's line, and the word's
-frequency.
+They are counted while the documents are written, and again when segments are merged: in Java,
+while Lucene indexes the same texts. ``words.txt`` has the words in sorted order, one per line.
+``words.u64`` has two numbers per word. The first is a mask of the word's letters. The second
+contains the offset of the word's line, and the word's frequency.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from ...core.domain import Document, Span
 from ...core.errors import IndexStateError
 from ...core.files import read_regular
 from ..config import Config
-from ..lucene.spelling import WordCounter, WordNearby, masks, possible, within
+from ..lucene.jvm import start
+from ..lucene.spelling import WordNearby, masks, possible, within
+from ..lucene.word_counter import WordCounter, WordCounts
 from ..store.integrity import REMEDY, map_file
 from ..store.manifest import Manifest
 from . import Check, Encoders, OpenSegment, PassageSink, SegmentPlace, Tools, View
@@ -44,9 +46,11 @@ class WordsView(View):
         return file in (TEXT, NUMBERS)
 
     def sink(self, segment: SegmentPlace, tools: Tools) -> _WordSink:
+        start(tools.config.java.heap)
         return _WordSink(segment.folder)
 
     def checks(self, segment: SegmentPlace, tools: Tools) -> Sequence[Check]:
+        start(tools.config.java.heap)
         return (Check(TEXT, lambda: _wrong(segment)),)
 
     def open(
@@ -110,27 +114,33 @@ class SegmentWords(NamedTuple):
 
 class _WordSink(PassageSink):
     def __init__(self, folder: Path) -> None:
-        self._folder, self._counter = folder, WordCounter()
+        self._folder, self._counter = folder, WordCounter(folder)
 
     def add(self, document: Document, spans: Sequence[Span]) -> None:
         self._counter.add(document.title)
         self._counter.add(document.text)
 
+    def end(self) -> None:
+        self._counter.end()
+
     def finish(self) -> None:
-        text, numbers = _pack(self._counter)
+        text, numbers = _contents(self._counter.finish())
         (self._folder / TEXT).write_bytes(text)
         (self._folder / NUMBERS).write_bytes(numbers)
 
+    def abandon(self) -> None:
+        self._counter.abandon()
 
-def _pack(counter: WordCounter) -> tuple[bytes, bytes]:
-    counts = counter.counts()
-    lines = [f"{word}\n".encode("utf-8", "replace") for word, _ in counts]
-    places = np.cumsum([0, *map(len, lines)], dtype="<u8")[:-1]
-    frequent = np.array([min(count, _MOST_COUNTED) for _, count in counts], dtype="<u8")
-    numbers = np.stack(
-        [masks([word for word, _ in counts]), (places << np.uint64(_COUNT_BITS)) | frequent]
-    )
-    return b"".join(lines), numbers.astype("<u8").tobytes()
+
+def _contents(counted: WordCounts) -> tuple[bytes, bytes]:
+    """Return the contents of the two files of the view."""
+    line_ends = np.flatnonzero(np.frombuffer(counted.lines, np.uint8) == ord("\n"))
+    places = np.zeros(len(line_ends), dtype="<u8")
+    places[1:] = line_ends[:-1] + 1
+    frequent = np.minimum(counted.counts, _MOST_COUNTED).astype("<u8")
+    words = counted.lines.decode().split("\n")[:-1]
+    numbers = np.stack([masks(words), (places << np.uint64(_COUNT_BITS)) | frequent])
+    return counted.lines, numbers.astype("<u8").tobytes()
 
 
 def _read(folder: Path) -> SegmentWords:
@@ -161,10 +171,14 @@ def _read(folder: Path) -> SegmentWords:
 
 def _wrong(segment: SegmentPlace) -> Iterator[str]:
     _read(segment.folder)
-    counter = WordCounter()
-    with closing(segment.documents()) as documents:
-        for document in documents.each():
-            counter.add(document.title)
-            counter.add(document.text)
-    if tuple(read_regular(segment.folder / file) for file in (TEXT, NUMBERS)) != _pack(counter):
+    counter = WordCounter(segment.folder)
+    try:
+        with closing(segment.documents()) as documents:
+            for document in documents.each():
+                counter.add(document.title)
+                counter.add(document.text)
+        expected = _contents(counter.finish())
+    finally:
+        counter.abandon()
+    if tuple(read_regular(segment.folder / file) for file in (TEXT, NUMBERS)) != expected:
         yield "the words are not those of the documents"

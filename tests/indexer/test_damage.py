@@ -187,3 +187,24 @@ def test_a_sample_that_is_not_of_its_file_is_a_fault_that_can_be_mended(
     assert fault.what == "is intact, but the sample in the manifest does not match it"
     assert not repair(folder, CONFIG).left
     assert use(folder) == 0
+
+
+@pytest.mark.parametrize(
+    ("file", "fault"),
+    [
+        ("words.u64", "the words are not those of the documents"),
+        ("signatures.u64", "signature 2 is not that of its passage"),
+    ],
+)
+def test_words_and_signatures_of_other_documents_are_a_fault_that_can_be_mended(
+    alike: Path, tmp_path: Path, file: str, fault: str
+) -> None:
+    folder = Path(shutil.copytree(alike, tmp_path / "index"))
+    path = folder / "segments" / "000000" / file
+    content = bytearray(path.read_bytes())
+    content[2 * 32] ^= 1  # a letter of a word, or a bit of the third signature
+    path.write_bytes(content)
+    name_files_as_found(folder)
+    assert fault in [each.what for each in verify(folder, CONFIG).faults]
+    assert not repair(folder, CONFIG).left
+    assert verify(folder, CONFIG).faults == []

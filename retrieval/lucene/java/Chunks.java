@@ -75,7 +75,7 @@ public final class Chunks {
         int at = 0; // in characters of Java
         int place = 0; // in characters of Python, which are code points
         while (at < text.length()) {
-            if (isBlank(text.charAt(at))) {
+            if (Characters.isBlank(text.charAt(at))) {
                 at++;
                 place++;
                 continue;
@@ -83,7 +83,7 @@ public final class Chunks {
             int begin = at;
             int start = place;
             int hash = 0;
-            for (; at < text.length() && !isBlank(text.charAt(at)); at++) {
+            for (; at < text.length() && !Characters.isBlank(text.charAt(at)); at++) {
                 hash = 31 * hash + text.charAt(at);
                 if (!Character.isLowSurrogate(text.charAt(at))) place++;
             }
@@ -99,13 +99,6 @@ public final class Chunks {
         matching.write(buffer);
         unknown.write(buffer);
         return Packed.text(buffer);
-    }
-
-    /** Say whether Python's str.isspace is true of a character: Java's own definitions of a blank differ. */
-    private static boolean isBlank(char letter) {
-        if (letter < 0x80) return letter == ' ' || letter >= '\t' && letter <= '\r' || letter >= 0x1c && letter <= 0x1f;
-        return letter == 0x85 || letter == 0xa0 || letter == 0x1680 || letter >= 0x2000 && letter <= 0x200a
-            || letter == 0x2028 || letter == 0x2029 || letter == 0x202f || letter == 0x205f || letter == 0x3000;
     }
 
     /** A chunk with its terms, and the next one in the same slot. All is final, so threads may read it at any time. */

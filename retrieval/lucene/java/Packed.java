@@ -29,6 +29,15 @@ final class Packed {
         return new String(bytes, ends[at], ends[at + 1] - ends[at], StandardCharsets.UTF_8);
     }
 
+    /** Return where the UTF-8 of a string begins in the bytes. */
+    int start(int at) {
+        return ends[at];
+    }
+
+    int end(int at) {
+        return ends[at + 1];
+    }
+
     boolean hasNext() {
         return next < size;
     }

@@ -4,9 +4,7 @@ import java.io.IOException;
 import java.nio.file.Paths;
 import java.util.ArrayDeque;
 import java.util.Deque;
-import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import org.apache.lucene.analysis.Analyzer;
 import org.apache.lucene.analysis.TokenStream;
@@ -40,9 +38,8 @@ public final class PassageWriter {
     private final Analyzer analyzer;
     private final Document document = new Document();
     private final Replay[] streams;
-    private final ExecutorService adder = executor(1);
-    private final ExecutorService analysts = executor(THREADS);
-    private Future<Integer> last;
+    private final Background<Integer> adder = new Background<>();
+    private final ExecutorService analysts = Background.threads(THREADS);
 
     private PassageWriter(IndexWriter writer, Analyzer analyzer, Packed fields, boolean phrases) {
         this.writer = writer;
@@ -69,7 +66,10 @@ public final class PassageWriter {
             throws IOException {
         IndexWriterConfig config = new IndexWriterConfig();
         config.setRAMBufferSizeMB(bufferMb);
-        config.setMergePolicy(new LogDocMergePolicy()); // merges adjacent segments only
+        LogDocMergePolicy merges = new LogDocMergePolicy(); // merges adjacent segments only
+        merges.setNoCFSRatio(0);
+        config.setMergePolicy(merges);
+        config.setUseCompoundFile(false); // else the last merge would write a single segment again, as several files
         config.setMergeScheduler(new SerialMergeScheduler());
         Analyzer opened = Handles.get(analyzer, Analyzer.class);
         IndexWriter writer = new IndexWriter(FSDirectory.open(Paths.get(folder)), config);
@@ -80,15 +80,13 @@ public final class PassageWriter {
     public static void add(long handle, byte[] passages) throws Exception {
         PassageWriter own = Handles.get(handle, PassageWriter.class);
         Deque<Future<Tokens[][]>> analysed = own.analysed(new Packed(passages));
-        own.await();
-        own.last = own.adder.submit(() -> own.addAll(analysed));
+        own.adder.next(() -> own.addAll(analysed));
     }
 
     /** Begin to merge into one leaf, make it durable and close the index. */
     public static void end(long handle) throws Exception {
         PassageWriter own = Handles.get(handle, PassageWriter.class);
-        own.await();
-        own.last = own.adder.submit(() -> {
+        own.adder.next(() -> {
             own.writer.forceMerge(1);
             int passages = own.writer.getDocStats().numDocs;
             own.writer.close();
@@ -99,7 +97,7 @@ public final class PassageWriter {
     /** Wait until all work is done, and return the number of passages. */
     public static int finish(long handle) throws Exception {
         PassageWriter own = Handles.get(handle, PassageWriter.class);
-        int passages = own.await();
+        int passages = own.adder.await();
         own.letGo(handle);
         return passages;
     }
@@ -108,7 +106,7 @@ public final class PassageWriter {
     public static void abandon(long handle) throws Exception {
         PassageWriter own = Handles.get(handle, PassageWriter.class);
         try {
-            own.await();
+            own.adder.await();
         } catch (Exception | Error failed) {
             // a caller that abandons the index already knows the error, or does not need it
         } finally {
@@ -117,15 +115,8 @@ public final class PassageWriter {
         }
     }
 
-    private int await() throws Exception {
-        if (last == null) return 0;
-        Future<Integer> begun = last;
-        last = null;
-        return result(begun);
-    }
-
     private void letGo(long handle) throws IOException {
-        adder.shutdown();
+        adder.close();
         analysts.shutdown();
         Handles.close(handle);
     }
@@ -142,7 +133,7 @@ public final class PassageWriter {
 
     private int addAll(Deque<Future<Tokens[][]>> spans) throws Exception {
         while (!spans.isEmpty()) {
-            for (Tokens[] passage : result(spans.remove())) {
+            for (Tokens[] passage : Background.result(spans.remove())) {
                 for (int at = 0; at < streams.length; at++) streams[at].of(passage[at]);
                 writer.addDocument(document);
             }
@@ -160,23 +151,6 @@ public final class PassageWriter {
             }
         }
         return passages;
-    }
-
-    private static <T> T result(Future<T> begun) throws Exception {
-        try {
-            return begun.get();
-        } catch (ExecutionException failed) {
-            if (failed.getCause() instanceof Error) throw (Error) failed.getCause();
-            throw (Exception) failed.getCause();
-        }
-    }
-
-    private static ExecutorService executor(int threads) {
-        return Executors.newFixedThreadPool(threads, work -> {
-            Thread thread = new Thread(work, "factseek");
-            thread.setDaemon(true);
-            return thread;
-        });
     }
 
     /** The tokens of a text, made by one thread. */

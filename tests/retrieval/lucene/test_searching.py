@@ -45,6 +45,14 @@ def _write(folder: Path, fields: Fields, texts: list[str]) -> None:
     writer.finish()
 
 
+def test_passages_that_fit_the_buffer_are_written_once(tmp_path: Path) -> None:
+    """Lucene numbers what it writes from 0: the last merge need not write it again."""
+    start()
+    _write(tmp_path, "flat", TEXTS)
+    numbered = {path.name[:2] for path in tmp_path.glob("_*")}
+    assert numbered == {"_0"}
+
+
 def test_a_search_out_of_time_finds_nothing_and_harms_none(searcher: PassageSearcher) -> None:
     asked = (PreparedQuery("measles moon"), 11)
     usual = searcher.search(*asked)
