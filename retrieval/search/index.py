@@ -33,7 +33,7 @@ from ...core.terminal import join_words
 from ...core.text import PROFILES, ProfileName, refuse_text
 from .. import retrievers, stages
 from ..config import AUTO, Config
-from ..dense.vectors import Vectors
+from ..dense.vectors import Vectors, query_vector
 from ..encoders.cross_encoder import OnnxCrossEncoder
 from ..encoders.opening import SharedEncoders
 from ..filters import FIELDS, days_of, refuse_texts
@@ -297,16 +297,55 @@ class Index:
     def query_with_vector(
         self, text: str, vector: Sequence[float], options: Search = DEFAULT_SEARCH
     ) -> PreparedQuery:
-        """Return a query whose vector the caller brings: nothing is encoded.
+        """Return a query whose vector the caller brings, for a search with these options.
 
-        Raises QueryError if the text has no words or is too long, or if a number of the vector is
-        not finite.
+        The vector is for the given vectors that the search reads, else for those of the first
+        encoder. Other encoders read the text. Raises QueryError if the text has no words or is too
+        long, or if the vector does not fit.
         """
         (query,) = self.resolve(options).prepare_all([text])
-        numbers = tuple(map(float, vector))
-        if not np.isfinite(numbers).all():
-            raise QueryError("the vector has a number that is not finite", field="vector")
-        return replace(query, vector=numbers)
+        view = self.check_vector(vector, options)
+        return replace(query, vector=tuple(map(float, vector)), vector_view=view)
+
+    def check_vector(self, vector: Sequence[float], options: Search = DEFAULT_SEARCH) -> str:
+        """Return the view of vectors that the vector of a query is for, ``""`` for any.
+
+        Raises QueryError if it does not fit this view, or if the search reads several views of
+        given vectors.
+        """
+        encoders, read = self.info.encoders, self.resolve(options).views
+        views = [view for view in encoders if view in read] or list(encoders)
+        views = [view for view in views if encoders[view].is_given] or views
+        if len(views) > 1 and encoders[views[0]].is_given:
+            if not reads_vectors(read):
+                return ""  # a later search names its retriever
+            names = [f"dense{view.removeprefix(VECTORS)}" for view in views]
+            raise QueryError(
+                f"a query has one vector, and this search reads several kinds of given vectors: "
+                f"{join_words(names)}",
+                remedy=f"search with one of them, such as {names[0]}",
+                field="vector",
+            )
+        if not views:
+            return ""
+        where = "this index" if len(encoders) == 1 else views[0]
+        try:
+            query_vector(vector, encoders[views[0]].dimension, encoders[views[0]].similarity, where)
+        except QueryError as error:
+            raise QueryError(error.what, field="vector") from None
+        return views[0]
+
+    def trial_query(self, words: str, options: Search = DEFAULT_SEARCH) -> PreparedQuery:
+        """Return a query to try a search with: if it needs the vector of its query, it gets any."""
+        resolved, encoders = self.resolve(options), self.info.encoders
+        query = resolved.prepare(words)
+        if not retrievers.needs_query_vector(
+            resolved.retriever, self._state.manifest, resolved.settings
+        ):
+            return query
+        view = next(view for view in resolved.views if view in encoders)
+        direction = (1.0, *[0.0] * (encoders[view].dimension - 1))
+        return replace(query, vector=direction, vector_view=view)
 
     def retriever_for_vectors(self, retriever: str | None = None) -> str:
         """Return the retriever of queries that bring their vectors: the given one, else the one
