@@ -425,3 +425,24 @@ def test_a_vector_without_a_direction_is_refused(source: Path, tmp_path: Path) -
     with pytest.raises(SourceError) as refused:
         factseek.build("snippets", [source], tmp_path / "index", vectors=given)
     assert refused.value.line == (f"{given}: the vector of c passage 0 is 0: it has no direction")
+
+
+def test_the_guide_shows_how_to_encode_passages(
+    source: Path, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guide = (root / "docs/guides/encoders.md").read_text("utf-8")
+    code = guide.partition("```python\n")[2].partition("```")[0]
+    monkeypatch.chdir(tmp_path)
+    factseek.build("snippets", [source], "indexes/notes", dense=False)
+    encoded: list[str] = []
+
+    def encode(text: str) -> list[float]:
+        encoded.append(text)
+        return [1.0, float(len(encoded))]
+
+    exec(code, {"encode": encode})
+    assert sorted(encoded) == sorted(TEXTS.values())
+    compact = ["compact", "--index", "indexes/notes", "--add", "vectors"]
+    assert commands.main([*compact, "--vectors", "vectors.jsonl"]) == 0
+    with open_index(tmp_path / "indexes/notes") as index:
+        assert {"dense", "hybrid"} <= set(index.info.retrievers)
