@@ -221,8 +221,10 @@ class ExpandingRetriever(Retriever):
         """
 
 
+VARIANTS = "and dense:NAME or impact:NAME for further vectors or impacts of an index"
+"""How lists of retrievers end."""
 _MODULES: Plugins[RetrieverModule] = Plugins(
-    __name__, QueryError, "retriever", "the retrievers are", joint="+"
+    __name__, QueryError, "retriever", "the retrievers are", joint="+", variants=VARIANTS
 )
 
 
