@@ -396,11 +396,21 @@ def with_default_weights(config: Config, manifest: Manifest) -> Config:
 
 
 def weighed_in_vain(config: Config, manifest: Manifest) -> list[str]:
-    """Return the rankings with a configured weight that an index with vectors lacks: ``auto`` then
-    fuses nothing.
-    """
+    """Return the rankings with a configured weight that an index with vectors lacks."""
     weights = config.search.fusion.weights if manifest.encoders else ()
     return [name for name in weights if missing(name, manifest, config)]
+
+
+def without_rankings(config: Config, lacking: Sequence[str]) -> Config | None:
+    """Return the settings with weights of the other rankings alone; None if fewer than two of these
+    count.
+    """
+    fusion = config.search.fusion
+    weights = {name: weight for name, weight in fusion.weights.items() if name not in lacking}
+    if sum(weight > 0 for weight in weights.values()) < 2:
+        return None
+    search = replace(config.search, fusion=replace(fusion, weights=weights))
+    return replace(config, search=search)
 
 
 def resolve(name: str, manifest: Manifest, config: Config, place: object) -> str:

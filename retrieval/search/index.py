@@ -126,11 +126,13 @@ class Index:
         self.settings = retrievers.with_default_weights(config, state.manifest)
         """The default settings of a search."""
         if lacking := retrievers.weighed_in_vain(config, state.manifest):
-            what = (
-                "%s: search.fusion.weights names %s, which the index lacks; auto searches "
-                "without a fusion"
-            )
-            log.warning(what, folder, join_words(lacking))
+            fused = retrievers.without_rankings(self.settings, lacking)
+            if fused is not None:
+                self.settings, consequence = fused, "hybrid fuses the others"
+            else:
+                consequence = "auto searches without a fusion"
+            what = "%s: search.fusion.weights names %s, which the index lacks; %s"
+            log.warning(what, folder, join_words(lacking), consequence)
         # The caches refer to the state, not to this object: a cycle would keep a closed index in
         # memory until garbage collection.
         resolve = partial(_resolve, state.manifest, state.folder, self.settings)

@@ -17,6 +17,7 @@ from factseek import commands
 from factseek.core.domain import Query
 from factseek.core.errors import QueryError, SourceError, UsageError
 from factseek.core.records.vector_file import read_vector_file
+from factseek.retrieval.config import FusionSettings, SearchSettings
 from factseek.retrieval.search.answer import Question
 from factseek.retrieval.search.index import open_index
 from factseek.retrieval.search.options import Search
@@ -446,3 +447,21 @@ def test_the_guide_shows_how_to_encode_passages(
     assert commands.main([*compact, "--vectors", "vectors.jsonl"]) == 0
     with open_index(tmp_path / "indexes/notes") as index:
         assert {"dense", "hybrid"} <= set(index.info.retrievers)
+
+
+def test_a_fusion_leaves_out_configured_rankings_that_the_index_lacks(
+    both: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def config_of(weights: dict[str, float]) -> Config:
+        return Config(search=SearchSettings(fusion=FusionSettings(weights=weights)))
+
+    with open_index(both, config_of({"bm25": 0.4, "dense": 0.4, "impact": 0.2})) as index:
+        resolved = index.resolve(Search())
+        assert (resolved.retriever, resolved.rankings) == ("hybrid", ("bm25", "dense"))
+    with open_index(both, config_of({"bm25": 0.8, "impact": 0.2})) as index:
+        assert index.resolve(Search()).retriever == "bm25"
+    begins = f"{both}: search.fusion.weights names impact, which the index lacks; "
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{begins}hybrid fuses the others",
+        f"{begins}auto searches without a fusion",
+    ]
