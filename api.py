@@ -591,7 +591,8 @@ def bench(
         index,
         judged,
         name=index.info.name,
-        retrievers=tuple(dict.fromkeys(names("retrievers", retrievers))) or index.info.retrievers,
+        retrievers=tuple(dict.fromkeys(names("retrievers", retrievers)))
+        or index.retrievers_of_texts,
         measures=chosen,
         timed=timed,
         seed=seed,

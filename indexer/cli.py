@@ -219,8 +219,8 @@ def _register_upkeep(commands: Subparsers) -> None:
         default=[],
         metavar="VIEW",
         help="add what the index lacks: signatures (to find near-duplicates), words (to suggest "
-        "spellings), vectors, vectors:NAME with --vectors, impacts (the terms that the model "
-        "impact.model weighs), or impacts:NAME for a further model",
+        "spellings), vectors, vectors:NAME with --vectors, impacts or impacts:NAME (the terms that "
+        "impact.model weighs)",
     )
     add_vectors(compact)
     compact.add_argument(

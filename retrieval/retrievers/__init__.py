@@ -221,8 +221,8 @@ class ExpandingRetriever(Retriever):
         """
 
 
-VARIANTS = "and dense:NAME or impact:NAME for further vectors or impacts of an index"
-"""How lists of retrievers end."""
+VARIANTS = "dense:NAME, impact:NAME"
+"""How lists of retrievers end: with the names for further vectors or impacts of an index."""
 _MODULES: Plugins[RetrieverModule] = Plugins(
     __name__, QueryError, "retriever", "the retrievers are", joint="+", variants=VARIANTS
 )

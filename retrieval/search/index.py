@@ -337,6 +337,16 @@ class Index:
             raise QueryError(error.what, field="vector") from None
         return views[0]
 
+    @property
+    def retrievers_of_texts(self) -> tuple[str, ...]:
+        """The retrievers that need no vector of the query, the default first."""
+        manifest, settings = self._state.manifest, self.settings
+        return tuple(
+            name
+            for name in self.info.retrievers
+            if not retrievers.needs_query_vector(name, manifest, settings)
+        )
+
     def trial_query(self, words: str, options: Search = DEFAULT_SEARCH) -> PreparedQuery:
         """Return a query to try a search with: if it needs the vector of its query, it gets any."""
         resolved, encoders = self.resolve(options), self.info.encoders

@@ -17,6 +17,7 @@ from factseek import commands
 from factseek.core.domain import Query
 from factseek.core.errors import QueryError, SourceError, UsageError
 from factseek.core.records.vector_file import read_vector_file
+from factseek.eval.bench.bench import choose_retrievers
 from factseek.retrieval.config import FusionSettings, SearchSettings
 from factseek.retrieval.search.answer import Question
 from factseek.retrieval.search.index import open_index
@@ -216,6 +217,23 @@ def test_a_query_with_a_vector_is_fused_with_both_kinds_of_vectors(both: Path) -
         assert short.value.line == (
             "the vector has 1 numbers, but the vectors of vectors:mine have 3"
         )
+
+
+def test_a_bench_leaves_out_what_needs_a_vector(both: Path, folder: Path) -> None:
+    with open_index(both) as index:
+        assert index.retrievers_of_texts == ("hybrid", "bm25", "dense")
+        assert choose_retrievers(None, index) == ("bm25", "dense", "hybrid")
+    with open_index(folder) as index:
+        assert choose_retrievers(None, index) == ("bm25",)
+
+
+def test_tune_tries_no_ranking_that_needs_a_vector(both: Path, tmp_path: Path) -> None:
+    (tmp_path / "queries.tsv").write_text("q1\tmeasles\nq2\triver\nq3\tsea\n", "utf-8")
+    (tmp_path / "qrels.txt").write_text("q1 0 a 1\nq2 0 c 1\nq3 0 b 1\n", "utf-8")
+    command = ["tune", "--index", str(both), "--queries", str(tmp_path / "queries.tsv")]
+    command += ["--qrels", str(tmp_path / "qrels.txt"), "--output", str(tmp_path / "tuned.yaml")]
+    command += ["--folds", "2"]
+    assert commands.main(command) == 0
 
 
 def test_info_lists_all_views_of_vectors(both: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -67,8 +67,8 @@ BAD = [
     (
         ["--retrievers", "colbert"],
         (
-            f"unknown retriever 'colbert'; the retrievers are {', '.join(retrievers.names())}, and "
-            "dense:NAME or impact:NAME for further vectors or impacts of an index"
+            f"unknown retriever 'colbert'; the retrievers are {', '.join(retrievers.names())}, "
+            "dense:NAME, impact:NAME"
         ),
     ),
     (
