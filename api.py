@@ -195,7 +195,7 @@ def run(
     task_queries = [TaskQuery(query.qid, query.text) for query in searched]
     filtered = filtered_queries(task, task_queries, asked, index.settings.search.max_query_chars)
     if query_vectors is not None:
-        filtered = with_vectors(filtered, query_vectors, "query_vectors")
+        filtered = with_vectors(filtered, query_vectors, "query_vectors", index, asked)
     return {
         done.qid: done.ranking for chunk in search_all(index, filtered, asked) for done in chunk
     }
@@ -591,7 +591,8 @@ def bench(
         index,
         judged,
         name=index.info.name,
-        retrievers=tuple(dict.fromkeys(names("retrievers", retrievers))) or index.info.retrievers,
+        retrievers=tuple(dict.fromkeys(names("retrievers", retrievers)))
+        or index.retrievers_of_texts,
         measures=chosen,
         timed=timed,
         seed=seed,

@@ -227,7 +227,9 @@ class ShardedRankings(Rankings):
 
         def encode(view: str) -> Vectors:
             encoder = partial(whole.encoder_of, view)
-            return query_vectors(queries, encoder, lambda docid: whole.document_vector(docid, view))
+            return query_vectors(
+                queries, view, encoder, lambda docid: whole.document_vector(docid, view)
+            )
 
         vectors = {view: encode(view) for view in self._vector_views}
         return Encoded(vectors, [whole.weighed_terms(each, self._impact_views) for each in queries])

@@ -61,17 +61,26 @@ class Plugins(Generic[Offered]):
 
     A plug-in's name is its module's, with ``joint`` instead of underscores: ``ct2021-1a`` is
     ``ct2021_1a.py``. ``unknown`` is the error for an unknown name. In its message, ``noun`` is the
-    word for a plug-in, and ``listed`` introduces the list of names.
+    word for a plug-in, and ``listed`` introduces the list of names. ``variants`` ends the list with
+    the form of further names.
     """
 
     def __init__(
-        self, package: str, unknown: type[UserError], noun: str, listed: str, *, joint: str = "-"
+        self,
+        package: str,
+        unknown: type[UserError],
+        noun: str,
+        listed: str,
+        *,
+        joint: str = "-",
+        variants: str = "",
     ) -> None:
         self.package = package
         self._unknown = unknown
         self._noun = noun
         self._listed = listed
         self._joint = joint
+        self._variants = variants
 
     def names(self) -> list[str]:
         """Return the names of the plug-ins, in alphabetical order, without importing them."""
@@ -84,8 +93,9 @@ class Plugins(Generic[Offered]):
         """
         there = self.names()
         if name not in there:
+            listed = ", ".join(filter(None, (*there, self._variants)))
             raise self._unknown(
-                f"unknown {self._noun} {name[:80]!r}", remedy=f"{self._listed} {', '.join(there)}"
+                f"unknown {self._noun} {name[:80]!r}", remedy=f"{self._listed} {listed}"
             )
         return cast(
             Offered, importlib.import_module(f"{self.package}.{name.replace(self._joint, '_')}")

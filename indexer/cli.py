@@ -219,7 +219,7 @@ def _register_upkeep(commands: Subparsers) -> None:
         default=[],
         metavar="VIEW",
         help="add what the index lacks: signatures (to find near-duplicates), words (to suggest "
-        "spellings), vectors, vectors:NAME with --vectors, or impacts (the terms that the model "
+        "spellings), vectors, vectors:NAME with --vectors, impacts or impacts:NAME (the terms that "
         "impact.model weighs)",
     )
     add_vectors(compact)

@@ -107,6 +107,11 @@ def _given_view(
     Raises UsageError if ``add`` names no such view, or one that the index has.
     """
     if vectors is None:
+        for name in add:
+            if name.startswith(f"{VECTORS}:") and name not in base.views:
+                raise UsageError(
+                    f"--add {name} needs --vectors FILE", remedy="name the file of the vectors"
+                )
         return {}
     views = [name for name in add if name.partition(":")[0] == VECTORS]
     if len(views) != 1:

@@ -37,17 +37,41 @@ def read_given_vectors(
     similarity = _similarity(folder, settings)
     if isinstance(vectors, Path):
         return GivenVectors.read(vectors, ids, similarity)
-    keys = [(key, 0) if isinstance(key, str) else key for key in vectors]
-    dimensions = {len(vector) for vector in vectors.values()}
-    if len(dimensions) != 1:
-        raise UsageError(
-            f"the vectors have {len(dimensions)} different dimensions",
-            remedy="give vectors of one dimension",
-        )
-    rows = np.array(list(vectors.values()), dtype=np.float32)
+    keys = [_key(key) for key in vectors]
+    if not keys:
+        raise UsageError("vectors are empty", remedy="give a vector for each passage")
+    try:
+        dimensions = {len(vector) for vector in vectors.values()}
+        if len(dimensions) != 1:
+            raise UsageError(
+                f"the vectors have {len(dimensions)} different dimensions",
+                remedy="give vectors of one dimension",
+            )
+        rows = np.array(list(vectors.values()), dtype=np.float32)
+    except (TypeError, ValueError):
+        rows = np.empty(0, dtype=np.float32)
+    if rows.ndim != 2:
+        raise UsageError("a vector is not a list of numbers", remedy="give numbers alone")
     if not np.isfinite(rows).all():
         raise UsageError("a vector has a number that is not finite")
     return GivenVectors.of(keys, rows, similarity)
+
+
+def _key(key: object) -> Key:
+    """Return the docid and the number of a passage, from a key of a mapping.
+
+    Raises UsageError if it is neither a docid nor a pair of both.
+    """
+    if isinstance(key, str):
+        return key, 0
+    if isinstance(key, tuple) and len(key) == 2:
+        docid, number = key
+        if isinstance(docid, str) and isinstance(number, int | np.integer) and number >= 0:
+            return docid, int(number)
+    raise UsageError(
+        f"vectors have the key {key!r:.80}",
+        remedy="give the docid as text, or (docid, number of the passage)",
+    )
 
 
 def _similarity(folder: Path, settings: EncoderSettings) -> Similarity:

@@ -232,13 +232,14 @@ def _try(index: Index) -> None:
     document = next(index.documents(), None)
     words = f"{document.title} {document.text}"[:200] if document else ""
     words = words if any(map(str.isalnum, words)) else "evidence"
-    index.evidence("", index.search([words], Search(k=1))[0])
+    first = Search(k=1)
+    index.evidence("", index.search([index.trial_query(words, first)], first)[0])
     # The first hits of a vector ranking also measure the cosines of random queries. No user should
     # wait for that.
     for ranking in index.info.retrievers:
         alone = Search(k=1, retriever=ranking)
         if index.resolve(alone).rankings == (ranking,):
-            index.evidence("", index.search([words], alone)[0], alone)
+            index.evidence("", index.search([index.trial_query(words, alone)], alone)[0], alone)
 
 
 class IndexReloader:

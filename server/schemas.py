@@ -376,9 +376,11 @@ def explain_mismatch(wrong: Mismatch, kind: type[msgspec.Struct]) -> BadInput:
     """
     if wrong.path.endswith("fusion") and (weighed := formerly_weighed(wrong.unknown)):
         return BadInput(wrong.field, f'is now fusion.weights: {{"{weighed}": 0.5}}')
-    if wrong.unknown:
-        return BadInput(wrong.field, "there is no such field")
     types = {field.encode_name: field.type for field in msgspec.structs.fields(kind)}
+    if wrong.unknown:
+        # Addresses and many other programs call the query so.
+        named = "; give the text as query" if wrong.field == "q" and "query" in types else ""
+        return BadInput(wrong.field, f"there is no such field{named}")
     if wrong.no_choice and wrong.path in types:
         values = [value for value in choices(types[wrong.path]) if isinstance(value, str) and value]
         return BadInput(wrong.field, f"{wrong.reason}; the values are {', '.join(values)}")

@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -26,6 +27,8 @@ from ..files import os_errors_reported
 from .lines import Strict, lines
 
 IdName = Literal["docid", "qid"]
+_ID_OPTIONS: dict[IdName, str] = {"docid": "--vector-ids", "qid": "--query-vector-ids"}
+"""The option that names the ids of an .npy file."""
 Key = tuple[str, int]
 """A docid and the number of a passage; for a query, the qid and 0."""
 _MOST_DIMENSIONS = 65_536
@@ -63,12 +66,12 @@ def read_vector_file(path: Path, ids: Path | None, id_name: IdName) -> KeyedVect
                 raise SourceError(
                     "an .npy file has no ids",
                     place=path,
-                    remedy="name the file with an id a line in --vector-ids",
+                    remedy=f"name the file with an id a line in {_ID_OPTIONS[id_name]}",
                 )
             return _check_keys(_read_npy(path, ids, id_name), ids, id_name)
         if ids is not None:
             raise SourceError(
-                "--vector-ids is for .npy files: this file has its own ids", place=path
+                f"{_ID_OPTIONS[id_name]} is for .npy files: this file has its own ids", place=path
             )
         if suffix == ".parquet":
             return _check_keys(_read_parquet(path, id_name), path, id_name)
@@ -114,11 +117,12 @@ def _map_npy(path: Path) -> NDArray[Any]:
                 (2, 0): np.lib.format.read_array_header_2_0,
             }[version]
             shape, is_fortran, dtype = read_header(file)
-        except (ValueError, KeyError, OSError):
+        # numpy reads the header as Python code, and a damaged one may end within a token.
+        except (ValueError, KeyError, OSError, TokenError, SyntaxError):
             raise SourceError("is not an .npy file", place=path, remedy=remedy) from None
         begin = file.tell()
         left = os.fstat(file.fileno()).st_size - begin
-    if len(shape) != 2 or dtype.str[1:] not in _FLOATS or is_fortran:
+    if len(shape) != 2 or dtype.str[1:] not in _FLOATS:
         what = f"has an array of {dtype}, shape {shape}, instead of rows of floats"
         raise SourceError(what, place=path, remedy=remedy)
     if not 0 < shape[1] <= _MOST_DIMENSIONS or shape[0] * shape[1] * dtype.itemsize != left:
@@ -129,7 +133,8 @@ def _map_npy(path: Path) -> NDArray[Any]:
         raise SourceError(what, place=path, remedy="write the file again")
     if not shape[0]:
         raise SourceError("contains no vectors", place=path)
-    return np.memmap(path, dtype=dtype, mode="r", offset=begin, shape=shape)
+    order: Literal["C", "F"] = "F" if is_fortran else "C"
+    return np.memmap(path, dtype=dtype, mode="r", offset=begin, shape=shape, order=order)
 
 
 def _read_ids(path: Path, id_name: IdName) -> Iterator[Key]:

@@ -314,7 +314,7 @@ def choose_retrievers(text: str | None, index: Index) -> tuple[str, ...]:
     cannot be used.
     """
     if text is None:
-        return tuple(sorted(index.info.retrievers))
+        return tuple(sorted(index.retrievers_of_texts))
     names = list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
     if not names:
         listed = ", ".join(retriever_kinds.names())

@@ -210,9 +210,12 @@ def tune(
             f"--folds {folds}: give a number from 2 to {queries:,}, the number of judged queries"
         )
     config = index.settings
-    default = Setting(
-        index.resolve().retriever, config.bm25, config.search.fusion, config.search.stages
+    # Queries of a task bring no vectors, so nothing can be said about given ones.
+    weights = retrievers.voting_weights(
+        PreparedQuery(""), config.search.fusion.weights, index.info.published, config
     )
+    fusion = replace(config.search.fusion, weights=weights)
+    default = Setting(index.resolve().retriever, config.bm25, fusion, config.search.stages)
     evaluator = SettingEvaluator(index, judged, measure)
     with closing(progress("tuning", "setting", None)) as bar:
         choose = _chooser(evaluator, default, index, bar)
@@ -252,8 +255,9 @@ def _chooser(
     It tries one group of settings after the other. Of equally good ones it keeps the earlier, which
     is simpler.
     """
-    alone = [name for name in index.info.retrievers if not retrievers.kind(name).fuses]
-    fusible = len(alone) < len(index.info.retrievers)
+    usable = index.retrievers_of_texts
+    alone = [name for name in usable if not retrievers.kind(name).fuses]
+    fusible = len(alone) < len(usable)
     ranking = [name for name in stage_kinds.ranking() if _answers(index, name)]
 
     def best_of(settings: Sequence[Setting], rows: Rows) -> Setting:

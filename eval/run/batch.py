@@ -111,11 +111,16 @@ def filtered_queries(
 
 
 def with_vectors(
-    queries: Sequence[SearchQuery], vectors: Mapping[str, Sequence[float]], place: object
+    queries: Sequence[SearchQuery],
+    vectors: Mapping[str, Sequence[float]],
+    place: object,
+    index: Index,
+    search: Search,
 ) -> list[SearchQuery]:
-    """Return the queries with their vectors by qid.
+    """Return the queries with their vectors by qid, for a search of an index.
 
-    Raises QueryError, naming some of them, if queries have no vector.
+    Raises QueryError, naming some of them, if queries have no vector. Raises QueryError, naming
+    the qid, if a vector does not fit.
     """
     missing = [query.qid for query in queries if query.qid not in vectors]
     if missing:
@@ -123,6 +128,12 @@ def with_vectors(
         raise QueryError(
             f"{len(missing):,} of {len(queries):,} queries have no vector: {shown}", place=place
         )
+    for query in queries:
+        try:
+            index.check_vector(vectors[query.qid], search)
+        except QueryError as error:
+            what = f"query {quote_value(query.qid)}: {error.what}"
+            raise QueryError(what, place=place, remedy=error.remedy) from None
     return [query._replace(vector=tuple(map(float, vectors[query.qid]))) for query in queries]
 
 

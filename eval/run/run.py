@@ -253,6 +253,8 @@ def run(request: RunRequest, index: Index, progress: Progress = silent) -> RunRe
             filtered,
             _vectors_by_qid(request.query_vectors, request.query_vector_ids),
             request.query_vectors,
+            index,
+            search,
         )
     began = manifests.now()
     description = ""

@@ -87,14 +87,17 @@ def mean_vector(vectors: Vectors, similarity: Similarity) -> Vectors:
     return direction
 
 
-def query_vector(numbers: Sequence[float], dimension: int, similarity: Similarity) -> Vectors:
+def query_vector(
+    numbers: Sequence[float], dimension: int, similarity: Similarity, where: str = "this index"
+) -> Vectors:
     """Return a query's vector; for cosines, at unit length.
 
-    Raises QueryError if it has another dimension or no direction.
+    ``where`` names what it is compared with. Raises QueryError if it has another dimension or no
+    direction.
     """
     if len(numbers) != dimension:
         raise QueryError(
-            f"the vector has {len(numbers)} numbers, but the vectors of this index have {dimension}"
+            f"the vector has {len(numbers)} numbers, but the vectors of {where} have {dimension}"
         )
     vector = np.asarray(numbers, dtype=np.float64)
     length = float(np.linalg.norm(vector))

@@ -20,7 +20,8 @@ from .encoder import Encoder, Vectors, comparable_rows
 class GivenVectors(Encoder):
     """The vectors of passages by docid and number.
 
-    Without ``vectors``, it only describes those of an index. ``place`` names their file.
+    Without ``vectors``, it only describes those of an index. ``place`` names their file, or the
+    index.
     """
 
     languages = ()
@@ -110,7 +111,9 @@ class GivenVectors(Encoder):
         if queries:
             raise QueryError(
                 "the vectors of this index were given: factseek cannot make the vector of a text",
-                remedy="give the vector of the query, or search with the retriever bm25",
+                place=self._place,
+                remedy="give the vector of the query (run --query-vectors FILE, or vector in the "
+                "body of a request), or search with the retriever bm25",
             )
         raise SourceError(
             "the vectors of this index were given, and new documents need vectors too",

@@ -221,8 +221,10 @@ class ExpandingRetriever(Retriever):
         """
 
 
+VARIANTS = "dense:NAME, impact:NAME"
+"""How lists of retrievers end: with the names for further vectors or impacts of an index."""
 _MODULES: Plugins[RetrieverModule] = Plugins(
-    __name__, QueryError, "retriever", "the retrievers are", joint="+"
+    __name__, QueryError, "retriever", "the retrievers are", joint="+", variants=VARIANTS
 )
 
 
@@ -328,14 +330,50 @@ def list_retrievers(manifest: Manifest, config: Config) -> tuple[str, ...]:
 
 
 def needs_query_vector(name: str, manifest: Manifest, config: Config) -> bool:
-    """Return whether a retriever reads vectors that were given: it then needs the vector of each
-    query.
+    """Return whether all vectors that a retriever reads were given: it then needs the vector of
+    each query.
     """
     encoders = manifest.encoders
-    return any(
-        view in encoders and encoders[view].is_given
-        for view in kind(name).views(name, manifest, config)
-    )
+    read = [view for view in kind(name).views(name, manifest, config) if view in encoders]
+    return bool(read) and all(encoders[view].is_given for view in read)
+
+
+def voting_weights(
+    query: PreparedQuery, weights: Mapping[str, float], manifest: Manifest, config: Config
+) -> dict[str, float]:
+    """Return the weights of the rankings that a fusion for a query counts.
+
+    Given vectors are left out if the query has no vector for them, and other vectors are there. The
+    other variants of their kind get their weight: ``dense`` then weighs what ``dense`` and
+    ``dense:mine`` weigh together. If the query has no vector for any, nothing is left out, and the
+    search is an error.
+    """
+    encoders = manifest.encoders
+    left_out: list[str] = []
+    compares_vectors = False
+    for name in weights:
+        for view in kind(name).views(name, manifest, config):
+            if view not in encoders:
+                continue
+            if encoders[view].is_given and not query.has_vector_for(view):
+                left_out.append(name)
+            else:
+                compares_vectors = True
+    if not left_out or not compares_vectors:
+        return dict(weights)
+    counted = {name: weight for name, weight in weights.items() if name not in left_out}
+    for name in left_out:
+        variants = [other for other in counted if _kind_name(other) == _kind_name(name)]
+        share = sum(counted[other] for other in variants)
+        for other in variants:
+            if share:
+                counted[other] *= 1 + weights[name] / share
+    return counted
+
+
+def _kind_name(name: str) -> str:
+    """Return the name of a retriever without its variant."""
+    return name.partition(":")[0]
 
 
 def with_default_weights(config: Config, manifest: Manifest) -> Config:
@@ -358,11 +396,21 @@ def with_default_weights(config: Config, manifest: Manifest) -> Config:
 
 
 def weighed_in_vain(config: Config, manifest: Manifest) -> list[str]:
-    """Return the rankings with a configured weight that an index with vectors lacks: ``auto`` then
-    fuses nothing.
-    """
+    """Return the rankings with a configured weight that an index with vectors lacks."""
     weights = config.search.fusion.weights if manifest.encoders else ()
     return [name for name in weights if missing(name, manifest, config)]
+
+
+def without_rankings(config: Config, lacking: Sequence[str]) -> Config | None:
+    """Return the settings with weights of the other rankings alone; None if fewer than two of these
+    count.
+    """
+    fusion = config.search.fusion
+    weights = {name: weight for name, weight in fusion.weights.items() if name not in lacking}
+    if sum(weight > 0 for weight in weights.values()) < 2:
+        return None
+    search = replace(config.search, fusion=replace(fusion, weights=weights))
+    return replace(config, search=search)
 
 
 def resolve(name: str, manifest: Manifest, config: Config, place: object) -> str:

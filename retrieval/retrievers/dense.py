@@ -97,7 +97,7 @@ class DenseRetriever(Retriever):
         vectors = (
             np.stack(encoded)
             if encoded
-            else query_vectors(queries, self._encoder, self._document_vector)
+            else query_vectors(queries, self._view, self._encoder, self._document_vector)
         )
         # One scan for all queries costs half as much per query as one scan for each.
         wanted = first_fetch(k, self._rows, group=self._group)
@@ -117,19 +117,20 @@ class DenseRetriever(Retriever):
 
 def query_vectors(
     queries: Sequence[PreparedQuery],
+    view: str,
     encoder: Callable[[], Encoder],
     document_vector: Callable[[str], Vectors],
 ) -> Vectors:
-    """Return the vectors of queries, shape (queries, dimension): texts are encoded together,
-    documents looked up.
+    """Return the vectors of queries in a view, shape (queries, dimension): texts are encoded
+    together, documents looked up.
     """
-    texts = [query.text for query in queries if query.vector is None and not query.docid]
+    texts = [query.text for query in queries if not query.has_vector_for(view)]
     encoded = encoder().encode_query(texts) if texts else ()
     if len(encoded) == len(queries):
         return np.asarray(encoded)
     following, vectors = iter(encoded), []
     for query in queries:
-        if query.vector is not None:
+        if query.vector is not None and query.vector_view in ("", view):
             vectors.append(
                 query_vector(query.vector, encoder().dimension, encoder().info.similarity)
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -17,7 +18,7 @@ from ..search.fusion import Ranking, fuse
 from ..search.prepared_query import PreparedQuery
 from ..search.score_normalizers import AUTO
 from ..store.manifest import Manifest
-from . import FusingKind, MissingComponent, Rankings, Retriever, kind, missing
+from . import FusingKind, MissingComponent, Rankings, Retriever, kind, missing, voting_weights
 
 if TYPE_CHECKING:
     from ..search.index_state import IndexState
@@ -67,8 +68,7 @@ class HybridKind(FusingKind):
     def open(
         self, name: str, snapshot: IndexState, config: Config, *, group: bool
     ) -> HybridRetriever:
-        ranked = snapshot.rankings(self.rankings(name, config), config)
-        return HybridRetriever(ranked, config, snapshot.manifest.language, group=group)
+        return HybridRetriever(self.rankings(name, config), snapshot, config, group=group)
 
     def fusion_of(
         self, query: PreparedQuery, fusion: FusionSettings, language: str
@@ -105,10 +105,13 @@ class HybridRetriever(Retriever):
     rankings' other hits.
     """
 
-    def __init__(self, ranked: Rankings, config: Config, language: str, *, group: bool) -> None:
-        self._rankings = ranked
-        self._fusion = config.search.fusion
-        self._language = language
+    def __init__(
+        self, names: Sequence[str], snapshot: IndexState, config: Config, *, group: bool
+    ) -> None:
+        self._open = cache(partial(snapshot.rankings, config=config))
+        self._rankings: Rankings = self._open(tuple(names))
+        self._manifest = snapshot.manifest
+        self._config = config
         self._group = group
 
     def search(
@@ -118,15 +121,34 @@ class HybridRetriever(Retriever):
         where: Filter | None = None,
         limit: Deadline | None = None,
     ) -> list[list[Hit]]:
-        ranked = self._rankings.search(queries, max(k, self._fusion.depth), where, limit)
-        # Use the order of the names, not the order in which the rankings were ready.
-        names = [name for name in self._rankings.names if name in ranked]
-        hits = []
-        for at, query in enumerate(queries):
-            fusion = fusion_of(query, self._fusion, self._language)
-            named = [Ranking(name, fusion.weights[name], ranked[name][at]) for name in names]
-            hits.append(fuse(named, fusion, k, group=self._group))
+        settings = self._config.search.fusion
+        hits: list[list[Hit]] = [[] for _ in queries]
+        for weights, places in self._queries_by_weights(queries):
+            asked = [queries[at] for at in places]
+            rankings = self._open(tuple(sorted(weights)))
+            ranked = rankings.search(asked, max(k, settings.depth), where, limit)
+            # Use the order of the names, not the order in which the rankings were ready.
+            names = [name for name in rankings.names if name in ranked]
+            counted = replace(settings, weights=weights)
+            for number, at in enumerate(places):
+                fusion = fusion_of(queries[at], counted, self._manifest.language)
+                named = [
+                    Ranking(name, fusion.weights[name], ranked[name][number]) for name in names
+                ]
+                hits[at] = fuse(named, fusion, k, group=self._group)
         return hits
+
+    def _queries_by_weights(
+        self, queries: Sequence[PreparedQuery]
+    ) -> list[tuple[dict[str, float], list[int]]]:
+        """Return the places of queries that the same rankings answer, with the weights of these."""
+        groups: dict[tuple[str, ...], tuple[dict[str, float], list[int]]] = {}
+        for at, query in enumerate(queries):
+            weights = voting_weights(
+                query, self._config.search.fusion.weights, self._manifest, self._config
+            )
+            groups.setdefault(tuple(weights), (weights, []))[1].append(at)
+        return list(groups.values())
 
     def matching(self, query: PreparedQuery) -> Mask | None:
         return self._rankings.matching(query)

@@ -139,6 +139,8 @@ def add_search_options(
         help_ = option.description
         if option.name in values:
             help_ += f"; the values are {', '.join(values[option.name]())}"
+        if option.name == "retriever":
+            help_ += f", {retrievers.VARIANTS}"
         if option.name == "k":
             help_ += f" (default: {hits})"
         elif option.default and option.choices:

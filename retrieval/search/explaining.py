@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 import msgspec
+from msgspec.structs import replace
 
 from ...core.domain import Hit, Part
 from ...core.terminal import join_words
@@ -100,11 +101,14 @@ def explanation(plan: Plan, query: AnyQuery, hits: Sequence[Hit]) -> Explanation
     resolved = plan.resolved
     prepared = resolved.prepare(query)
     fusing = retrievers.fusing(resolved.retriever)
-    fusion = (
-        fusing.fusion_of(prepared, resolved.settings.search.fusion, plan.context.info.language)
-        if fusing
-        else None
-    )
+    fusion = None
+    if fusing:
+        settings, info = resolved.settings, plan.context.info
+        weights = retrievers.voting_weights(
+            prepared, settings.search.fusion.weights, info.published, settings
+        )
+        counted = replace(settings.search.fusion, weights=weights)
+        fusion = fusing.fusion_of(prepared, counted, info.language)
     staged, explained = stages.names(), []
     words_of_hits = plan.word_weights(prepared, hits)
     impacts_of_hits = plan.impact_weights(prepared, hits)

@@ -33,7 +33,7 @@ from ...core.terminal import join_words
 from ...core.text import PROFILES, ProfileName, refuse_text
 from .. import retrievers, stages
 from ..config import AUTO, Config
-from ..dense.vectors import Vectors
+from ..dense.vectors import Vectors, query_vector
 from ..encoders.cross_encoder import OnnxCrossEncoder
 from ..encoders.opening import SharedEncoders
 from ..filters import FIELDS, days_of, refuse_texts
@@ -126,11 +126,13 @@ class Index:
         self.settings = retrievers.with_default_weights(config, state.manifest)
         """The default settings of a search."""
         if lacking := retrievers.weighed_in_vain(config, state.manifest):
-            what = (
-                "%s: search.fusion.weights names %s, which the index lacks; auto searches "
-                "without a fusion"
-            )
-            log.warning(what, folder, join_words(lacking))
+            fused = retrievers.without_rankings(self.settings, lacking)
+            if fused is not None:
+                self.settings, consequence = fused, "hybrid fuses the others"
+            else:
+                consequence = "auto searches without a fusion"
+            what = "%s: search.fusion.weights names %s, which the index lacks; %s"
+            log.warning(what, folder, join_words(lacking), consequence)
         # The caches refer to the state, not to this object: a cycle would keep a closed index in
         # memory until garbage collection.
         resolve = partial(_resolve, state.manifest, state.folder, self.settings)
@@ -297,16 +299,65 @@ class Index:
     def query_with_vector(
         self, text: str, vector: Sequence[float], options: Search = DEFAULT_SEARCH
     ) -> PreparedQuery:
-        """Return a query whose vector the caller brings: nothing is encoded.
+        """Return a query whose vector the caller brings, for a search with these options.
 
-        Raises QueryError if the text has no words or is too long, or if a number of the vector is
-        not finite.
+        The vector is for the given vectors that the search reads, else for those of the first
+        encoder. Other encoders read the text. Raises QueryError if the text has no words or is too
+        long, or if the vector does not fit.
         """
         (query,) = self.resolve(options).prepare_all([text])
-        numbers = tuple(map(float, vector))
-        if not np.isfinite(numbers).all():
-            raise QueryError("the vector has a number that is not finite", field="vector")
-        return replace(query, vector=numbers)
+        view = self.check_vector(vector, options)
+        return replace(query, vector=tuple(map(float, vector)), vector_view=view)
+
+    def check_vector(self, vector: Sequence[float], options: Search = DEFAULT_SEARCH) -> str:
+        """Return the view of vectors that the vector of a query is for, ``""`` for any.
+
+        Raises QueryError if it does not fit this view, or if the search reads several views of
+        given vectors.
+        """
+        encoders, read = self.info.encoders, self.resolve(options).views
+        views = [view for view in encoders if view in read] or list(encoders)
+        views = [view for view in views if encoders[view].is_given] or views
+        if len(views) > 1 and encoders[views[0]].is_given:
+            if not reads_vectors(read):
+                return ""  # a later search names its retriever
+            names = [f"dense{view.removeprefix(VECTORS)}" for view in views]
+            raise QueryError(
+                f"a query has one vector, and this search reads several kinds of given vectors: "
+                f"{join_words(names)}",
+                remedy=f"search with one of them, such as {names[0]}",
+                field="vector",
+            )
+        if not views:
+            return ""
+        where = "this index" if len(encoders) == 1 else views[0]
+        try:
+            query_vector(vector, encoders[views[0]].dimension, encoders[views[0]].similarity, where)
+        except QueryError as error:
+            raise QueryError(error.what, field="vector") from None
+        return views[0]
+
+    @property
+    def retrievers_of_texts(self) -> tuple[str, ...]:
+        """The retrievers that need no vector of the query, the default first."""
+        manifest, settings = self._state.manifest, self.settings
+        return tuple(
+            name
+            for name in self.info.retrievers
+            if not retrievers.needs_query_vector(name, manifest, settings)
+        )
+
+    def trial_query(self, words: str, options: Search = DEFAULT_SEARCH) -> PreparedQuery:
+        """Return a query to try a search with: if it needs the vector of its query, it gets any."""
+        resolved, encoders = self.resolve(options), self.info.encoders
+        query = resolved.prepare(words)
+        if not retrievers.needs_query_vector(
+            resolved.retriever, self._state.manifest, resolved.settings
+        ):
+            return query
+        view = next(view for view in resolved.views if view in encoders)
+        direction = (1.0, *[0.0] * (encoders[view].dimension - 1))
+        return replace(query, vector=direction, vector_view=view)
 
     def retriever_for_vectors(self, retriever: str | None = None) -> str:
         """Return the retriever of queries that bring their vectors: the given one, else the one

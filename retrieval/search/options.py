@@ -409,13 +409,8 @@ class IndexInfo:
 
 def description(index: Path, manifest: Manifest) -> list[tuple[str, str]]:
     """Return the names and values of the properties of an index as a whole."""
-    encoder = manifest.encoder
     bytes_ = sum(file.bytes for segment in manifest.segments for file in segment.files.values())
-    vectors = (
-        f"{encoder.name} ({encoder.dimension} dimensions, {encoder.precision})"
-        if encoder
-        else "none (bm25 only)"
-    )
+    vectors = [(view, _describe_vectors(info)) for view, info in manifest.encoders.items()]
     described = ((view, manifest.impacts_of(view)) for view in manifest.impact_views)
     impacts = [(view, info) for view, info in described if info is not None]
     return [
@@ -438,10 +433,18 @@ def description(index: Path, manifest: Manifest) -> list[tuple[str, str]]:
                 "its own settings"
             ),
         ),
-        ("vectors", vectors),
+        *(vectors or [("vectors", "none (bm25 only)")]),
         *((view, f"{info}, queries by {info.queries}") for view, info in impacts),
         ("created", f"{manifest.created} by factseek {manifest.versions.factseek}"),
     ]
+
+
+def _describe_vectors(encoder: EncoderInfo) -> str:
+    """Return the name of the encoder of a view of vectors, and what the vectors are like."""
+    dimensions = f"{encoder.dimension} dimensions"
+    if encoder.is_given:
+        return f"given ({dimensions}, {encoder.similarity})"
+    return f"{encoder.name} ({dimensions}, {encoder.precision})"
 
 
 def segments(manifest: Manifest) -> list[tuple[str, str]]:

@@ -29,6 +29,8 @@ class PreparedQuery(msgspec.Struct, frozen=True, eq=False):
     """The document of the index that is the query; ``""`` if the query is a text."""
     vector: tuple[float, ...] | None = None
     """The caller's vector of the query; its norm may have any value except 0."""
+    vector_view: str = ""
+    """The view of vectors that ``vector`` is for; ``""`` means any."""
     terms: tuple[tuple[str, float], ...] = ()
     """Weighted terms of the index, which replace the words of the text; each weight is above 0."""
     statistics: CollectionStatistics | None = None
@@ -39,6 +41,12 @@ class PreparedQuery(msgspec.Struct, frozen=True, eq=False):
     """The terms of sparse models by view, as the whole collection weighs them; they replace those
     of ``text``.
     """
+
+    def has_vector_for(self, view: str) -> bool:
+        """Return whether the vector of the query in a view is known without encoding its text."""
+        if self.docid or view in self.vectors:
+            return True
+        return self.vector is not None and self.vector_view in ("", view)
 
     def __str__(self) -> str:
         """Return the text."""

@@ -22,6 +22,7 @@ from .. import retrievers, views
 from ..config import BM25Settings, Config, ImpactSettings
 from ..dense.noise import made_up_vectors, nearest_of_segments, noise_similarities
 from ..dense.vectors import Mask, VectorFiles, VectorIndex, Vectors, mean_vector
+from ..encoders.given import GivenVectors
 from ..lucene.analysis import Analyzer
 from ..lucene.index import PassageSearcher
 from ..lucene.jvm import start
@@ -575,6 +576,9 @@ def fitting_encoder(
     made_by = manifest.encoder_of(view) if view in manifest.views else None
     if made_by is None:
         raise IndexStateError("was built without vectors", place=folder)
+    if made_by.is_given:
+        # Over HTTP, an error may name the index, but no folder of the machine.
+        return GivenVectors(made_by, place=folder.name)
     return encoders(made_by, folder)
 
 

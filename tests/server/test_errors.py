@@ -39,6 +39,7 @@ def check(
 BAD_BODIES = [
     ({}, "query", "query: is missing; give a query, or the id of a document as like"),
     ({"query": "a", "k1": 2}, "k1", "k1: there is no such field"),
+    ({"q": "a"}, "q", "q: there is no such field; give the text as query"),
     ({"query": "a", "k": 51}, "k", "k: 51 is out of range: ask for 1 to 50"),
     (
         {"query": "a", "filter": {"author": "x"}},

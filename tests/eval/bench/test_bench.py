@@ -66,7 +66,10 @@ def test_the_command_writes_its_reports(usual, command, tmp_path) -> None:
 BAD = [
     (
         ["--retrievers", "colbert"],
-        f"unknown retriever 'colbert'; the retrievers are {', '.join(retrievers.names())}",
+        (
+            f"unknown retriever 'colbert'; the retrievers are {', '.join(retrievers.names())}, "
+            "dense:NAME, impact:NAME"
+        ),
     ),
     (
         ["--retrievers", "bm25+rerank"],
