@@ -247,11 +247,12 @@ def test_a_setting_that_would_be_ignored_is_refused(
     assert refused.value.line == message
 
 
-def test_weights_in_a_pickle_are_refused_in_torch(tmp_path: Path) -> None:
+@pytest.mark.parametrize("backend", ["onnx", "torch"])
+def test_weights_in_a_pickle_are_refused(backend: Any, tmp_path: Path) -> None:
     model = copy_of(small_encoder(), tmp_path / "model")
     (model / "model.safetensors").rename(model / "pytorch_model.bin")
     with pytest.raises(MachineError) as refused:
-        open_encoder(EncoderSettings(model=str(model), backend="torch"))
+        open_encoder(EncoderSettings(model=str(model), backend=backend))
     assert refused.value.line == (
         f"{model}: its weights are a pickle, which may contain a program; save the model again "
         "with sentence-transformers, as safetensors"
