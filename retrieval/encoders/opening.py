@@ -9,6 +9,8 @@ import logging
 import time
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from ...core.caching import OpenedOnce
 from ...core.errors import ConfigError, IndexStateError, MachineError
 from ..config import EncoderSettings
@@ -17,7 +19,7 @@ from .encoder import Encoder
 from .endpoint import Endpoint, EndpointError, is_address
 from .given import GivenVectors
 from .runtime import open_onnx_encoder
-from .sources import check_agreement, for_language, is_same, of_index
+from .sources import check_agreement, for_language, is_gone, is_same, of_index
 from .torch_encoder import TorchEncoder
 
 log = logging.getLogger(__name__)
@@ -91,7 +93,16 @@ def open_encoder_of(
     check_agreement(made_by, settings)
     chosen = of_index(made_by, settings)
     if not is_address(chosen.model) or is_same(settings.model, chosen.model):
-        return open_encoder(chosen, serving=only_configured)
+        if is_gone(chosen.model):
+            raise MachineError(
+                f"encoder {chosen.model!r}: there is no such folder",
+                remedy="if the model is in another folder by now, set encoder.model to it",
+            )
+        encoder = open_encoder(chosen, serving=only_configured)
+        if is_gone(made_by.model):
+            # The files tell whether it is the same model; the folder may have another name.
+            encoder.info = replace(encoder.info, name=made_by.name, model=made_by.model)
+        return encoder
     if only_configured:
         raise EndpointError(
             f"its vectors come from {chosen.model}, and the configuration does not name this "

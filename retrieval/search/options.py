@@ -412,7 +412,8 @@ def description(index: Path, manifest: Manifest) -> list[tuple[str, str]]:
     encoder = manifest.encoder
     bytes_ = sum(file.bytes for segment in manifest.segments for file in segment.files.values())
     vectors = (
-        f"{encoder.name} ({encoder.dimension} dimensions, {encoder.precision})"
+        f"{encoder.name} ({encoder.dimension} dimensions, {encoder.precision}"
+        f"{_recorded_settings(encoder)})"
         if encoder
         else "none (bm25 only)"
     )
@@ -442,6 +443,18 @@ def description(index: Path, manifest: Manifest) -> list[tuple[str, str]]:
         *((view, f"{info}, queries by {info.queries}") for view, info in impacts),
         ("created", f"{manifest.created} by factseek {manifest.versions.factseek}"),
     ]
+
+
+def _recorded_settings(encoder: EncoderInfo) -> str:
+    """Return the settings that an index records for its encoder, other than the usual ones."""
+    recorded = {
+        "similarity": "" if encoder.similarity == "cosine" else encoder.similarity,
+        "truncate_dim": encoder.truncate_dim,
+        "max_tokens": encoder.max_tokens,
+        "query_prompt": encoder.query_prompt and repr(encoder.query_prompt),
+        "document_prompt": encoder.document_prompt and repr(encoder.document_prompt),
+    }
+    return "".join(f", {name} {value}" for name, value in recorded.items() if value)
 
 
 def segments(manifest: Manifest) -> list[tuple[str, str]]:
