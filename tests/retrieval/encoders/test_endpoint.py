@@ -18,7 +18,9 @@ import pytest
 from msgspec.structs import replace
 
 import factseek
+from factseek.cluster.build import build_shards
 from factseek.core.errors import ConfigError, FactseekError
+from factseek.indexer.build import BuildRequest
 from factseek.retrieval.config import EncoderSettings
 from factseek.retrieval.encoders import endpoint
 from factseek.retrieval.encoders.encoder import Encoder
@@ -466,3 +468,18 @@ def test_a_server_logs_that_an_open_endpoint_fails(
     assert [record.getMessage() for record in caplog.records] == [
         f"queries cannot be encoded: {behind.url}/v1/embeddings: answered 500"
     ]
+
+
+def test_shards_are_searched_by_words_without_the_endpoint(tmp_path: Path, behind: Behind) -> None:
+    source = tmp_path / "texts.tsv"
+    source.write_text("a\tmeasles vaccine\nb\tsea level rise\nc\tlongest river\n", "utf-8")
+    config = config_of(behind)
+    request = BuildRequest(kind="snippets", sources=(source,), folder=tmp_path / "index")
+    build_shards(request, 2, config)
+    with open_index(tmp_path / "index", config) as index:
+        client = create_app(config, {"texts": index}).test_client()
+        index.search(["sea level rise"], Search(retriever="dense"))
+        behind.answers = [lambda _: (503, b"loading", {})] * 99
+        answer: Any = client.post("/v1/texts/search", json={"query": "longest river"}).json
+    assert [hit["docid"] for hit in answer["hits"]] == ["c"]
+    assert answer["coverage"] == {"bm25": "complete", "dense": "cut off"}
