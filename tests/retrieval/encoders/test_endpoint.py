@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 import factseek
 from factseek.cluster.build import build_shards
+from factseek.cluster.coordinator import Gathering
 from factseek.core.errors import ConfigError, FactseekError
 from factseek.indexer.build import BuildRequest
 from factseek.retrieval.config import EncoderSettings
@@ -470,7 +471,18 @@ def test_a_server_logs_that_an_open_endpoint_fails(
     ]
 
 
-def test_shards_are_searched_by_words_without_the_endpoint(tmp_path: Path, behind: Behind) -> None:
+@pytest.mark.parametrize("together", [False, True])
+def test_shards_are_searched_by_words_without_the_endpoint(
+    together: bool, tmp_path: Path, behind: Behind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin = Gathering.__init__
+
+    def begin_together(gathering: Gathering) -> None:
+        begin(gathering)
+        # Shards on other machines are asked for all rankings together.
+        gathering.remote = together
+
+    monkeypatch.setattr(Gathering, "__init__", begin_together)
     source = tmp_path / "texts.tsv"
     source.write_text("a\tmeasles vaccine\nb\tsea level rise\nc\tlongest river\n", "utf-8")
     config = config_of(behind)
