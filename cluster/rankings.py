@@ -21,6 +21,7 @@ from ..core.order import sort_hits
 from ..retrieval import retrievers
 from ..retrieval.config import Config
 from ..retrieval.dense.vectors import Vectors
+from ..retrieval.encoders.endpoint import EndpointError
 from ..retrieval.lucene.analysis import Analyzer
 from ..retrieval.retrievers import Ranked, Rankings, Retriever
 from ..retrieval.retrievers.dense import query_vectors
@@ -195,7 +196,8 @@ class ShardedRankings(Rankings):
         collection statistics.
 
         With a limit, another thread encodes the queries while this one collects the statistics.
-        Raises CutOffError if encoding exceeds the limit and no ranking works without vectors.
+        Raises CutOffError or EndpointError if encoding exceeds the limit or fails, and no ranking
+        works without vectors.
         """
         encode = partial(self._encode_queries, queries)
         if limit is None or not self._encoding:
@@ -204,7 +206,7 @@ class ShardedRankings(Rankings):
         try:
             texts = self._with_words(queries)
             return list(self.names), _with_encoded(texts, limit.wait(self._encoding[0], pending))
-        except CutOffError:
+        except (CutOffError, EndpointError):
             for name in self._encoding:
                 limit.cut_off(name)
             left = [name for name in self.names if name not in self._encoding]

@@ -18,6 +18,7 @@ from flask import Flask, Response, current_app, g, request
 from werkzeug.exceptions import HTTPException
 
 from ..core.errors import FactseekError, NotFoundError, PartMissingError, QueryError
+from ..retrieval.encoders.endpoint import EndpointError
 
 if TYPE_CHECKING:
     from .adapters import Adapter
@@ -38,6 +39,10 @@ _HTTP = {
         "this index cannot be searched at the moment; the server's log gives the reason",
     ),
 }
+_NO_ENDPOINT = (
+    "the endpoint that encodes queries does not answer as it should; search with the retriever "
+    "bm25, or try again later"
+)
 TITLES = {
     "bad-input": "The request is invalid",
     "dropped": "The earlier version is gone",
@@ -173,7 +178,7 @@ def answer(error: Exception) -> Response | HTTPException:
         return error
     problem, spoken = problem_of(error, g.call.request_id), dialect()
     # Opening the index again would not restore a part.
-    g.unanswerable = is_of_index(error) and not isinstance(error, PartMissingError)
+    g.unanswerable = is_of_index(error) and not isinstance(error, PartMissingError | EndpointError)
     log_failure(error, problem)
     if spoken is not None:
         # An unknown address is 404 in every protocol, even if the protocol has another status for
@@ -217,6 +222,8 @@ def log_failure(error: Exception, problem: Problem) -> None:
     if problem.status < 500:
         return
     reason = error.line if isinstance(error, FactseekError) else "unexpected error"
+    if isinstance(error, EndpointError):
+        reason = error.reason  # without the endpoint's words, which may repeat the query
     level = logging.INFO if isinstance(error, OverloadedError) else logging.ERROR
     trace = None if isinstance(error, FactseekError) else error
     _log.log(level, "%s %s", problem.request_id, reason, exc_info=trace)
@@ -243,6 +250,8 @@ def problem_of(error: Exception, request_id: str) -> Problem:
         status, slug, detail = 404, getattr(error, "slug", "unknown-document"), error.line
     elif isinstance(error, RefusedError):
         status, slug, detail = error.status, error.slug, error.line
+    elif isinstance(error, EndpointError):
+        status, slug, detail = 503, "unavailable", _NO_ENDPOINT
     elif isinstance(error, FactseekError):
         status, (slug, detail) = 503, _HTTP[503]
         detail = error.line if isinstance(error, PartMissingError) else detail

@@ -34,6 +34,7 @@ from ..core.settings import to_mapping
 from ..core.subprocesses import command as child_command
 from ..core.subprocesses import environment
 from ..indexer import queue
+from ..retrieval.encoders.endpoint import EndpointError
 from ..retrieval.encoders.opening import SharedEncoders
 from ..retrieval.lucene.jvm import java_thread, start
 from ..retrieval.search.index import open_index
@@ -228,18 +229,24 @@ def _errors_logged(name: str) -> Iterator[None]:
 
 
 def _try(index: Index) -> None:
-    """Search an index so that all of its parts are opened."""
+    """Search an index so that all of its parts are opened.
+
+    An endpoint that does not answer is no reason to serve nothing: words are searched without it.
+    """
     document = next(index.documents(), None)
     words = f"{document.title} {document.text}"[:200] if document else ""
     words = words if any(map(str.isalnum, words)) else "evidence"
     first = Search(k=1)
-    index.evidence("", index.search([index.trial_query(words, first)], first)[0])
+    with suppress(EndpointError):
+        index.evidence("", index.search([index.trial_query(words, first)], first)[0])
     # The first hits of a vector ranking also measure the cosines of random queries. No user should
     # wait for that.
     for ranking in index.info.retrievers:
         alone = Search(k=1, retriever=ranking)
         if index.resolve(alone).rankings == (ranking,):
-            index.evidence("", index.search([index.trial_query(words, alone)], alone)[0], alone)
+            query = index.trial_query(words, alone)
+            with suppress(EndpointError):
+                index.evidence("", index.search([query], alone)[0], alone)
 
 
 class IndexReloader:

@@ -23,6 +23,7 @@ from gunicorn.app.base import BaseApplication
 from ..cluster.ray_cluster import check as check_cluster
 from ..core.errors import ConfigError
 from ..core.terminal import say
+from ..retrieval.encoders.endpoint import EndpointError
 from ..retrieval.encoders.opening import SharedEncoders
 from ..retrieval.lucene.jvm import anserini_jar, java_home
 from ..retrieval.search.index import open_index
@@ -86,8 +87,10 @@ def check(config: Config) -> None:
             with open_index(folder, config) as index:
                 manifest = index.info.published
         for made_by in manifest.encoders.values():
-            # If necessary, this exports the model once, so that no worker has to.
-            encoders(made_by, folder)
+            # If necessary, this exports the model once, so that no worker has to. Words can be
+            # searched without an endpoint.
+            with suppress(EndpointError):
+                encoders(made_by, folder)
     rankers.open_rankers(config, strict=True)
     rankers.open_verdicts(config, strict=True)
 

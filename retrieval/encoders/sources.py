@@ -396,6 +396,21 @@ def _identity(model: str) -> str:
     return model if "/" in model or model == AUTO else f"sentence-transformers/{model}"
 
 
+def is_gone(model: str) -> bool:
+    """Return whether a model's recorded folder is not there."""
+    return model.startswith("/") and _folder_named(model) is None
+
+
+def present_place(recorded: str, configured: str) -> str:
+    """Return the name or the folder of a recorded model; if this folder is gone, the configured
+    one, because somebody may have moved it.
+    """
+    is_named = configured.strip() and configured != AUTO
+    if is_named and is_gone(recorded) and _folder_named(configured) is not None:
+        return configured
+    return recorded
+
+
 def of_index(made_by: EncoderInfo, settings: EncoderSettings) -> EncoderSettings:
     """Return the settings that open the encoder that made an index's vectors.
 
@@ -405,7 +420,7 @@ def of_index(made_by: EncoderInfo, settings: EncoderSettings) -> EncoderSettings
     model = made_by.model or (
         settings.model if Path(settings.model).name == made_by.name else made_by.name
     )
-    settings = choose_model(settings, model)
+    settings = choose_model(settings, present_place(model, settings.model))
     if made_by.precision == "int8":
         # Only exported models have this precision, whatever backend makes new vectors.
         settings = msgspec.structs.replace(settings, precision="int8", backend="onnx", device=AUTO)
@@ -442,8 +457,39 @@ def check_agreement(made_by: EncoderInfo, settings: EncoderSettings) -> None:
     """Raise IndexStateError if the configuration asks for other vectors of the model than those
     that an index has.
     """
-    if not is_same(settings.model, made_by.model):
+    is_named = is_same(settings.model, present_place(made_by.model, settings.model))
+    # Without a model, the settings are those of the index's own.
+    if not made_by.model or not (is_named or settings.model == AUTO):
         return
+    if settings.query_prompt not in ("", made_by.query_prompt) and not is_named:
+        raise IndexStateError(
+            "encoder.query_prompt belongs to a model, and encoder.model names none",
+            remedy=f"set encoder.model to {made_by.model}, or leave out encoder.query_prompt",
+        )
+    if settings.max_tokens not in (0, made_by.max_tokens):
+        limit = made_by.max_tokens or "of the model"
+        raise IndexStateError(
+            f"its vectors were made with max_tokens {limit}, and encoder.max_tokens is "
+            f"{settings.max_tokens}",
+            remedy="leave out encoder.max_tokens, or rebuild the index with --overwrite",
+        )
+    if settings.document_prompt not in ("", made_by.document_prompt):
+        prompt = repr(made_by.document_prompt) if made_by.document_prompt else "of the model"
+        raise IndexStateError(
+            f"its vectors were made with the document_prompt {prompt}, and "
+            f"encoder.document_prompt is {settings.document_prompt!r}",
+            remedy="leave out encoder.document_prompt, or rebuild the index with --overwrite",
+        )
+    # Vectors of fp32 and of half precision can be compared, those of int8 only with each other.
+    same_kind = settings.precision == AUTO or (
+        (settings.precision == "int8") == (made_by.precision == "int8")
+    )
+    if is_named and not made_by.probe and not same_kind:
+        raise IndexStateError(
+            f"its vectors were made in {made_by.precision}, and encoder.precision is "
+            f"{settings.precision}",
+            remedy="leave out encoder.precision, or rebuild the index with --overwrite",
+        )
     if settings.truncate_dim not in (0, made_by.dimension):
         raise IndexStateError(
             f"its vectors have {made_by.dimension} dimensions, and encoder.truncate_dim is "

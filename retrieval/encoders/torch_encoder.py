@@ -17,7 +17,6 @@ from .sources import (
     check_model_folder,
     find_model,
     languages,
-    model_files,
     prompts_of,
     revision_of,
     similarity_of,
@@ -53,12 +52,6 @@ class TorchEncoder(Encoder):
         with model_folder(model) as folder:
             check_model_folder(folder)
             check_encoder(folder)
-            if any(name.endswith(".bin") for name in model_files(folder)):
-                raise MachineError(
-                    "its weights are a pickle, which may contain a program",
-                    place=model.path,
-                    remedy="save the model again with sentence-transformers, as safetensors",
-                )
             self._model: Any = _load(str(folder), self.device, self.precision)
         if settings.max_tokens:
             self._model.max_seq_length = settings.max_tokens
@@ -150,6 +143,9 @@ def _load(folder: str, device: str, precision: str) -> Any:
     """
     torch = _torch()
     from sentence_transformers import SentenceTransformer
+    from transformers.utils import logging as reports
+
+    reports.disable_progress_bar()  # type: ignore[no-untyped-call]
 
     types = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
     return SentenceTransformer(

@@ -16,10 +16,16 @@ _SPARSE_MODULES = ("MLMTransformer", "SpladePooling", "SparseAutoEncoder", "Spar
 
 
 def check_encoder(folder: Path) -> None:
-    """Raise MachineError if the model in ``folder`` is no dense encoder, or its vectors need more
-    than a cosine.
+    """Raise MachineError if the model in ``folder`` is no dense encoder, if its weights are a
+    pickle, or if its vectors need another comparison than factseek has.
     """
     _check_dense(folder)
+    if any(name.endswith(".bin") for name in model_files(folder)):
+        raise MachineError(
+            "its weights are a pickle, which may contain a program",
+            place=folder,
+            remedy="save the model again with sentence-transformers, as safetensors",
+        )
     similarity = read_json(folder / _SETTINGS).get("similarity_fn_name")
     if similarity not in (None, "", "cosine", *DOT_NAMES):
         what = (

@@ -444,7 +444,20 @@ def _describe_vectors(encoder: EncoderInfo) -> str:
     dimensions = f"{encoder.dimension} dimensions"
     if encoder.is_given:
         return f"given ({dimensions}, {encoder.similarity})"
-    return f"{encoder.name} ({dimensions}, {encoder.precision})"
+    settings = _recorded_settings(encoder)
+    return f"{encoder.name} ({dimensions}, {encoder.precision}{settings})"
+
+
+def _recorded_settings(encoder: EncoderInfo) -> str:
+    """Return the settings that an index records for its encoder, other than the usual ones."""
+    recorded = {
+        "similarity": "" if encoder.similarity == "cosine" else encoder.similarity,
+        "truncate_dim": encoder.truncate_dim,
+        "max_tokens": encoder.max_tokens,
+        "query_prompt": encoder.query_prompt and repr(encoder.query_prompt),
+        "document_prompt": encoder.document_prompt and repr(encoder.document_prompt),
+    }
+    return "".join(f", {name} {value}" for name, value in recorded.items() if value)
 
 
 def segments(manifest: Manifest) -> list[tuple[str, str]]:

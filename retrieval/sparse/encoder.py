@@ -28,7 +28,7 @@ from ..encoders.cache import (
     ensure_export,
 )
 from ..encoders.runtime import ExportedModel, ModelThreads, encodable
-from ..encoders.sources import SPLADE_TINY, is_same
+from ..encoders.sources import SPARSE_NOUN, SPLADE_TINY, is_gone, is_same, present_place
 from ..store.manifest import ImpactsInfo
 from .impacts import SparseVector
 
@@ -132,7 +132,7 @@ def settings_of(made_by: ImpactsInfo, settings: ImpactSettings) -> ImpactSetting
     """
     return replace(
         settings,
-        model=made_by.model,
+        model=present_place(made_by.model, settings.model),
         precision=made_by.precision,
         max_tokens=made_by.max_tokens,
         queries=made_by.queries if settings.queries == "auto" else settings.queries,
@@ -147,11 +147,20 @@ def open_sparse_encoder_of(
     Raises IndexStateError if it has changed, MachineError if it is not on this machine.
     """
     try:
-        encoder = open_sparse_encoder(settings_of(made_by, settings))
+        chosen = settings_of(made_by, settings)
+        if is_gone(chosen.model):
+            raise MachineError(
+                f"{SPARSE_NOUN} {chosen.model!r}: there is no such folder",
+                remedy="if the model is in another folder by now, set impact.model to it",
+            )
+        encoder = open_sparse_encoder(chosen)
     except MachineError as error:
         what = f"{error.place}: {error.what}" if error.place else error.what
         what = f"its impacts were made by {made_by}: {what}"
         raise MachineError(what, place=place, remedy=error.remedy) from None
+    if is_gone(made_by.model):
+        # The files tell whether it is the same model; the folder may have another name.
+        encoder.info = replace(encoder.info, name=made_by.name, model=made_by.model)
     made_by.check(encoder.info, place)
     return encoder
 
@@ -162,7 +171,7 @@ def check_agreement(made_by: ImpactsInfo, settings: ImpactSettings, place: Path)
     """
     if not settings.model.strip():
         return
-    if not is_same(settings.model, made_by.model):
+    if not is_same(settings.model, present_place(made_by.model, settings.model)):
         raise IndexStateError(
             f"its impacts were made by {made_by}, not by {settings.model}",
             place=place,

@@ -173,13 +173,18 @@ class EncoderInfo(ManifestPart, frozen=True, kw_only=True, omit_defaults=True):
     def __str__(self) -> str:
         if self.is_given:
             return f"vectors that were given ({self.dimension} dimensions, {self.similarity})"
-        return f"{self.name} ({self.precision}, revision {self.revision})"
+        properties = f"{self.precision}, revision {self.revision}"
+        if self.probe:
+            # The revision of an endpoint is that of its name alone.
+            digest = hashlib.sha256(repr(self.probe).encode()).hexdigest()[:8]
+            properties += f", digest of its probes {digest}"
+        return f"{self.name} ({properties})"
 
     def check(self, opened: EncoderInfo, place: Path, remedy: str = OTHER_MODEL) -> None:
         """Raise IndexStateError if ``opened`` is not this encoder, which made the vectors of the
         index ``place``.
         """
-        if opened.identity != self.identity or not _is_same_probe(opened.probe, self.probe):
+        if opened.identity != self.identity or not is_same_probe(opened.probe, self.probe):
             what = f"its vectors were made by {self}, and the model of that name is now {opened}"
             raise IndexStateError(what, place=place, remedy=remedy)
 
@@ -229,7 +234,7 @@ class ImpactsInfo(ManifestPart, frozen=True, kw_only=True):
         return self.name, self.revision, self.vocabulary, self.precision
 
 
-def _is_same_probe(one: Sequence[float], other: Sequence[float]) -> bool:
+def is_same_probe(one: Sequence[float], other: Sequence[float]) -> bool:
     """Return whether two probes come from one model, up to what rounding in a server changes."""
     return len(one) == len(other) and all(
         abs(first - second) <= _PROBE_TOLERANCE for first, second in zip(one, other, strict=True)

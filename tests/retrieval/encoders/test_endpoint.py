@@ -5,6 +5,8 @@ as broken ones do.
 from __future__ import annotations
 
 import json
+import re
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -13,15 +15,22 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 import factseek
-from factseek.core.errors import ConfigError, FactseekError, IndexStateError
+from factseek.cluster.build import build_shards
+from factseek.cluster.coordinator import Gathering
+from factseek.core.errors import ConfigError, FactseekError
+from factseek.indexer.build import BuildRequest
 from factseek.retrieval.config import EncoderSettings
 from factseek.retrieval.encoders import endpoint
 from factseek.retrieval.encoders.encoder import Encoder
 from factseek.retrieval.encoders.opening import SharedEncoders, open_encoder
 from factseek.retrieval.search.index import Index, open_index
 from factseek.retrieval.search.options import Search
+from factseek.server.app import create_app
+from factseek.server.runtime import REGISTRY, IndexReloader
+from factseek.server.serve import check
 from factseek.settings import Config, convert
 
 DIMENSION = 6
@@ -153,12 +162,22 @@ def odd(content: object) -> Callable[[Body], Answer]:
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
+        (
+            lambda _: (401, b"who?", {}),
+            "answered 401: who?; set encoder.key_env to the name of the environment variable with "
+            "its key",
+        ),
         (lambda _: (404, b"no such\nmodel", {}), "answered 404: no such model; check"),
         (
             lambda _: (302, b"", {"Location": "http://127.0.0.1:9/"}),
-            "answered 302: nothing; check",
+            "answered 302, a redirect to http://127.0.0.1:9/, and redirects are not followed; set "
+            "encoder.model to the address that it leads to, if you trust it",
         ),
-        (odd({"data": []}), "1 texts came back as 0 vectors"),
+        (
+            odd({"data": []}),
+            "1 texts came back as 0 vectors; check that the server speaks OpenAI's /embeddings; "
+            "the address of TEI ends in /embed",
+        ),
         (
             odd({"data": [{"index": 0, "embedding": [1.0]}]}),
             "a vector has 1 dimensions, expected 6",
@@ -172,7 +191,8 @@ def odd(content: object) -> Callable[[Body], Answer]:
         ),
         (
             lambda _: (200, b'{"data": [{"index": 0, "embedding": [1e39,0,0,0,0,0]}]}', {}),
-            "a vector has a number that is not finite",
+            "a vector has a number that is not finite; let the server compute in fp32 or bf16, or "
+            "choose another model",
         ),
         (
             lambda _: (200, b'{"data": [{"index": 0, "embedding": [0,0,0,0,0,0]}]}', {}),
@@ -232,8 +252,8 @@ def test_the_key_comes_from_the_environment(
     with pytest.raises(ConfigError) as refused:
         opened(behind, key_env="SOME_KEY")
     assert refused.value.line == (
-        "encoder.key_env: the environment variable SOME_KEY is not set; set it to the key of the "
-        "endpoint: export SOME_KEY=…"
+        "encoder.key_env: the environment variable that it names is not set; give the name of a "
+        "variable here, not the key, and set the variable to the key of the endpoint with export"
     )
     monkeypatch.setenv("SOME_KEY", "s3cret")
     opened(behind, key_env="SOME_KEY").encode_query(["a"])
@@ -289,7 +309,7 @@ def test_a_server_calls_no_address_that_only_the_index_names(folder: Path, behin
     shared = SharedEncoders(EncoderSettings(), only_configured=True)
     with (
         Index(folder, Config(), encoders=shared) as index,
-        pytest.raises(IndexStateError) as refused,
+        pytest.raises(endpoint.EndpointError) as refused,
     ):
         index.search(["sea level rise"], Search(retriever="dense"))
     assert refused.value.line == (
@@ -303,6 +323,175 @@ def test_another_model_behind_the_address_is_noticed(folder: Path, behind: Behin
     behind.seed = 3
     with (
         open_index(folder, config_of(behind)) as index,
-        pytest.raises(IndexStateError, match="the model of that name is now"),
+        pytest.raises(endpoint.EndpointError) as refused,
     ):
         index.search(["sea level rise"], Search(retriever="dense"))
+    then, now = re.findall("digest of its probes ([0-9a-f]{8})", refused.value.line)
+    assert then != now
+    assert refused.value.line.endswith(
+        "; restore the earlier model, or rebuild the index with --overwrite"
+    )
+
+
+def test_another_model_is_noticed_while_the_index_is_open(
+    folder: Path, behind: Behind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_index(folder, config_of(behind)) as index:
+        search = Search(retriever="dense")
+        index.search(["sea level rise"], search)
+        monkeypatch.setattr(endpoint, "PROBE_AGAIN", 0.0)
+        behind.seed = 3
+        for _ in range(2):
+            with pytest.raises(endpoint.EndpointError) as refused:
+                index.search(["longest river"], search)
+            assert refused.value.line == (
+                f"{behind.url}/v1/embeddings: another model answers by now: its vectors of the "
+                "same texts differ; start the earlier model again, or rebuild the index with "
+                "--overwrite"
+            )
+        behind.seed = 0
+        (hits,) = index.search(["longest river"], search)
+        assert hits[0].docid == "c"
+
+
+def test_an_index_finds_its_model_again_when_it_is_back(folder: Path, behind: Behind) -> None:
+    search = Search(retriever="dense")
+    with open_index(folder, config_of(behind)) as index:
+        behind.seed = 3
+        with pytest.raises(endpoint.EndpointError):
+            index.search(["longest river"], search)
+        behind.seed = 0
+        (hits,) = index.search(["longest river"], search)
+        assert hits[0].docid == "c"
+
+
+def test_a_retry_is_logged_during_a_build(behind: Behind, caplog: pytest.LogCaptureFixture) -> None:
+    encoder = opened(behind)
+    behind.answers = [lambda _: (503, b"loading", {})]
+    encoder.encode_document(["a"])
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{behind.url}/v1/embeddings: answered 503: loading; trying again in 0.01 s (try 2 of 6)"
+    ]
+
+
+def test_a_closed_port_is_said_in_words() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    with pytest.raises(endpoint.EndpointError) as refused:
+        open_encoder(EncoderSettings(model=f"http://127.0.0.1:{port}/v1#m"), serving=True)
+    assert refused.value.line == (
+        f"http://127.0.0.1:{port}/v1/embeddings: does not answer: connection refused; check "
+        "encoder.model, the server and its log"
+    )
+
+
+def test_a_connection_that_is_closed_is_said_in_words() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def close_each() -> None:
+            for _ in range(endpoint.TRIES_FOR_QUERIES):
+                server.accept()[0].close()
+
+        thread = threading.Thread(target=close_each)
+        thread.start()
+        address = f"http://127.0.0.1:{server.getsockname()[1]}/v1#m"
+        with pytest.raises(endpoint.EndpointError) as refused:
+            open_encoder(EncoderSettings(model=address), serving=True)
+        thread.join(10)
+    assert refused.value.what == "closed the connection before it had answered"
+
+
+def test_the_key_itself_as_the_name_of_its_variable_is_not_repeated(behind: Behind) -> None:
+    with pytest.raises(ConfigError) as refused:
+        opened(behind, key_env="s3cret")
+    assert "s3cret" not in refused.value.line
+
+
+@pytest.mark.parametrize("state", ["down", "unnamed"])
+def test_a_server_searches_words_without_the_endpoint(
+    state: str, folder: Path, behind: Behind, caplog: pytest.LogCaptureFixture
+) -> None:
+    config = config_of(behind) if state == "down" else Config()
+    config = replace(
+        config, server=replace(config.server, indexes={"texts": str(folder), "more": str(folder)})
+    )
+    secret = b"cannot encode a secret query"
+    behind.answers = [lambda _: (500, secret, {})] * 99
+    check(config)
+    app = create_app(config, {})
+    registry = app.extensions[REGISTRY]
+    reloader = IndexReloader(registry, config)
+    reloader.start()
+    try:
+        assert sorted(registry.indexes) == ["more", "texts"]
+        client = app.test_client()
+        body = {"query": "sea level rise"}
+        answer: Any = client.post("/v1/texts/search", json=body).json
+        assert [hit["docid"] for hit in answer["hits"]] == ["b"]
+        assert answer["coverage"] == {"bm25": "complete", "dense": "cut off"}
+        refused = client.post("/v1/texts/search", json={**body, "retriever": "dense"})
+        problem: Any = refused.json
+        assert (refused.status_code, problem["detail"]) == (
+            503,
+            "the endpoint that encodes queries does not answer as it should; search with the "
+            "retriever bm25, or try again later",
+        )
+        words = client.post("/v1/texts/search", json={**body, "retriever": "bm25"})
+        assert words.status_code == 200
+    finally:
+        reloader.stop()
+    reasons = [record.getMessage() for record in caplog.records if "vectors" in record.message]
+    if state == "down":
+        expected = f"{behind.url}/v1/embeddings: answered 500"
+    else:
+        expected = (
+            f"{folder}: its vectors come from {behind.url}/v1#m, and the configuration does not "
+            "name this address"
+        )
+        assert not behind.asked
+    assert reasons
+    assert all(expected in reason for reason in reasons)
+    assert "secret" not in caplog.text
+    assert "sea level" not in caplog.text
+
+
+def test_a_server_logs_that_an_open_endpoint_fails(
+    folder: Path, behind: Behind, caplog: pytest.LogCaptureFixture
+) -> None:
+    shared = SharedEncoders(config_of(behind).encoder, only_configured=True)
+    with Index(folder, config_of(behind), encoders=shared) as index:
+        search = Search(retriever="dense")
+        index.search(["sea level rise"], search)
+        behind.answers = [lambda _: (500, b"cannot encode: longest river", {})] * 9
+        for _ in range(2):
+            with pytest.raises(endpoint.EndpointError):
+                index.search(["longest river"], search)
+    assert [record.getMessage() for record in caplog.records] == [
+        f"queries cannot be encoded: {behind.url}/v1/embeddings: answered 500"
+    ]
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_shards_are_searched_by_words_without_the_endpoint(
+    together: bool, tmp_path: Path, behind: Behind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin = Gathering.__init__
+
+    def begin_together(gathering: Gathering) -> None:
+        begin(gathering)
+        # Shards on other machines are asked for all rankings together.
+        gathering.remote = together
+
+    monkeypatch.setattr(Gathering, "__init__", begin_together)
+    source = tmp_path / "texts.tsv"
+    source.write_text("a\tmeasles vaccine\nb\tsea level rise\nc\tlongest river\n", "utf-8")
+    config = config_of(behind)
+    request = BuildRequest(kind="snippets", sources=(source,), folder=tmp_path / "index")
+    build_shards(request, 2, config)
+    with open_index(tmp_path / "index", config) as index:
+        client = create_app(config, {"texts": index}).test_client()
+        index.search(["sea level rise"], Search(retriever="dense"))
+        behind.answers = [lambda _: (503, b"loading", {})] * 99
+        answer: Any = client.post("/v1/texts/search", json={"query": "longest river"}).json
+    assert [hit["docid"] for hit in answer["hits"]] == ["c"]
+    assert answer["coverage"] == {"bm25": "complete", "dense": "cut off"}

@@ -57,7 +57,7 @@ def model_of(folder: Path, changes: dict[str, Any], *, normalizes: bool = True) 
 
 def settings_of(folder: Path, **encoder: Any) -> Config:
     found: Config = convert(
-        {"encoder": {"model": str(folder), "cache": str(folder.parent / "cache"), **encoder}},
+        {"encoder": {"model": str(folder), "cache": str(folder.parent / "cache")} | encoder},
         "test",
     )
     return found
@@ -98,6 +98,14 @@ CASES = {
     "dot product by the folder": ({"similarity_fn_name": "dot"}, {}, None),
     "dot product, shortened": ({"similarity_fn_name": "dot"}, {"truncate_dim": 24}, 24),
 }
+
+
+@pytest.fixture(scope="module")
+def index_of_model(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Return the folders of a model and of an index of its vectors, of 24 dimensions."""
+    folder = tmp_path_factory.mktemp("index")
+    model = model_of(folder / "model", {})
+    return model, index_of(TEXTS, folder, settings_of(model, truncate_dim=24))
 
 
 @pytest.mark.parametrize("backend", ["onnx", "torch"])
@@ -154,6 +162,92 @@ def test_a_search_that_asks_for_other_vectors_is_refused(
     with pytest.raises(IndexStateError) as refused:
         first_ten(folder, settings_of(model, **setting))
     assert refused.value.line == f"{folder}: {message}"
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        (
+            {"max_tokens": 16},
+            "its vectors were made with max_tokens of the model, and encoder.max_tokens is 16; "
+            "leave out encoder.max_tokens",
+        ),
+        (
+            {"document_prompt": "text: "},
+            "its vectors were made with the document_prompt of the model, and "
+            "encoder.document_prompt is 'text: '; leave out encoder.document_prompt",
+        ),
+        (
+            {"precision": "fp32"},
+            "its vectors were made in int8, and encoder.precision is fp32; leave out "
+            "encoder.precision",
+        ),
+        (
+            {"model": "auto", "truncate_dim": 8},
+            "its vectors have 24 dimensions, and encoder.truncate_dim is 8; leave out "
+            "encoder.truncate_dim",
+        ),
+        (
+            {"model": "auto", "similarity": "dot"},
+            "its vectors are compared by cosine, and encoder.similarity is dot; leave out "
+            "encoder.similarity",
+        ),
+    ],
+)
+def test_a_search_is_not_silent_about_what_it_would_ignore(
+    setting: dict[str, Any], message: str, index_of_model: tuple[Path, Path]
+) -> None:
+    model, folder = index_of_model
+    with pytest.raises(IndexStateError) as refused:
+        first_ten(folder, settings_of(model, **setting))
+    remedy = ", or rebuild the index with --overwrite"
+    assert refused.value.line == f"{folder}: {message}{remedy}"
+
+
+def test_a_prompt_for_queries_needs_its_model(index_of_model: tuple[Path, Path]) -> None:
+    model, folder = index_of_model
+    with pytest.raises(IndexStateError) as refused:
+        first_ten(folder, settings_of(model, model="auto", query_prompt="query: "))
+    assert refused.value.line == (
+        f"{folder}: encoder.query_prompt belongs to a model, and encoder.model names none; set "
+        f"encoder.model to {model}, or leave out encoder.query_prompt"
+    )
+    assert first_ten(folder, settings_of(model, query_prompt="query: "))
+
+
+def test_what_an_index_records_may_be_repeated(index_of_model: tuple[Path, Path]) -> None:
+    model, folder = index_of_model
+    plain = first_ten(folder, settings_of(model, model="auto"))
+    repeated = {"truncate_dim": 24, "similarity": "cosine"}
+    assert first_ten(folder, settings_of(model, model="auto", **repeated)) == plain
+    assert first_ten(folder, settings_of(model, precision="int8", **repeated)) == plain
+
+
+def test_the_description_of_an_index_has_the_recorded_settings(tmp_path: Path) -> None:
+    model = model_of(tmp_path / "model", {"similarity_fn_name": "dot"})
+    config = settings_of(model, truncate_dim=24, document_prompt="text: ", max_tokens=32)
+    with open_index(index_of(TEXTS[:3], tmp_path, config)) as index:
+        assert "model (24 dimensions, int8, similarity dot, truncate_dim 24, max_tokens 32, " in (
+            str(index.info)
+        )
+        assert "document_prompt 'text: ')" in str(index.info)
+
+
+def test_a_model_may_move(tmp_path: Path) -> None:
+    model = model_of(tmp_path / "model", {})
+    folder = index_of(TEXTS, tmp_path, settings_of(model))
+    before = first_ten(folder, settings_of(model))
+    moved = model.rename(tmp_path / "elsewhere")
+    with pytest.raises(MachineError) as refused:
+        first_ten(folder, Config())
+    assert refused.value.line.endswith(
+        f": encoder '{model}': there is no such folder; if the model is in another folder by now, "
+        "set encoder.model to it"
+    )
+    assert first_ten(folder, settings_of(moved)) == before
+    other = model_of(tmp_path / "other", {"prompts": {"query": "q: ", "document": ""}})
+    with pytest.raises(IndexStateError, match="its vectors were made by model"):
+        first_ten(folder, settings_of(other))
 
 
 def test_more_dimensions_than_the_model_has_are_refused(tmp_path: Path) -> None:
@@ -247,11 +341,12 @@ def test_a_setting_that_would_be_ignored_is_refused(
     assert refused.value.line == message
 
 
-def test_weights_in_a_pickle_are_refused_in_torch(tmp_path: Path) -> None:
+@pytest.mark.parametrize("backend", ["onnx", "torch"])
+def test_weights_in_a_pickle_are_refused(backend: Any, tmp_path: Path) -> None:
     model = copy_of(small_encoder(), tmp_path / "model")
     (model / "model.safetensors").rename(model / "pytorch_model.bin")
     with pytest.raises(MachineError) as refused:
-        open_encoder(EncoderSettings(model=str(model), backend="torch"))
+        open_encoder(EncoderSettings(model=str(model), backend=backend))
     assert refused.value.line == (
         f"{model}: its weights are a pickle, which may contain a program; save the model again "
         "with sentence-transformers, as safetensors"

@@ -1,5 +1,6 @@
 """The retriever ``impact``: beside a matrix of scipy, with filters, deletions, fusion, counts."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,10 +10,10 @@ from msgspec.structs import replace
 from scipy.sparse import csr_matrix, vstack
 
 from factseek.core.domain import Filter, Hit
-from factseek.core.errors import QueryError
+from factseek.core.errors import MachineError, QueryError
 from factseek.indexer.build import BuildRequest, build
 from factseek.indexer.deletion import delete
-from factseek.retrieval.config import FusionSettings
+from factseek.retrieval.config import FusionSettings, ImpactSettings
 from factseek.retrieval.search.index import Index
 from factseek.retrieval.search.options import Search
 from factseek.retrieval.sparse.encoder import SparseEncoder, open_sparse_encoder
@@ -217,3 +218,23 @@ def test_words_that_the_model_expects_are_highlighted(tmp_path: Path) -> None:
         assert marked_words(by_model, "bm25") == ["ice"]
     with Index(tmp_path / "index", config("idf")) as by_words:
         assert marked_words(by_words, "impact") == ["ice"]
+
+
+def test_its_model_may_move(tmp_path: Path) -> None:
+    model = Path(shutil.copytree(small_sparse_model(), tmp_path / "model"))
+    source = tmp_path / "texts.jsonl"
+    source.write_text('{"docid": "a", "text": "measles vaccine"}\n', "utf-8")
+    request = BuildRequest(
+        kind="jsonl", sources=(source,), folder=tmp_path / "ix", views=("impacts",), dense=False
+    )
+    build(request, replace(Config(), impact=ImpactSettings(model=str(model))))
+    moved = model.rename(tmp_path / "elsewhere")
+    with Index(tmp_path / "ix", Config()) as index, pytest.raises(MachineError) as refused:
+        index.search(["measles"], IMPACT)
+    assert refused.value.line.endswith(
+        f": sparse model '{model}': there is no such folder; if the model is in another folder by "
+        "now, set impact.model to it"
+    )
+    there = replace(Config(), impact=ImpactSettings(model=str(moved)))
+    with Index(tmp_path / "ix", there) as index:
+        assert [hit.docid for hit in index.search(["measles"], IMPACT)[0]] == ["a"]
