@@ -221,6 +221,7 @@ def test_words_that_the_model_expects_are_highlighted(tmp_path: Path) -> None:
 
 
 def test_its_model_may_move(tmp_path: Path) -> None:
+    pytest.importorskip("torch", reason="the small sparse model is made by torch")
     model = Path(shutil.copytree(small_sparse_model(), tmp_path / "model"))
     source = tmp_path / "texts.jsonl"
     source.write_text('{"docid": "a", "text": "measles vaccine"}\n', "utf-8")
