@@ -60,17 +60,22 @@ class Turns:
 
     def __init__(self, counts: ConnectionCounts, place: int) -> None:
         self._counts, self._place = counts, place
+        self._has_ended = False
 
     def begin(self) -> None:
         """Note that the worker accepts connections, and has none."""
         self._counts.set(self._place, 0)
 
     def note(self, connections: int) -> None:
-        """Note the number of connections of this worker."""
-        self._counts.set(self._place, connections)
+        """Note the number of connections of this worker, unless it accepts no more."""
+        if not self._has_ended:
+            self._counts.set(self._place, connections)
 
     def end(self) -> None:
-        """Note that the worker accepts no more."""
+        """Note that the worker accepts no more: others must not wait for it while it finishes its
+        requests.
+        """
+        self._has_ended = True
         self._counts.end(self._place)
 
     def is_of_others(self, connections: int) -> bool:

@@ -318,7 +318,8 @@ def terms_of(analysis: Analysis, texts: Sequence[str]) -> list[tuple[str, ...]]:
 class TermCache:
     """A cache of the terms of words and of chunks, which are the texts between two spaces.
 
-    It is safe for threads. Analysing a word takes a thousand times as long as looking it up.
+    It is safe for threads. Java must be running, because it looks up the chunks. Analysing a word
+    takes a thousand times as long as looking it up.
     """
 
     def __init__(

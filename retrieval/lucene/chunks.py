@@ -28,7 +28,9 @@ class ChunkCache:
     """
 
     def __init__(self, most: int, longest: int) -> None:
-        """Cache about ``most`` chunks; those of more than ``longest`` characters are not cached."""
+        """Cache at most ``most`` chunks, and fewer if they have many terms; those of more than
+        ``longest`` characters are not cached. Java must be running.
+        """
         self.longest = longest
         self._handle: int = java("Chunks").open(most, longest)
 

@@ -108,3 +108,5 @@ def test_a_connection_is_for_the_worker_with_the_fewest() -> None:
     second.note(0)
     second.end()
     assert not first.is_of_others(1)
+    second.note(0)  # its last connection has closed
+    assert not first.is_of_others(1)

@@ -11,10 +11,16 @@ import java.util.Set;
  */
 public final class Chunks {
     private static final int SLOTS = 1 << 16;
+    /** What a term costs besides its characters, in characters: it is an object. */
+    private static final int TERM = 24;
+    /** The heaviest that a cache may be: a chunk of a script without blanks may have a hundred terms. */
+    private static final long HEAVIEST = Runtime.getRuntime().maxMemory() / 128;
 
     private final int most;
     private final int longest;
     private int size;
+    /** The characters of all chunks and of their terms, and {@code TERM} for each term. */
+    private long weight;
     /** The chunks by their hash: a map of strings would need a copy of each chunk of each text to look it up. */
     private volatile Chunk[] slots = new Chunk[SLOTS];
 
@@ -39,14 +45,17 @@ public final class Chunks {
         int hash = 0;
         for (int at = 0; at < text.length(); at++) hash = 31 * hash + text.charAt(at);
         if (find(slots, text, 0, text.length(), hash) != null) return;
-        if (size >= most) {
+        if (size >= most || weight >= HEAVIEST) {
             slots = new Chunk[SLOTS];
             size = 0;
+            weight = 0;
         }
         Chunk[] current = slots;
         int slot = slot(hash);
-        current[slot] = new Chunk(text, terms.isEmpty() ? new String[0] : terms.split("\n"), current[slot]);
+        String[] separate = terms.isEmpty() ? new String[0] : terms.split("\n");
+        current[slot] = new Chunk(text, separate, current[slot]);
         size++;
+        weight += text.length() + terms.length() + (long) TERM * separate.length;
     }
 
     private static int slot(int hash) {

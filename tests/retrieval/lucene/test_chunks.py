@@ -61,3 +61,16 @@ def test_chunks_with_the_same_hash_are_told_apart() -> None:
     chunks = ChunkCache(most=10, longest=10)
     chunks.remember({"Aa": ["cat"], "BB": ["dog"]})  # equal by 31 times the first plus the second
     assert chunks.find("BB Aa", WANTED) == ([Place(3, "Aa")], [])
+
+
+def test_chunks_of_many_terms_do_not_fill_the_memory() -> None:
+    chunks = ChunkCache(most=1_000_000, longest=100)
+    terms = [f"{number:02}" for number in range(100)]
+    weight = 100 + 299 + 24 * 100
+    heaviest = int(JavaSettings().heap.removesuffix("m")) * (1 << 20) // 128
+    many = [f"{number:0100}" for number in range(heaviest // weight + 100)]
+    for first in range(0, len(many), 500):
+        chunks.remember(dict.fromkeys(many[first : first + 500], terms))
+    _, unknown = chunks.find(many[0], pack(["cat"]))
+    assert unknown  # the cache was emptied
+    assert chunks.find(many[-1], pack(["07"])) == ([Place(0, many[-1])], [])
