@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import signal
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -523,6 +524,8 @@ def run(config: Config, verdicts: Path | None, *, http: bool) -> None:
     log_to_stderr()
     with open_server(config, verdicts) as (server, indexes):
         if listener is None:
+            # asyncio then cancels the task at Ctrl-C: an error from within it would be logged.
+            signal.signal(signal.SIGINT, signal.default_int_handler)
             asyncio.run(serve_lines(server))
             return
         say(f"factseek offers its tools on {url_of(listener)}{PATH}")
